@@ -1,0 +1,11 @@
+/* mica/mica.h: all of Mica's C API. Each header is its own manual; start with graph.h. */
+#ifndef MICA_MICA_H
+#define MICA_MICA_H
+
+#include "graph.h"
+#include "runtime.h"
+#include "status.h"
+#include "transform.h"
+#include "types.h"
+
+#endif

@@ -1,0 +1,200 @@
+/* mica/runtime.h: devices, tensors, executables, asynchronous runs.
+ *
+ * Devices, tensors, executables and events are reference-counted; any thread may use them. A run
+ * is asynchronous: it returns at once with its outputs (whose data arrives later) and an event.
+ * Reading a tensor waits for it. A run acquires all its memory before its first command, so
+ * running out of memory changes nothing.
+ *
+ * Donation is permission: a donated input may be overwritten by an output when the caller's
+ * reference is the only one and no host view is open; it is then consumed (reading it answers
+ * FAILED_PRECONDITION) and the caller still releases it. Otherwise it is left alone.
+ *
+ * @example
+ *     mica_device *device = NULL;
+ *     mica_tensor *x = NULL, *y = NULL;
+ *     mica_graph *g = NULL;
+ *     mica_executable *exe = NULL;
+ *     mica_event *done = NULL;
+ *     float data[3] = {1, 2, 3};
+ *     mica_type type = mica_type_make(MICA_DTYPE_f32, MICA_INTS(3));
+ *     mica_status status = mica_device_open("cpu", &device);
+ *     if (!status) status = mica_tensor_from_host(device, &type, data, &x);
+ *     if (!status) status = mica_graph_create("double", &g);
+ *     if (!status) {
+ *         mica_value v = mica_parameter(g, &type);
+ *         mica_output(g, mica_add(g, v, v));
+ *         status = mica_executable_create(device, g, NULL, &exe);
+ *     }
+ *     mica_run_args args = {.size = sizeof args, .inputs = &x, .n_inputs = 1,
+ *                           .outputs = &y, .n_outputs = 1};
+ *     if (!status) status = mica_executable_run(exe, &args, &done);
+ *     if (!status) status = mica_tensor_to_host(y, data, sizeof data);
+ *     mica_event_release(done);
+ *     mica_tensor_release(y);
+ *     mica_tensor_release(x);
+ *     mica_executable_release(exe);
+ *     mica_graph_release(g);
+ *     mica_device_release(device);
+ *     mica_status_release(status);
+ * @end
+ */
+#ifndef MICA_RUNTIME_H
+#define MICA_RUNTIME_H
+
+#include "graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct mica_device mica_device;
+typedef struct mica_tensor mica_tensor;
+typedef struct mica_executable mica_executable;
+typedef struct mica_event mica_event;
+
+/* ---- devices ----------------------------------------------------------------------------------*/
+
+/* "cpu", "cuda:1", "ref", "fake", or "any": the best device that works. Opening one again gives
+ * the same object. An unknown name is NOT_FOUND and lists the known ones with the reason why one
+ * is absent. */
+MICA_API MICA_MUST_CHECK mica_status mica_device_open(const char *name, mica_device **out_device);
+MICA_API void mica_device_retain(mica_device *device);
+MICA_API void mica_device_release(mica_device *device);
+MICA_API const char *mica_device_name(const mica_device *device);        /* "cpu:0" */
+MICA_API const char *mica_device_description(const mica_device *device); /* "AMD EPYC, 2 threads" */
+/* Bytes the device has given out and not got back, and the highest that was. */
+MICA_API void mica_device_memory(const mica_device *device, size_t *out_now, size_t *out_peak);
+/* Waits until all the work given to the device is done; answers its pending error, if any. */
+MICA_API MICA_MUST_CHECK mica_status mica_device_wait(mica_device *device);
+
+typedef struct mica_device_info {
+    size_t size; /* sizeof(mica_device_info), set by the caller */
+    char name[32];
+    char description[160]; /* of the device, or why there is none */
+    bool available;
+    int32_t priority; /* "any" takes the highest; negative: never by itself */
+} mica_device_info;
+/* i = 0, 1, ... over every kind of device built in, present or not; false at the end. */
+MICA_API bool mica_device_enumerate(int32_t i, mica_device_info *out_info);
+
+/* Threads the CPU devices compute with, from now on; 0 means the machine's. */
+MICA_API MICA_MUST_CHECK mica_status mica_set_threads(int32_t n);
+MICA_API int32_t mica_threads(void);
+
+/* Stops threads, closes devices, frees caches. All objects must have been released. The library
+ * can be used again afterwards. */
+MICA_API void mica_shutdown(void);
+
+/* ---- tensors ----------------------------------------------------------------------------------*/
+
+/* Uninitialised. */
+MICA_API MICA_MUST_CHECK mica_status mica_tensor_create(mica_device *device, const mica_type *type,
+                                                        mica_tensor **out_tensor);
+/* Copies mica_type_bytes(type) bytes. */
+MICA_API MICA_MUST_CHECK mica_status mica_tensor_from_host(mica_device *device,
+                                                           const mica_type *type, const void *data,
+                                                           mica_tensor **out_tensor);
+/* Takes the caller's memory without a copy where the device can (cpu, ref); else copies. When the
+ * last reference is gone, `free_data(context)` is called (it may be NULL), exactly once also when
+ * it was copied. */
+MICA_API MICA_MUST_CHECK mica_status mica_tensor_wrap(mica_device *device, const mica_type *type,
+                                                      void *data, void (*free_data)(void *context),
+                                                      void *context, mica_tensor **out_tensor);
+/* Waits for the data and copies it out; `bytes` must be the tensor's size. */
+MICA_API MICA_MUST_CHECK mica_status mica_tensor_to_host(mica_tensor *tensor, void *data,
+                                                         size_t bytes);
+/* The same data on another device (the same tensor, retained, when it is already there). */
+MICA_API MICA_MUST_CHECK mica_status mica_tensor_copy_to(mica_tensor *tensor, mica_device *device,
+                                                         mica_tensor **out_tensor);
+MICA_API void mica_tensor_retain(mica_tensor *tensor);
+MICA_API void mica_tensor_release(mica_tensor *tensor);
+MICA_API const mica_type *mica_tensor_type(const mica_tensor *tensor);
+MICA_API mica_device *mica_tensor_device(const mica_tensor *tensor); /* borrowed */
+
+typedef enum mica_access { MICA_READ = 1, MICA_WRITE = 2 } mica_access;
+/* Opens a host view: waits for the data, then gives its address (on devices with their own memory
+ * a copy, written back when a view with MICA_WRITE closes). Views nest; each is closed once. */
+MICA_API MICA_MUST_CHECK mica_status mica_tensor_open_view(mica_tensor *tensor, int access,
+                                                           void **out_data);
+MICA_API MICA_MUST_CHECK mica_status mica_tensor_close_view(mica_tensor *tensor);
+
+/* ---- events -----------------------------------------------------------------------------------*/
+
+MICA_API bool mica_event_is_done(const mica_event *event);
+/* Waits; answers the run's status (each call returns its own copy). */
+MICA_API MICA_MUST_CHECK mica_status mica_event_wait(mica_event *event);
+/* Seconds from the first command to the last, once done; else 0. */
+MICA_API double mica_event_seconds(const mica_event *event);
+MICA_API void mica_event_retain(mica_event *event);
+MICA_API void mica_event_release(mica_event *event);
+
+/* ---- executables ------------------------------------------------------------------------------*/
+
+typedef struct mica_compile_options {
+    size_t size; /* sizeof(mica_compile_options) */
+    const char *passes; /* "-simplify,-inline" switches passes off; NULL: MICA_PASSES, or all */
+} mica_compile_options;
+
+/* Compiles a graph for a device; options may be NULL. The graph may be released afterwards. */
+MICA_API MICA_MUST_CHECK mica_status mica_executable_create(mica_device *device,
+                                                            const mica_graph *g,
+                                                            const mica_compile_options *options,
+                                                            mica_executable **out_executable);
+MICA_API void mica_executable_retain(mica_executable *executable);
+MICA_API void mica_executable_release(mica_executable *executable);
+/* Bytes of the arena that one run leases. */
+MICA_API size_t mica_executable_arena_bytes(const mica_executable *executable);
+/* The commands, one per line, with offsets; free with mica_string_free. */
+MICA_API MICA_MUST_CHECK mica_status mica_executable_print(const mica_executable *executable,
+                                                           char **out_text);
+
+typedef struct mica_run_args {
+    size_t size; /* sizeof(mica_run_args) */
+    mica_tensor *const *inputs;
+    int32_t n_inputs;
+    const uint8_t *donate; /* NULL, or one flag per input */
+    mica_tensor **outputs; /* receives new references; all NULL when the run is refused */
+    int32_t n_outputs;
+    /* Called once when the run has ended, from any thread, under no lock; may be NULL. The status
+     * is borrowed. */
+    void (*completed)(void *context, mica_status status, double seconds);
+    void *context;
+} mica_run_args;
+
+/* Starts a run. out_done may be NULL when nobody waits. A refusal (status not NULL) changes nothing;
+ * a failure on the way comes out of the event, of reading an output, and of `completed`. */
+MICA_API MICA_MUST_CHECK mica_status mica_executable_run(mica_executable *executable,
+                                                         const mica_run_args *args,
+                                                         mica_event **out_done);
+
+/* ---- eager ------------------------------------------------------------------------------------*/
+
+/* One attribute of an op, by the kind its row declares. */
+typedef struct mica_attribute {
+    int64_t integer;    /* INT, DTYPE */
+    mica_ints ints;     /* INTS */
+    const char *string; /* STRING */
+    mica_data data;     /* DATA */
+} mica_attribute;
+
+/* Runs one primitive (not CONTROL or HOST) on tensors of one device; attributes in the row's order.
+ * Executables are cached by (op, attributes, types, device). Shapes broadcast as in builders. */
+MICA_API MICA_MUST_CHECK mica_status mica_eager(mica_device *device, mica_op op,
+                                                mica_tensor *const *operands, int32_t n_operands,
+                                                const mica_attribute *attributes,
+                                                mica_tensor **out_result);
+
+/* ---- logging ----------------------------------------------------------------------------------*/
+
+/* Receives the lines that MICA_LOG=<topic>[,<topic>] asks for (pass, run, memory, device, eager).
+ * NULL: none. By default they go to standard error, and nothing is asked for. */
+MICA_API void mica_set_log(void (*sink)(void *context, const char *topic, const char *line),
+                           void *context);
+
+/* "1.2.3" */
+MICA_API const char *mica_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,57 @@
+/* mica/transform.h: derivatives and batching, as graphs from graphs.
+ *
+ * jvp and vjp work inside one graph: they append nodes that compute tangents or cotangents of
+ * values already there, so they nest to any depth and in any order. The derivative is of outputs
+ * as functions of `inputs`, everything else held fixed; inputs may be any values of the graph.
+ * vmap makes a new graph from a graph. Errors stick to the graph.
+ *
+ * @example
+ *     mica_graph *g = NULL;
+ *     mica_status status = mica_graph_create("cube", &g);
+ *     mica_type scalar = mica_type_scalar(MICA_DTYPE_f64);
+ *     mica_value x = mica_parameter(g, &scalar), first, second;
+ *     mica_gradient(g, mica_mul(g, x, mica_mul(g, x, x)), &x, 1, &first);
+ *     mica_gradient(g, first, &x, 1, &second);
+ *     mica_output(g, second);
+ *     if (!status) status = mica_graph_verify(g);
+ *     mica_graph_release(g);
+ * @end
+ */
+#ifndef MICA_TRANSFORM_H
+#define MICA_TRANSFORM_H
+
+#include "graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* out_tangents[j] = sum_i (d outputs[j] / d inputs[i]) tangents[i]. A null tangent is zero; an
+ * output that depends on no input with a tangent gets the null value. */
+MICA_API void mica_jvp(mica_graph *g, const mica_value *outputs, int32_t n_outputs,
+                       const mica_value *inputs, const mica_value *tangents, int32_t n_inputs,
+                       mica_value *out_tangents);
+
+/* out_cotangents[i] = sum_j (d outputs[j] / d inputs[i])^T cotangents[j]. A null cotangent is
+ * zero; an input on which nothing depends gets the null value. */
+MICA_API void mica_vjp(mica_graph *g, const mica_value *outputs, const mica_value *cotangents,
+                       int32_t n_outputs, const mica_value *inputs, int32_t n_inputs,
+                       mica_value *out_cotangents);
+
+/* The gradient of a scalar; zeros for an input on which it does not depend. */
+MICA_API void mica_gradient(mica_graph *g, mica_value scalar, const mica_value *inputs,
+                            int32_t n_inputs, mica_value *out_gradients);
+
+#define MICA_UNMAPPED (-1)
+
+/* A graph that applies `function` `size` times, operands mapped along in_axes[i] (MICA_UNMAPPED:
+ * the same for all), results stacked along out_axes[j] (MICA_UNMAPPED: it must not vary).
+ * axis_name (or NULL) is what collectives inside refer to. */
+MICA_API MICA_MUST_CHECK mica_status mica_vmap(const mica_graph *function, const int32_t *in_axes,
+                                               const int32_t *out_axes, int64_t size,
+                                               const char *axis_name, mica_graph **out_graph);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,108 @@
+/* ir/: graphs of primitives, the centre of the house.
+ *
+ * A graph owns an arena; its nodes, their operands, attributes and constants live there until the
+ * last reference is gone. Nodes stand in graph->nodes in the order they were made, and an operand
+ * always stands before its user: that order is the topological order everybody walks.
+ *
+ * Nodes are not changed after they are made, with one exception: a region op (cond, case, scan,
+ * while) may be extended in place by transform/, which gives it other regions and more results
+ * (and more operands, which stand before it). Its first results keep their meaning, so values that
+ * others hold stay right. Region graphs are shared and never change once a node refers to them.
+ */
+#ifndef MICA_IR_GRAPH_H
+#define MICA_IR_GRAPH_H
+
+#include "base/arena.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "mica/graph.h"
+
+typedef enum mica_attr_kind {
+    MICA_ATTR_INT,
+    MICA_ATTR_INTS,
+    MICA_ATTR_STRING,
+    MICA_ATTR_DTYPE,
+    MICA_ATTR_DATA,
+    MICA_ATTR_TYPES,
+} mica_attr_kind;
+
+/* What a node keeps of an attribute; pointers point into the graph's arena. */
+typedef struct mica_attr {
+    mica_attr_kind kind;
+    union {
+        int64_t integer; /* INT, DTYPE */
+        mica_ints ints;
+        const char *string; /* never NULL; "" when none was given */
+        struct {
+            mica_type type;
+            const void *bytes;
+        } data;
+        mica_types types;
+    } as;
+} mica_attr;
+
+struct mica_node {
+    mica_op op;
+    int32_t id; /* its place in graph->nodes */
+    mica_graph *graph;
+    int32_t n_operands, n_results, n_regions, n_attrs;
+    mica_value *operands;
+    mica_type *results;
+    mica_graph **regions; /* retained by the graph that holds the node */
+    mica_attr *attrs;     /* in the order of the row in ops.def */
+};
+
+struct mica_graph {
+    mica_refcount references;
+    mica_arena arena;
+    const char *name;
+    mica_node **nodes;
+    int32_t n_nodes, nodes_capacity;
+    mica_value *parameters;
+    int32_t n_parameters, parameters_capacity;
+    mica_value *outputs;
+    int32_t n_outputs, outputs_capacity;
+    mica_graph **held; /* every region a node of this graph refers or referred to: one reference each */
+    int32_t n_held, held_capacity;
+    mica_status error; /* sticky */
+};
+
+/* Positions of attributes within a row: MICA_ATTR_INDEX(reshape, shape) etc. by name look-up. */
+const mica_attr *mica_node_attr(const mica_node *n, const char *name); /* NULL when there is none */
+int64_t mica_node_int(const mica_node *n, const char *name);
+mica_ints mica_node_ints(const mica_node *n, const char *name);
+const char *mica_node_string(const mica_node *n, const char *name);
+
+static inline const mica_type *mica_operand_type(const mica_node *n, int32_t i) {
+    return &n->operands[i].node->results[n->operands[i].index];
+}
+static inline mica_value mica_node_result(const mica_node *n, int32_t i) {
+    return (mica_value){(mica_node *)n, i};
+}
+static inline bool mica_value_same(mica_value a, mica_value b) {
+    return a.node == b.node && a.index == b.index;
+}
+
+/* The one way a node is made: copies operands and attributes into the arena, retains regions, runs
+ * the shape rule, appends. On failure the error sticks and NULL comes back. `attrs` has one entry
+ * per attribute of the row, in its order. */
+mica_node *mica_node_create(mica_graph *g, mica_op op, const mica_value *operands,
+                            int32_t n_operands, const mica_attr *attrs, mica_graph *const *regions,
+                            int32_t n_regions);
+/* A node like n (same op, attributes, regions) on other operands; may be of another graph. */
+mica_node *mica_node_clone(mica_graph *g, const mica_node *n, const mica_value *operands);
+
+/* Extends a region op in place (see above): new regions, operands and attributes; results are
+ * inferred anew and must begin with the old ones. */
+void mica_node_extend(mica_node *n, const mica_value *operands, int32_t n_operands,
+                      const mica_attr *attrs, mica_graph *const *regions, int32_t n_regions);
+
+/* Shape rules, one per name in ops.def's shape column: check n's operands and attributes and set
+ * n->results and n->n_results (in the graph's arena). Messages begin with "[op]". */
+typedef mica_status (*mica_shape_rule)(mica_graph *g, mica_node *n);
+extern const mica_shape_rule mica_shape_rules[MICA_OP_COUNT];
+
+/* The host function registered under a number; false when there is none. */
+bool mica_host_function_find(int64_t number, mica_host_function *out_function, void **out_context);
+
+#endif

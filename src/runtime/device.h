@@ -1,0 +1,100 @@
+/* runtime/device.h: what a device is.
+ *
+ * A device is one vtable. Addresses belong to the device's own address space and mean nothing to
+ * the host unless host_pointer says so. A stream runs its commands in order; different streams
+ * overlap; events order them. Calls on one stream come from one thread at a time. Slots marked
+ * (optional) may be NULL, with the default given there.
+ */
+#ifndef MICA_RUNTIME_DEVICE_H
+#define MICA_RUNTIME_DEVICE_H
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "ir/graph.h"
+#include "mica/runtime.h"
+
+typedef uint64_t mica_address; /* 0 is never valid */
+
+/* Opaque to the runtime; each device defines its own and casts. */
+typedef struct mica_device_stream mica_device_stream;
+typedef struct mica_device_event mica_device_event;
+typedef struct mica_recording mica_recording;
+
+/* One primitive, prepared for given types and attributes. Devices embed it at offset 0. */
+typedef struct mica_kernel {
+    size_t scratch_bytes;      /* temporary memory a launch needs; the planner provides it */
+    uint32_t in_place_operands; /* bit i: result 0 may share operand i's memory */
+    bool cannot_fail;          /* once launched, it completes */
+} mica_kernel;
+
+typedef struct mica_device_vtable {
+    const char *kind; /* "cpu" */
+
+    void (*destroy)(mica_device *device);
+
+    /* Memory: at least 64-byte aligned. Size 0 is never asked for. */
+    mica_status (*allocate)(mica_device *device, size_t bytes, mica_address *out_address);
+    void (*deallocate)(mica_device *device, mica_address address);
+    /* (optional: NULL, the memory cannot be addressed by the host) */
+    void *(*host_pointer)(mica_device *device, mica_address address);
+
+    /* Streams and copies; copies are in stream order. `download` returns when the bytes are there;
+     * `upload` may return before the device has them, but has then read `source`. */
+    mica_status (*stream_create)(mica_device *device, mica_device_stream **out_stream);
+    void (*stream_destroy)(mica_device_stream *stream);
+    mica_status (*upload)(mica_device_stream *stream, mica_address target, const void *source, size_t bytes);
+    mica_status (*download)(mica_device_stream *stream, void *target, mica_address source, size_t bytes);
+    mica_status (*copy)(mica_device_stream *stream, mica_address target, mica_address source, size_t bytes);
+    mica_status (*zero)(mica_device_stream *stream, mica_address target, size_t bytes);
+
+    /* Events. */
+    mica_status (*event_create)(mica_device *device, mica_device_event **out_event);
+    void (*event_destroy)(mica_device_event *event);
+    mica_status (*event_record)(mica_device_stream *stream, mica_device_event *event);
+    bool (*event_is_done)(mica_device_event *event);
+    /* Waits on the host; answers the error that poisoned the stream, if any. */
+    mica_status (*event_wait)(mica_device_event *event);
+    mica_status (*stream_wait)(mica_device_stream *stream, mica_device_event *event);
+
+    /* Kernels. kernel_create looks at the node's op, attributes, operand and result types only, and
+     * answers UNSUPPORTED with a reason for what the device cannot do. Kernels are immutable. */
+    mica_status (*kernel_create)(mica_device *device, const mica_node *node, mica_kernel **out_kernel);
+    void (*kernel_destroy)(mica_device *device, mica_kernel *kernel);
+    mica_status (*launch)(mica_device_stream *stream, const mica_kernel *kernel,
+                          const mica_address *operands, const mica_address *results,
+                          mica_address scratch);
+
+    /* (optional: NULL, the runtime walks the commands) Runs a whole graph on host memory. */
+    mica_status (*interpret)(mica_device *device, const mica_graph *g, const void *const *inputs,
+                             void *const *outputs);
+
+    /* (optional: NULL, commands are launched one by one) Records launches and copies between begin
+     * and end, to be replayed as one submission. */
+    mica_status (*capture_begin)(mica_device_stream *stream);
+    mica_status (*capture_end)(mica_device_stream *stream, mica_recording **out_recording);
+    mica_status (*replay)(mica_device_stream *stream, mica_recording *recording);
+    void (*recording_destroy)(mica_recording *recording);
+} mica_device_vtable;
+
+/* The part of a device that every device has; devices embed it at offset 0. */
+struct mica_device {
+    mica_refcount references;
+    const mica_device_vtable *vtable;
+    char name[32];
+    char description[160];
+    struct mica_device_runtime *runtime; /* streams, pools and counters: runtime/'s own */
+};
+
+/* A kind of device that is built in. `probe` never fails: it says how many there are, and describes
+ * them or tells why there are none. */
+typedef struct mica_driver {
+    const char *kind;
+    int32_t priority; /* as in mica_device_info */
+    int32_t (*probe)(char *description, size_t capacity);
+    mica_status (*open)(int32_t ordinal, mica_device **out_device);
+} mica_driver;
+
+/* Defined in device/drivers.c; ends with a NULL. */
+extern const mica_driver *const mica_drivers[];
+
+#endif
