@@ -1,0 +1,59 @@
+/* base/platform.h: every call to the operating system goes through here (platform_posix.c). */
+#ifndef MICA_BASE_PLATFORM_H
+#define MICA_BASE_PLATFORM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/* Threads. Mutex and condition are statically zero-initialisable. */
+typedef struct mica_mutex {
+    _Alignas(8) unsigned char bytes[64];
+} mica_mutex;
+typedef struct mica_condition {
+    _Alignas(8) unsigned char bytes[64];
+} mica_condition;
+typedef struct mica_thread mica_thread;
+
+void mica_mutex_lock(mica_mutex *mutex);
+void mica_mutex_unlock(mica_mutex *mutex);
+void mica_condition_wait(mica_condition *condition, mica_mutex *mutex);
+/* false when the time ran out. */
+bool mica_condition_wait_for(mica_condition *condition, mica_mutex *mutex, double seconds);
+void mica_condition_signal(mica_condition *condition);
+void mica_condition_broadcast(mica_condition *condition);
+MICA_MUST_CHECK mica_status mica_thread_start(void (*body)(void *context), void *context,
+                                              const char *name, mica_thread **out_thread);
+void mica_thread_join(mica_thread *thread); /* and frees it */
+void mica_thread_yield(void);
+void mica_sleep(double seconds);
+
+double mica_clock_seconds(void); /* monotonic */
+int32_t mica_machine_threads(void); /* those this process may run on */
+const char *mica_machine_description(void); /* the processor's name */
+const char *mica_environment(const char *name); /* NULL when not set */
+
+/* true in a child that was forked after mica_fork_watch was first called. */
+bool mica_fork_happened(void);
+void mica_fork_watch(void);
+
+/* Shared libraries. */
+typedef struct mica_library mica_library;
+MICA_MUST_CHECK mica_status mica_library_open(const char *name, mica_library **out_library);
+void *mica_library_symbol(mica_library *library, const char *name); /* NULL when it is not there */
+void mica_library_close(mica_library *library);
+
+/* Standard error, for the log only. */
+void mica_write_error_line(const char *text);
+
+/* x86-64 instruction sets that kernels are built for; false elsewhere. */
+bool mica_machine_has_avx2_fma(void);
+bool mica_machine_has_avx512(void);
+
+/* Whole files. */
+MICA_MUST_CHECK mica_status mica_file_read(const char *path, uint8_t **out_bytes, size_t *out_size);
+MICA_MUST_CHECK mica_status mica_file_write_atomic(const char *path, const void *bytes, size_t size);
+
+#endif

@@ -1,0 +1,21 @@
+/* base/pool.h: the compute pool, one for the process, started on first use. */
+#ifndef MICA_BASE_POOL_H
+#define MICA_BASE_POOL_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+
+/* Runs body over [0, n) in pieces of `grain` (the last may be shorter), on the pool and the caller;
+ * returns when all are done. Where pieces are cut depends on n and grain only, never on the number of
+ * threads. Calls from inside a body run inline. Several callers may use the pool at once. Never fails:
+ * without threads it runs on the caller. */
+void mica_parallel_for(int64_t n, int64_t grain,
+                       void (*body)(void *context, int64_t begin, int64_t end), void *context);
+
+/* Threads in use, the caller included. 0 asks for the machine's number (MICA_THREADS overrides). */
+mica_status mica_pool_set_threads(int32_t n);
+int32_t mica_pool_threads(void);
+void mica_pool_shutdown(void);
+
+#endif
