@@ -1,0 +1,32 @@
+# Two layouts. `cmake --install` fills lib, include and bin of a prefix. A wheel (SKBUILD) holds
+# everything inside the package: mica/libmica.so, mica/include, mica/bin/mica.
+
+if(APPLE)
+  set(origin "@loader_path")
+else()
+  set(origin "$ORIGIN")
+endif()
+
+if(SKBUILD)
+  set(library_folder mica)
+  set(header_folder mica/include)
+  set(program_folder mica/bin)
+  set(program_to_library "${origin}/..")
+else()
+  include(GNUInstallDirs)
+  set(library_folder ${CMAKE_INSTALL_LIBDIR})
+  set(header_folder ${CMAKE_INSTALL_INCLUDEDIR})
+  set(program_folder ${CMAKE_INSTALL_BINDIR})
+  set(program_to_library "${origin}/../${CMAKE_INSTALL_LIBDIR}")
+endif()
+
+install(TARGETS mica LIBRARY DESTINATION ${library_folder})
+install(DIRECTORY include/mica DESTINATION ${header_folder})
+if(TARGET mica_cli)
+  set_target_properties(mica_cli PROPERTIES INSTALL_RPATH "${program_to_library}")
+  install(TARGETS mica_cli RUNTIME DESTINATION ${program_folder})
+endif()
+if(TARGET mica_extension AND SKBUILD)
+  set_target_properties(mica_extension PROPERTIES INSTALL_RPATH "${origin}")
+  install(TARGETS mica_extension LIBRARY DESTINATION mica)
+endif()

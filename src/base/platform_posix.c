@@ -1,0 +1,487 @@
+/* Linux and macOS. The only file of the library that talks to the operating system. */
+#if defined(__linux__)
+#define _GNU_SOURCE
+#endif
+#include "base/platform.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__APPLE__)
+#include <sys/sysctl.h>
+#endif
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "base/memory.h"
+
+/* ---- mutex ------------------------------------------------------------------------------------*/
+
+_Static_assert(sizeof(pthread_mutex_t) <= sizeof(mica_mutex), "a mutex fits");
+_Static_assert(_Alignof(pthread_mutex_t) <= _Alignof(mica_mutex), "a mutex is aligned");
+
+/* Zero bytes are an initialised mutex on Linux. On macOS the static initialiser is a signature
+ * followed by zeros, so the first user writes the signature; one that is there stays. */
+static pthread_mutex_t *native_mutex(mica_mutex *mutex) {
+    pthread_mutex_t *native = (pthread_mutex_t *)(void *)mutex->bytes;
+#if defined(__APPLE__)
+    if (__atomic_load_n(&native->__sig, __ATOMIC_ACQUIRE) == 0) {
+        const pthread_mutex_t initial = PTHREAD_MUTEX_INITIALIZER;
+        long nothing = 0;
+        __atomic_compare_exchange_n(&native->__sig, &nothing, initial.__sig, false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    }
+#endif
+    return native;
+}
+
+void mica_mutex_lock(mica_mutex *mutex) {
+    pthread_mutex_lock(native_mutex(mutex));
+}
+
+void mica_mutex_unlock(mica_mutex *mutex) {
+    pthread_mutex_unlock(native_mutex(mutex));
+}
+
+/* ---- condition --------------------------------------------------------------------------------*/
+
+/* The first user initialises it, because waiting by the monotonic clock has to be asked for. A
+ * condition is never destroyed: neither system attaches anything to one that nobody waits on. */
+typedef struct condition_layout {
+    pthread_cond_t native;
+    int32_t state; /* 0 as found, 1 being initialised, 2 ready */
+} condition_layout;
+
+_Static_assert(sizeof(condition_layout) <= sizeof(mica_condition), "a condition fits");
+_Static_assert(_Alignof(condition_layout) <= _Alignof(mica_condition), "a condition is aligned");
+
+static void initialise_condition(pthread_cond_t *native) {
+#if defined(__APPLE__)
+    pthread_cond_init(native, NULL);
+#else
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(native, &attributes);
+    pthread_condattr_destroy(&attributes);
+#endif
+}
+
+static pthread_cond_t *native_condition(mica_condition *condition) {
+    condition_layout *layout = (condition_layout *)(void *)condition->bytes;
+    if (__atomic_load_n(&layout->state, __ATOMIC_ACQUIRE) == 2) return &layout->native;
+    int32_t nothing = 0;
+    if (__atomic_compare_exchange_n(&layout->state, &nothing, 1, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE)) {
+        initialise_condition(&layout->native);
+        __atomic_store_n(&layout->state, 2, __ATOMIC_RELEASE);
+    }
+    while (__atomic_load_n(&layout->state, __ATOMIC_ACQUIRE) != 2) sched_yield();
+    return &layout->native;
+}
+
+void mica_condition_wait(mica_condition *condition, mica_mutex *mutex) {
+    pthread_cond_wait(native_condition(condition), native_mutex(mutex));
+}
+
+bool mica_condition_wait_for(mica_condition *condition, mica_mutex *mutex, double seconds) {
+    if (!(seconds > 0)) seconds = 0;
+    if (seconds > 1e9) seconds = 1e9;
+    struct timespec time = {.tv_sec = (time_t)seconds};
+    time.tv_nsec = (long)((seconds - (double)time.tv_sec) * 1e9);
+#if defined(__APPLE__)
+    int error =
+        pthread_cond_timedwait_relative_np(native_condition(condition), native_mutex(mutex), &time);
+#else
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += time.tv_sec;
+    until.tv_nsec += time.tv_nsec;
+    if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, until.tv_sec++;
+    int error = pthread_cond_timedwait(native_condition(condition), native_mutex(mutex), &until);
+#endif
+    return error != ETIMEDOUT;
+}
+
+void mica_condition_signal(mica_condition *condition) {
+    pthread_cond_signal(native_condition(condition));
+}
+
+void mica_condition_broadcast(mica_condition *condition) {
+    pthread_cond_broadcast(native_condition(condition));
+}
+
+/* ---- threads ----------------------------------------------------------------------------------*/
+
+struct mica_thread {
+    pthread_t native;
+    pid_t process; /* that it lives in: a forked child has the struct, but not the thread */
+    void (*body)(void *context);
+    void *context;
+    char name[16];
+};
+
+static void *thread_main(void *argument) {
+    mica_thread *thread = argument;
+#if defined(__APPLE__)
+    pthread_setname_np(thread->name);
+#else
+    pthread_setname_np(pthread_self(), thread->name);
+#endif
+    thread->body(thread->context);
+    return NULL;
+}
+
+/* Signals that are sent to the process are left to the program's own threads. */
+static void block_signals(sigset_t *out_before) {
+    static const int synchronous[] = {SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
+                                      SIGTRAP, SIGABRT, SIGSYS, SIGPROF};
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof synchronous / sizeof *synchronous; i++)
+        sigdelset(&blocked, synchronous[i]);
+    pthread_sigmask(SIG_BLOCK, &blocked, out_before);
+}
+
+mica_status mica_thread_start(void (*body)(void *context), void *context, const char *name,
+                              mica_thread **out_thread) {
+    *out_thread = NULL;
+    mica_thread *thread = mica_calloc(1, sizeof *thread);
+    if (!thread) return mica_status_out_of_memory();
+    thread->process = getpid();
+    thread->body = body;
+    thread->context = context;
+    snprintf(thread->name, sizeof thread->name, "%s", name);
+    sigset_t before;
+    block_signals(&before);
+    int error = pthread_create(&thread->native, NULL, thread_main, thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error) {
+        mica_free(thread);
+        return MICA_ERROR(error == EAGAIN ? MICA_OUT_OF_MEMORY : MICA_INTERNAL,
+                          "[thread_start] cannot start the thread '%s': %s", name, strerror(error));
+    }
+    *out_thread = thread;
+    return NULL;
+}
+
+void mica_thread_join(mica_thread *thread) {
+    if (!thread) return;
+    if (thread->process == getpid()) pthread_join(thread->native, NULL);
+    mica_free(thread);
+}
+
+void mica_thread_yield(void) {
+    sched_yield();
+}
+
+/* ---- time -------------------------------------------------------------------------------------*/
+
+void mica_sleep(double seconds) {
+    if (!(seconds > 0)) return;
+    if (seconds > 1e9) seconds = 1e9;
+    struct timespec left = {.tv_sec = (time_t)seconds};
+    left.tv_nsec = (long)((seconds - (double)left.tv_sec) * 1e9);
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+    }
+}
+
+double mica_clock_seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- the machine ------------------------------------------------------------------------------*/
+
+#if defined(__linux__)
+/* Reads the start of a small file such as those in /proc; false when it cannot. */
+static bool read_start(const char *path, char *text, size_t capacity) {
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    size_t n = 0;
+    while (n + 1 < capacity) {
+        ssize_t got = read(file, text + n, capacity - 1 - n);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) break;
+        n += (size_t)got;
+    }
+    close(file);
+    text[n] = 0;
+    return n > 0;
+}
+
+/* The whole processors that the control group's quota allows; 0 when there is none. */
+static int32_t quota_threads(void) {
+    char text[64];
+    long long quota, period;
+    if (!read_start("/sys/fs/cgroup/cpu.max", text, sizeof text)) return 0;
+    if (sscanf(text, "%lld %lld", &quota, &period) != 2 || quota <= 0 || period <= 0) return 0;
+    return (int32_t)((quota + period - 1) / period);
+}
+
+static int32_t allowed_threads(void) {
+    int32_t n = 0;
+    for (int most = 1024; most <= 1 << 16 && !n; most *= 4) {
+        cpu_set_t *set = CPU_ALLOC(most);
+        if (!set) break;
+        if (sched_getaffinity(0, CPU_ALLOC_SIZE(most), set) == 0)
+            n = CPU_COUNT_S(CPU_ALLOC_SIZE(most), set);
+        CPU_FREE(set);
+    }
+    int32_t quota = quota_threads();
+    return quota && (!n || quota < n) ? quota : n;
+}
+#else
+static int32_t allowed_threads(void) {
+    return 0;
+}
+#endif
+
+int32_t mica_machine_threads(void) {
+    int32_t n = allowed_threads();
+    if (n <= 0) n = (int32_t)sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? n : 1;
+}
+
+static char machine_description[96];
+
+static void describe_machine(void) {
+    char *text = machine_description;
+    size_t capacity = sizeof machine_description;
+#if defined(__APPLE__)
+    size_t length = capacity;
+    if (sysctlbyname("machdep.cpu.brand_string", text, &length, NULL, 0) == 0 && *text) return;
+#else
+    static char information[4096];
+    const char *name = NULL;
+    if (read_start("/proc/cpuinfo", information, sizeof information))
+        name = strstr(information, "model name");
+    if (name) name = strchr(name, ':');
+    if (name) {
+        snprintf(text, capacity, "%.*s", (int)strcspn(name + 2, "\n"), name + 2);
+        return;
+    }
+#endif
+#if defined(__aarch64__)
+    snprintf(text, capacity, "arm64 processor");
+#elif defined(__x86_64__)
+    snprintf(text, capacity, "x86-64 processor");
+#else
+    snprintf(text, capacity, "processor");
+#endif
+}
+
+const char *mica_machine_description(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, describe_machine);
+    return machine_description;
+}
+
+const char *mica_environment(const char *name) {
+    return getenv(name);
+}
+
+#if defined(__x86_64__)
+enum { HAS_AVX2_FMA = 1, HAS_AVX512 = 2 };
+
+/* What the processor has and the operating system saves across context switches. */
+static int instruction_sets(void) {
+    unsigned a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d)) return 0;
+    bool saves_registers = c & bit_OSXSAVE, avx = c & bit_AVX, fma = c & bit_FMA;
+    if (!saves_registers || !avx || !fma) return 0;
+    unsigned low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    if ((low & 0x6) != 0x6 || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return 0;
+    const unsigned avx512 = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL;
+    int sets = b & bit_AVX2 ? HAS_AVX2_FMA : 0;
+    if (sets && (b & avx512) == avx512 && (low & 0xe6) == 0xe6) sets |= HAS_AVX512;
+    return sets;
+}
+
+bool mica_machine_has_avx2_fma(void) {
+    return instruction_sets() & HAS_AVX2_FMA;
+}
+
+bool mica_machine_has_avx512(void) {
+    return instruction_sets() & HAS_AVX512;
+}
+#else
+bool mica_machine_has_avx2_fma(void) {
+    return false;
+}
+
+bool mica_machine_has_avx512(void) {
+    return false;
+}
+#endif
+
+/* ---- fork -------------------------------------------------------------------------------------*/
+
+static bool is_forked_child;
+
+static void after_fork_in_child(void) {
+    __atomic_store_n(&is_forked_child, true, __ATOMIC_RELAXED);
+}
+
+static void register_fork_handler(void) {
+    pthread_atfork(NULL, NULL, after_fork_in_child);
+}
+
+bool mica_fork_happened(void) {
+    return __atomic_load_n(&is_forked_child, __ATOMIC_RELAXED);
+}
+
+void mica_fork_watch(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, register_fork_handler);
+}
+
+/* ---- shared libraries -------------------------------------------------------------------------*/
+
+struct mica_library {
+    void *handle;
+};
+
+mica_status mica_library_open(const char *name, mica_library **out_library) {
+    *out_library = NULL;
+    mica_library *library = mica_alloc(sizeof *library);
+    if (!library) return mica_status_out_of_memory();
+    library->handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!library->handle) {
+        mica_free(library);
+        const char *reason = dlerror();
+        return MICA_ERROR(MICA_NOT_FOUND, "[library_open] %s", reason ? reason : name);
+    }
+    *out_library = library;
+    return NULL;
+}
+
+void *mica_library_symbol(mica_library *library, const char *name) {
+    return dlsym(library->handle, name);
+}
+
+void mica_library_close(mica_library *library) {
+    if (!library) return;
+    dlclose(library->handle);
+    mica_free(library);
+}
+
+/* ---- files ------------------------------------------------------------------------------------*/
+
+void mica_write_error_line(const char *text) {
+    char newline = '\n';
+    struct iovec parts[2] = {{(void *)(uintptr_t)text, strlen(text)}, {&newline, 1}};
+    ssize_t written;
+    do written = writev(STDERR_FILENO, parts, 2);
+    while (written < 0 && errno == EINTR);
+}
+
+static mica_status file_error(const char *operation, const char *verb, const char *path) {
+    int error = errno;
+    mica_code code = error == ENOENT   ? MICA_NOT_FOUND
+                     : error == ENOMEM ? MICA_OUT_OF_MEMORY
+                                       : MICA_INVALID_ARGUMENT;
+    return MICA_ERROR(code, "[%s] cannot %s '%s': %s", operation, verb, path, strerror(error));
+}
+
+/* Reads to the end, whatever the file's size was said to be. */
+static mica_status read_all(int file, const char *path, size_t guess, uint8_t **out_bytes,
+                            size_t *out_size) {
+    size_t capacity = guess + 1, size = 0;
+    uint8_t *bytes = mica_alloc(capacity);
+    if (!bytes) return mica_status_out_of_memory();
+    for (;;) {
+        if (size == capacity) {
+            uint8_t *grown = capacity > SIZE_MAX / 2 ? NULL : mica_realloc(bytes, capacity * 2);
+            if (!grown) {
+                mica_free(bytes);
+                return mica_status_out_of_memory();
+            }
+            bytes = grown;
+            capacity *= 2;
+        }
+        ssize_t got = read(file, bytes + size, capacity - size);
+        if (got == 0) break;
+        if (got > 0)
+            size += (size_t)got;
+        else if (errno != EINTR) {
+            mica_status status = file_error("file_read", "read", path);
+            mica_free(bytes);
+            return status;
+        }
+    }
+    *out_bytes = bytes;
+    *out_size = size;
+    return NULL;
+}
+
+mica_status mica_file_read(const char *path, uint8_t **out_bytes, size_t *out_size) {
+    *out_bytes = NULL;
+    *out_size = 0;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return file_error("file_read", "open", path);
+    struct stat about;
+    mica_status status = fstat(file, &about) != 0 ? file_error("file_read", "inspect", path) : NULL;
+    size_t guess = !status && about.st_size > 0 ? (size_t)about.st_size : 4095;
+    if (!status) status = read_all(file, path, guess, out_bytes, out_size);
+    close(file);
+    return status;
+}
+
+static mica_status write_all(int file, const char *path, const uint8_t *bytes, size_t size) {
+    while (size > 0) {
+        ssize_t written = write(file, bytes, size);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return file_error("file_write", "write", path);
+        bytes += written;
+        size -= (size_t)written;
+    }
+    return fsync(file) != 0 ? file_error("file_write", "write", path) : NULL;
+}
+
+/* Makes a rename durable. Its failure does not undo the rename, so it is not an error. */
+static void sync_directory(const char *path, char *buffer) {
+    const char *slash = strrchr(path, '/');
+    size_t n = slash ? (size_t)(slash - path) : 0;
+    memcpy(buffer, path, n);
+    strcpy(buffer + n, slash && n == 0 ? "/" : slash ? "" : ".");
+    int directory = open(buffer, O_RDONLY | O_CLOEXEC);
+    if (directory < 0) return;
+    fsync(directory);
+    close(directory);
+}
+
+mica_status mica_file_write_atomic(const char *path, const void *bytes, size_t size) {
+    static int32_t counter;
+    size_t capacity = strlen(path) + 48;
+    char *aside = mica_alloc(capacity);
+    if (!aside) return mica_status_out_of_memory();
+    snprintf(aside, capacity, "%s.%ld-%d.part", path, (long)getpid(),
+             (int)__atomic_add_fetch(&counter, 1, __ATOMIC_RELAXED));
+    int file = open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    mica_status status = file < 0 ? file_error("file_write", "create", path) : NULL;
+    if (!status) {
+        status = write_all(file, path, bytes, size);
+        if (close(file) != 0 && !status) status = file_error("file_write", "write", path);
+        if (!status && rename(aside, path) != 0) status = file_error("file_write", "replace", path);
+        if (status)
+            unlink(aside);
+        else
+            sync_directory(path, aside);
+    }
+    mica_free(aside);
+    return status;
+}

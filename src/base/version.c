@@ -1,0 +1,5 @@
+#include "mica/runtime.h"
+
+const char *mica_version(void) {
+    return MICA_VERSION;
+}
