@@ -1,0 +1,92 @@
+/* ELEMENTWISE rows: element by element, with a result or operand of another dtype. */
+#include <math.h>
+#include <string.h>
+
+#include "device/ref/value.h"
+
+mica_status ref_is_finite(const mica_node *n, ref_value *const *operands, ref_value **results) {
+    (void)n;
+    const mica_type *type = &operands[0]->type;
+    for (int64_t i = 0; i < mica_type_elements(type); i++) {
+        ref_number x = ref_load(type->dtype, operands[0]->data, i);
+        ref_store(MICA_DTYPE_bool, results[0]->data, i, ref_from_bits(isfinite(x.real) != 0));
+    }
+    return NULL;
+}
+
+static bool holds(const char *direction, int order) {
+    if (!strcmp(direction, "eq")) return order == 0;
+    if (!strcmp(direction, "ne")) return order != 0;
+    if (!strcmp(direction, "lt")) return order == -1;
+    if (!strcmp(direction, "le")) return order == -1 || order == 0;
+    if (!strcmp(direction, "gt")) return order == 1;
+    return order == 1 || order == 0; /* ge */
+}
+
+mica_status ref_compare(const mica_node *n, ref_value *const *operands, ref_value **results) {
+    const char *direction = mica_node_string(n, "direction");
+    const mica_type *type = &operands[0]->type;
+    for (int64_t i = 0; i < mica_type_elements(type); i++) {
+        ref_number a = ref_load(type->dtype, operands[0]->data, i);
+        ref_number b = ref_load(type->dtype, operands[1]->data, i);
+        bool y = holds(direction, ref_order(type->dtype, a, b));
+        ref_store(MICA_DTYPE_bool, results[0]->data, i, ref_from_bits(y));
+    }
+    return NULL;
+}
+
+mica_status ref_select(const mica_node *n, ref_value *const *operands, ref_value **results) {
+    (void)n;
+    const mica_type *type = &results[0]->type;
+    for (int64_t i = 0; i < mica_type_elements(type); i++) {
+        bool choose = ref_load(MICA_DTYPE_bool, operands[0]->data, i).bits;
+        ref_copy_element(type->dtype, results[0]->data, i, operands[choose ? 1 : 2]->data, i);
+    }
+    return NULL;
+}
+
+/* Truncates; what lies outside the integer's range becomes its nearest end, NaN becomes 0. */
+static uint64_t real_to_integer(double x, mica_dtype dtype) {
+    int width = 8 * (int)mica_dtype_bytes(dtype);
+    bool is_signed = mica_dtype_kind_of(dtype) == MICA_KIND_SIGNED;
+    double beyond = ldexp(1, is_signed ? width - 1 : width); /* the first that is too large */
+    double lowest = is_signed ? -beyond : 0;
+    x = trunc(x);
+    if (isnan(x)) return 0;
+    if (x >= beyond) return is_signed ? ((uint64_t)1 << (width - 1)) - 1 : ~(uint64_t)0;
+    if (x <= lowest) return is_signed ? ~(uint64_t)0 << (width - 1) : 0;
+    return x < 0 ? (uint64_t)(int64_t)x : (uint64_t)x;
+}
+
+/* The integer as a double. For f64 this rounds to nearest even. For narrower floats a second
+ * rounding follows, so the first one marks what it drops in the last bit (rounding to odd). */
+static double integer_to_real(uint64_t bits, bool is_signed, mica_dtype target) {
+    bool negative = is_signed && (int64_t)bits < 0;
+    uint64_t magnitude = negative ? -bits : bits;
+    bool narrow = target != MICA_DTYPE_f64 && target != MICA_DTYPE_c128;
+    if (narrow && magnitude >> 53)
+        magnitude = (magnitude & ~(uint64_t)0x7ff) | (magnitude & 0x7ff ? 0x800 : 0);
+    return negative ? -(double)magnitude : (double)magnitude;
+}
+
+static ref_number convert_number(ref_number x, mica_dtype from, mica_dtype to) {
+    mica_dtype_kind source = mica_dtype_kind_of(from), target = mica_dtype_kind_of(to);
+    bool from_integer = source != MICA_KIND_FLOAT && source != MICA_KIND_COMPLEX;
+    if (target == MICA_KIND_BOOLEAN)
+        return ref_from_bits(from_integer ? x.bits != 0 : x.real != 0 || x.imaginary != 0);
+    if (target == MICA_KIND_FLOAT || target == MICA_KIND_COMPLEX)
+        return from_integer
+                   ? ref_from_double(integer_to_real(x.bits, source == MICA_KIND_SIGNED, to))
+                   : x;
+    return from_integer ? x : ref_from_bits(real_to_integer(x.real, to));
+}
+
+mica_status ref_convert(const mica_node *n, ref_value *const *operands, ref_value **results) {
+    (void)n;
+    mica_dtype from = operands[0]->type.dtype, to = results[0]->type.dtype;
+    for (int64_t i = 0; i < mica_type_elements(&results[0]->type); i++) {
+        ref_number x = ref_load(from, operands[0]->data, i);
+        ref_store(to, results[0]->data, i, convert_number(x, from, to));
+    }
+    return NULL;
+}

@@ -1,0 +1,186 @@
+/* MAP rows: one scalar function per row and per kind of number.
+ *
+ * A row named `neg` is real_neg on doubles, signed_neg on int64 and unsigned_neg on uint64, as far
+ * as its dtypes column goes; wrapping arithmetic is done on uint64 and cut when it is stored. */
+#include <math.h>
+
+#include "device/ref/value.h"
+
+/* Not every libm declares it under every standard; lgamma itself writes a global. */
+extern double lgamma_r(double x, int *sign);
+
+#define REAL(name, expression)                                                                     \
+    static double real_##name(const double *x) {                                                   \
+        return expression;                                                                         \
+    }
+#define SIGNED(name, expression)                                                                   \
+    static uint64_t signed_##name(const uint64_t *bits) {                                          \
+        const int64_t *x = (const int64_t *)bits;                                                  \
+        (void)x;                                                                                   \
+        return (uint64_t)(expression);                                                             \
+    }
+#define UNSIGNED(name, expression)                                                                 \
+    static uint64_t unsigned_##name(const uint64_t *x) {                                           \
+        return expression;                                                                         \
+    }
+/* Where wrapping makes signed and unsigned the same. */
+#define WRAPPING(name, expression)                                                                 \
+    UNSIGNED(name, expression)                                                                     \
+    static uint64_t signed_##name(const uint64_t *x) {                                             \
+        return unsigned_##name(x);                                                                 \
+    }
+
+REAL(neg, -x[0])
+WRAPPING(neg, -x[0])
+REAL(abs, fabs(x[0]))
+SIGNED(abs, x[0] < 0 ? -bits[0] : bits[0])
+UNSIGNED(abs, x[0])
+REAL(sign, isnan(x[0]) || x[0] == 0 ? x[0] : x[0] > 0 ? 1.0 : -1.0)
+SIGNED(sign, (x[0] > 0) - (x[0] < 0))
+UNSIGNED(sign, x[0] != 0)
+REAL(floor, floor(x[0]))
+REAL(ceil, ceil(x[0]))
+REAL(round, rint(x[0]))
+REAL(exp, exp(x[0]))
+REAL(expm1, expm1(x[0]))
+REAL(log, log(x[0]))
+REAL(log1p, log1p(x[0]))
+REAL(sqrt, sqrt(x[0]))
+REAL(rsqrt, 1.0 / sqrt(x[0]))
+REAL(sin, sin(x[0]))
+REAL(cos, cos(x[0]))
+REAL(tan, tan(x[0]))
+REAL(asin, asin(x[0]))
+REAL(acos, acos(x[0]))
+REAL(atan, atan(x[0]))
+REAL(sinh, sinh(x[0]))
+REAL(cosh, cosh(x[0]))
+REAL(tanh, tanh(x[0]))
+REAL(asinh, asinh(x[0]))
+REAL(acosh, acosh(x[0]))
+REAL(atanh, atanh(x[0]))
+REAL(erf, erf(x[0]))
+REAL(erfc, erfc(x[0]))
+REAL(logistic, x[0] < 0 ? exp(x[0]) / (1 + exp(x[0])) : 1 / (1 + exp(-x[0])))
+
+static double real_lgamma(const double *x) {
+    int sign;
+    return lgamma_r(x[0], &sign);
+}
+
+/* psi(x) = psi(1 - x) - pi / tan(pi x) for negative x, psi(x) = psi(x + 1) - 1/x up to 10, then
+ * ln x - 1/(2x) - sum B_2k / (2k x^2k). Poles: -+inf at +-0, NaN at the negative integers. */
+static double real_digamma(const double *x) {
+    const double pi = 3.14159265358979323846;
+    double t = x[0], result = 0;
+    if (t == 0) return signbit(t) ? INFINITY : -INFINITY;
+    if (t < 0) {
+        if (t == floor(t)) return NAN;
+        result = -pi / tan(pi * (t - floor(t)));
+        t = 1 - t;
+    }
+    for (; t < 10; t += 1) result -= 1 / t;
+    double s = 1 / (t * t);
+    double series = 1.0 / 12;
+    series = 691.0 / 32760 - s * series;
+    series = 1.0 / 132 - s * series;
+    series = 1.0 / 240 - s * series;
+    series = 1.0 / 252 - s * series;
+    series = 1.0 / 120 - s * series;
+    series = 1.0 / 12 - s * series;
+    return result + (log(t) - 0.5 / t - s * series);
+}
+
+WRAPPING(not, ~x[0])
+REAL(add, x[0] + x[1])
+WRAPPING(add, x[0] + x[1])
+REAL(sub, x[0] - x[1])
+WRAPPING(sub, x[0] - x[1])
+REAL(mul, x[0] * x[1])
+WRAPPING(mul, x[0] * x[1])
+REAL(div, x[0] / x[1])
+SIGNED(div, x[1] == 0 ? -1 : x[1] == -1 ? (int64_t)-bits[0] : x[0] / x[1])
+UNSIGNED(div, x[1] == 0 ? ~(uint64_t)0 : x[0] / x[1])
+REAL(rem, fmod(x[0], x[1]))
+SIGNED(rem, x[1] == 0 ? x[0] : x[1] == -1 ? 0 : x[0] % x[1])
+UNSIGNED(rem, x[1] == 0 ? x[0] : x[0] % x[1])
+REAL(pow, pow(x[0], x[1]))
+REAL(max, ref_extreme(x[0], x[1], 1))
+SIGNED(max, x[0] > x[1] ? x[0] : x[1])
+UNSIGNED(max, x[0] > x[1] ? x[0] : x[1])
+REAL(min, ref_extreme(x[0], x[1], -1))
+SIGNED(min, x[0] < x[1] ? x[0] : x[1])
+UNSIGNED(min, x[0] < x[1] ? x[0] : x[1])
+REAL(atan2, atan2(x[0], x[1]))
+WRAPPING(and, x[0] & x[1])
+WRAPPING(or, x[0] | x[1])
+WRAPPING(xor, x[0] ^ x[1])
+
+static double real_clamp(const double *x) {
+    double raised = ref_extreme(x[0], x[1], 1);
+    return ref_extreme(raised, x[2], -1);
+}
+
+static uint64_t signed_clamp(const uint64_t *bits) {
+    uint64_t raised[2] = {signed_max(bits), bits[2]};
+    return signed_min(raised);
+}
+
+static uint64_t unsigned_clamp(const uint64_t *x) {
+    uint64_t raised[2] = {unsigned_max(x), x[2]};
+    return unsigned_min(raised);
+}
+
+typedef struct scalar_functions {
+    double (*on_reals)(const double *x);
+    uint64_t (*on_signed)(const uint64_t *bits);
+    uint64_t (*on_unsigned)(const uint64_t *x);
+} scalar_functions;
+
+#define FUNCTIONS_FLOATS(name)                                                                     \
+    { real_##name, NULL, NULL }
+#define FUNCTIONS_NUMBERS(name)                                                                    \
+    { real_##name, signed_##name, unsigned_##name }
+#define FUNCTIONS_BITS(name)                                                                       \
+    { NULL, signed_##name, unsigned_##name }
+#define ENTRY_MAP(name, dtypes) [MICA_OP_##name] = FUNCTIONS_##dtypes(name),
+#define ENTRY_ELEMENTWISE(name, dtypes)
+#define ENTRY_SHAPE(name, dtypes)
+#define ENTRY_CONTRACTION(name, dtypes)
+#define ENTRY_REDUCTION(name, dtypes)
+#define ENTRY_RANDOM(name, dtypes)
+#define ENTRY_CONTROL(name, dtypes)
+#define ENTRY_COLLECTIVE(name, dtypes)
+#define ENTRY_HOST(name, dtypes)
+static const scalar_functions table[MICA_OP_COUNT] = {
+#define MICA_OP(name, arity, class, dtypes, ...) ENTRY_##class(name, dtypes)
+#include "mica/ops.def"
+#undef MICA_OP
+};
+
+mica_status ref_run_map(const mica_node *n, ref_value *const *operands, ref_value **results) {
+    scalar_functions functions = table[n->op];
+    mica_dtype dtype = results[0]->type.dtype;
+    mica_dtype_kind kind = mica_dtype_kind_of(dtype);
+    int64_t count = mica_type_elements(&results[0]->type);
+    bool known = kind == MICA_KIND_FLOAT     ? functions.on_reals != NULL
+                 : kind == MICA_KIND_COMPLEX ? false
+                                             : functions.on_unsigned != NULL;
+    if (!known)
+        return MICA_ERROR(MICA_UNSUPPORTED, "[%s] no meaning for %s", mica_op_describe(n->op)->name,
+                          mica_dtype_name(dtype));
+    for (int64_t i = 0; i < count; i++) {
+        double reals[3] = {0};
+        uint64_t bits[3] = {0};
+        for (int32_t k = 0; k < n->n_operands && k < 3; k++) {
+            ref_number number = ref_load(dtype, operands[k]->data, i);
+            reals[k] = number.real;
+            bits[k] = number.bits;
+        }
+        ref_number y = kind == MICA_KIND_FLOAT    ? ref_from_double(functions.on_reals(reals))
+                       : kind == MICA_KIND_SIGNED ? ref_from_bits(functions.on_signed(bits))
+                                                  : ref_from_bits(functions.on_unsigned(bits));
+        ref_store(dtype, results[0]->data, i, y);
+    }
+    return NULL;
+}

@@ -1,0 +1,74 @@
+/* device/ref/value.h: elements, arrays and lists as the interpreter holds them. */
+#ifndef MICA_DEVICE_REF_VALUE_H
+#define MICA_DEVICE_REF_VALUE_H
+
+#include "device/ref/ref.h"
+
+/* One element. Integers and bool use `bits`, extended to 64 (with the sign where there is one);
+ * floats use `real`; complex numbers both. */
+typedef struct ref_number {
+    uint64_t bits;
+    double real, imaginary;
+} ref_number;
+
+ref_number ref_load(mica_dtype dtype, const void *data, int64_t i);
+/* Integers are cut to the dtype's width; floats round to nearest even, once. */
+void ref_store(mica_dtype dtype, void *data, int64_t i, ref_number number);
+ref_number ref_from_double(double real);
+ref_number ref_from_bits(uint64_t bits);
+
+/* A value of the graph while it lives. Values never change once made, so they are shared by
+ * counting references; an evaluation is one thread's own, so the count is plain.
+ * A list is a chain: its top element and the list below it; the empty list has neither. */
+typedef struct ref_value {
+    int32_t references;
+    mica_type type;
+    bool borrowed; /* the data belongs to the caller */
+    void *data;    /* of a tensor */
+    struct ref_value *top, *below;
+} ref_value;
+
+MICA_MUST_CHECK mica_status ref_value_create(const mica_type *type, ref_value **out_value);
+ref_value *ref_value_retain(ref_value *value);
+void ref_value_release(ref_value *value); /* NULL is allowed */
+static inline bool ref_list_is_empty(const ref_value *list) {
+    return list->top == NULL;
+}
+
+/* Row-major position of a multi-index. */
+int64_t ref_position(const mica_type *type, const int64_t *index);
+/* The next multi-index in row-major order; false after the last. Begin with zeros, and only when
+ * there are elements at all. */
+bool ref_advance(const mica_type *type, int64_t *index);
+void ref_copy_element(mica_dtype dtype, void *target, int64_t i, const void *source, int64_t j);
+
+/* One primitive: reads its operands and fills results, which it makes itself when the row is
+ * CONTROL, COLLECTIVE or HOST, and finds made for it otherwise. */
+typedef mica_status (*ref_function)(const mica_node *n, ref_value *const *operands,
+                                    ref_value **results);
+/* MAP rows share ref_run_map; every other row has ref_<name>, and a missing one is a link error. */
+#define REF_DECLARE(name)                                                                          \
+    mica_status ref_##name(const mica_node *n, ref_value *const *operands, ref_value **results);
+#define REF_DECLARE_MAP(name)
+#define REF_DECLARE_ELEMENTWISE(name) REF_DECLARE(name)
+#define REF_DECLARE_SHAPE(name) REF_DECLARE(name)
+#define REF_DECLARE_CONTRACTION(name) REF_DECLARE(name)
+#define REF_DECLARE_REDUCTION(name) REF_DECLARE(name)
+#define REF_DECLARE_RANDOM(name) REF_DECLARE(name)
+#define REF_DECLARE_CONTROL(name) REF_DECLARE(name)
+#define REF_DECLARE_COLLECTIVE(name) REF_DECLARE(name)
+#define REF_DECLARE_HOST(name) REF_DECLARE(name)
+#define MICA_OP(name, arity, class, ...) REF_DECLARE_##class(name)
+#include "mica/ops.def"
+#undef MICA_OP
+mica_status ref_run_map(const mica_node *n, ref_value *const *operands, ref_value **results);
+
+/* Runs a graph on values; results receives one new reference per output. */
+MICA_MUST_CHECK mica_status ref_run_graph(const mica_graph *g, ref_value *const *arguments,
+                                          ref_value **results);
+/* The larger (sign 1) or smaller (sign -1) of two floats: NaN wins, then +0 is above -0. */
+double ref_extreme(double a, double b, int sign);
+/* -1, 0 or 1 as a is below, equal to or above b; 2 when they cannot be ordered (NaN). */
+int ref_order(mica_dtype dtype, ref_number a, ref_number b);
+
+#endif
