@@ -4,6 +4,9 @@
 find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
 
 file(GLOB MICA_EXTENSION_SOURCES CONFIGURE_DEPENDS python/_mica/*.c)
+if(NOT MICA_EXTENSION_SOURCES)
+  return()
+endif()
 Python_add_library(mica_extension MODULE WITH_SOABI ${MICA_EXTENSION_SOURCES})
 set_target_properties(mica_extension PROPERTIES OUTPUT_NAME _mica
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/mica)

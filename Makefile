@@ -1,0 +1,39 @@
+# The front door. `make run` and `make test` do everything; the rest are their parts.
+
+JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
+export JOBS
+ARGS ?= --data data/mnist
+
+.PHONY: build run test soak sanitize valgrind cross format-check lint exports clean
+
+build: ## set up .venv and build: .venv/bin/mica and .venv/bin/python are then ready
+	@scripts/build.sh product
+
+run: ## train a convolutional net on MNIST
+	@scripts/build.sh mnist
+	build/examples/mnist $(ARGS)
+
+test: ## all tests
+	@scripts/check.sh all
+
+soak: ## the tests that take long
+	@scripts/check.sh soak
+
+sanitize: ## the C tests under AddressSanitizer + UBSan, and under ThreadSanitizer
+	@scripts/check.sh address thread
+
+valgrind: ## nothing is lost after mica_shutdown
+	@scripts/check.sh valgrind
+
+cross: ## build for arm64 Linux and macOS with ziglang; run under qemu where present
+	@scripts/check.sh cross
+
+format-check: ## clang-format and ruff have nothing to say
+	@scripts/check.sh format
+
+exports: ## write src/exports.txt anew from the built library
+	@scripts/build.sh mica
+	@scripts/exports.sh build > src/exports.txt
+
+clean: ## everything that was built; .venv stays
+	rm -rf build build-* dist .pytest_cache .ruff_cache .hypothesis mnist_loss.png

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# The tests, by phase: check.sh all | [gcc] [clang] [address] [thread] [valgrind] [cross] [format]
+# [python] [soak]. Phases whose tool is absent say so and pass.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+jobs=${JOBS:-2}
+timings=()
+
+skip() { echo "skipped: $*"; }
+
+configure() { # folder, arguments
+    local folder=$1
+    shift
+    mkdir -p "$folder"
+    cmake -S . -B "$folder" -G Ninja "$@" > "$folder/configure.log" 2>&1 ||
+        { cat "$folder/configure.log"; exit 1; }
+}
+
+run_ctest() { # folder, arguments
+    ctest --test-dir "$1" --output-on-failure --parallel "$jobs" --timeout 600 "${@:2}"
+}
+
+phase_build() {
+    scripts/build.sh all
+}
+
+phase_gcc() {
+    run_ctest build
+}
+
+phase_clang() {
+    command -v clang >/dev/null || { skip "clang was not found"; return; }
+    configure build-clang -DCMAKE_C_COMPILER=clang
+    cmake --build build-clang --parallel "$jobs"
+    MICA_TEST_QUICK=1 run_ctest build-clang
+}
+
+sanitized() { # folder, sanitizers
+    configure "$1" -DMICA_SANITIZE="$2" -DMICA_CLI=OFF -DMICA_EXAMPLES=OFF
+    cmake --build "$1" --parallel "$jobs"
+    MICA_TEST_QUICK=1 run_ctest "$1"
+}
+
+phase_address() {
+    ASAN_OPTIONS=allocator_may_return_null=1:detect_stack_use_after_return=1 \
+        UBSAN_OPTIONS=print_stacktrace=1 sanitized build-address address,undefined
+}
+
+phase_thread() {
+    TSAN_OPTIONS=allocator_may_return_null=1:halt_on_error=1 sanitized build-thread thread
+}
+
+phase_valgrind() {
+    command -v valgrind >/dev/null || { skip "valgrind was not found"; return; }
+    scripts/valgrind.sh build
+}
+
+phase_cross() {
+    scripts/cross.sh
+}
+
+phase_format() {
+    .venv/bin/ruff check .
+    scripts/format.sh --check
+}
+
+phase_python() {
+    .venv/bin/python -m pytest
+}
+
+phase_soak() {
+    MICA_TEST_SOAK=1 run_ctest build
+    MICA_TEST_SOAK=1 .venv/bin/python -m pytest
+}
+
+run_phase() {
+    local start=$SECONDS
+    echo "==== $1"
+    "phase_$1"
+    timings+=("$1 $((SECONDS - start)) s")
+}
+
+phases=("$@")
+if [ "$*" = all ]; then
+    phases=(gcc clang address thread valgrind cross format python)
+fi
+scripts/setup.sh --test
+PATH="$PWD/.venv/bin:$PATH"
+run_phase build
+for phase in "${phases[@]}"; do
+    if [ "$phase" = python ]; then (IFS=,; echo "==== so far: ${timings[*]}"); fi
+    run_phase "$phase"
+done

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Builds the library for other systems with PyPI's ziglang, and runs the C tests of arm64 Linux
+# under qemu-user where that is present. cross.sh [target...]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+jobs=${JOBS:-2}
+
+configure() { # folder, zig's target, CMake's system, its processor, further arguments
+    mkdir -p "$1"
+    local tool
+    for tool in cc ar ranlib; do
+        printf '#!/bin/sh\nexec "%s" -m ziglang %s "$@"\n' "$PWD/.venv/bin/python" \
+            "$tool$([ $tool = cc ] && echo " -target $2")" > "$1/zig-$tool"
+        chmod +x "$1/zig-$tool"
+    done
+    cmake -S . -B "$1" -G Ninja -DCMAKE_SYSTEM_NAME="$3" -DCMAKE_SYSTEM_PROCESSOR="$4" \
+        -DCMAKE_C_COMPILER="$PWD/$1/zig-cc" -DCMAKE_AR="$PWD/$1/zig-ar" \
+        -DCMAKE_RANLIB="$PWD/$1/zig-ranlib" "${@:5}" > "$1/configure.log" 2>&1 ||
+        { cat "$1/configure.log"; exit 1; }
+}
+
+build_aarch64_linux() {
+    configure build-cross-aarch64-linux aarch64-linux-gnu.2.28 Linux aarch64
+    local qemu=""
+    qemu=$(command -v qemu-aarch64 || command -v qemu-aarch64-static || true)
+    if [ -z "$qemu" ]; then
+        cmake --build build-cross-aarch64-linux --parallel "$jobs" --target mica
+        echo "skipped: the arm64 tests, because neither qemu-aarch64 nor qemu-aarch64-static was found"
+        return
+    fi
+    cmake --build build-cross-aarch64-linux --parallel "$jobs"
+    scripts/qemu.sh "$qemu" build-cross-aarch64-linux
+}
+
+build_aarch64_macos() {
+    configure build-cross-aarch64-macos aarch64-macos-none Darwin arm64 -DMICA_TESTS=OFF
+    cmake --build build-cross-aarch64-macos --parallel "$jobs"
+}
+
+build_x86_64_macos() {
+    configure build-cross-x86_64-macos x86_64-macos-none Darwin x86_64 -DMICA_TESTS=OFF
+    cmake --build build-cross-x86_64-macos --parallel "$jobs"
+}
+
+if [ $# -eq 0 ]; then set -- aarch64_linux aarch64_macos x86_64_macos; fi
+for target; do
+    echo "cross $target"
+    "build_$target"
+done
