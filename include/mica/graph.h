@@ -215,7 +215,9 @@ typedef struct mica_op_info {
     int32_t n_attributes;
     const char *const *attribute_names;
     const char *const *attribute_kinds; /* "INT", "INTS", ... */
-    const char *shape_rule, *jvp_rule, *transpose_rule, *vmap_rule, *expression, *meaning;
+    const char *shape_rule, *jvp_rule, *transpose_rule, *vmap_rule;
+    const char *expression; /* NULL for NONE */
+    const char *meaning;
 } mica_op_info;
 MICA_API const mica_op_info *mica_op_describe(mica_op op); /* NULL outside the table */
 MICA_API bool mica_op_parse(const char *name, mica_op *out_op);

@@ -26,6 +26,26 @@ typedef enum mica_attr_kind {
     MICA_ATTR_TYPES,
 } mica_attr_kind;
 
+/* The class and dtypes columns of ops.def, as numbers. */
+typedef enum mica_op_class {
+    MICA_CLASS_MAP,
+    MICA_CLASS_ELEMENTWISE,
+    MICA_CLASS_SHAPE,
+    MICA_CLASS_CONTRACTION,
+    MICA_CLASS_REDUCTION,
+    MICA_CLASS_RANDOM,
+    MICA_CLASS_CONTROL,
+    MICA_CLASS_COLLECTIVE,
+    MICA_CLASS_HOST,
+} mica_op_class;
+
+typedef enum mica_dtype_set {
+    MICA_SET_FLOATS,
+    MICA_SET_NUMBERS,
+    MICA_SET_BITS,
+    MICA_SET_ANY,
+} mica_dtype_set;
+
 /* What a node keeps of an attribute; pointers point into the graph's arena. */
 typedef struct mica_attr {
     mica_attr_kind kind;
@@ -65,9 +85,30 @@ struct mica_graph {
     mica_graph **held; /* every region a node of this graph refers or referred to: one reference each */
     int32_t n_held, held_capacity;
     mica_status error; /* sticky */
+    bool is_region;    /* a node refers to it: from now on it must not change */
 };
 
-/* Positions of attributes within a row: MICA_ATTR_INDEX(reshape, shape) etc. by name look-up. */
+/* Of any op, MICA_OP_PARAMETER included; never NULL. The others: of ops in the table only. */
+const char *mica_op_name(mica_op op);
+mica_op_class mica_op_class_of(mica_op op);
+mica_dtype_set mica_op_dtype_set(mica_op op);
+mica_attr_kind mica_op_attr_kind(mica_op op, int32_t i);
+bool mica_dtype_in_set(mica_dtype dtype, mica_dtype_set set);
+
+/* Text for messages, by value: mica_type_text(t).chars lives to the end of the expression. */
+typedef struct mica_text {
+    char chars[400];
+} mica_text;
+mica_text mica_type_text(const mica_type *type); /* "f32[2,3]" */
+mica_text mica_dims_text(const mica_type *type); /* "(2,3)"; of tokens and lists as above */
+mica_text mica_ints_text(mica_ints ints);        /* "(2,3)" */
+
+/* Not OK unless kind, dtype, rank and sizes are possible and the bytes fit an int64. */
+MICA_MUST_CHECK mica_status mica_type_check(const mica_type *type, const char *where);
+/* Tensors and lists of float dtype: what has a cotangent. */
+bool mica_type_is_differentiable(const mica_type *type);
+
+/* Attributes by name. An attribute that the node does not have reads as 0, () or "". */
 const mica_attr *mica_node_attr(const mica_node *n, const char *name); /* NULL when there is none */
 int64_t mica_node_int(const mica_node *n, const char *name);
 mica_ints mica_node_ints(const mica_node *n, const char *name);
@@ -98,9 +139,16 @@ void mica_node_extend(mica_node *n, const mica_value *operands, int32_t n_operan
                       const mica_attr *attrs, mica_graph *const *regions, int32_t n_regions);
 
 /* Shape rules, one per name in ops.def's shape column: check n's operands and attributes and set
- * n->results and n->n_results (in the graph's arena). Messages begin with "[op]". */
+ * n->results and n->n_results (in the arena of g, for which alone they use it). Messages begin
+ * with "[op]". mica_node_infer first checks what the table says: arity, kinds, dtypes. */
 typedef mica_status (*mica_shape_rule)(mica_graph *g, mica_node *n);
 extern const mica_shape_rule mica_shape_rules[MICA_OP_COUNT];
+MICA_MUST_CHECK mica_status mica_node_infer(mica_graph *g, mica_node *n);
+
+/* Makes an operand check fail like a builder's would: true when every operand is a value of g. A
+ * null operand is an error unless an error already sticks. */
+bool mica_operands_check(mica_graph *g, const char *where, const mica_value *operands,
+                         int32_t n_operands);
 
 /* The host function registered under a number; false when there is none. */
 bool mica_host_function_find(int64_t number, mica_host_function *out_function, void **out_context);
