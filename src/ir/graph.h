@@ -96,12 +96,12 @@ mica_attr_kind mica_op_attr_kind(mica_op op, int32_t i);
 bool mica_dtype_in_set(mica_dtype dtype, mica_dtype_set set);
 
 /* Text for messages, by value: mica_type_text(t).chars lives to the end of the expression. */
-typedef struct mica_text {
+typedef struct mica_label {
     char chars[400];
-} mica_text;
-mica_text mica_type_text(const mica_type *type); /* "f32[2,3]" */
-mica_text mica_dims_text(const mica_type *type); /* "(2,3)"; of tokens and lists as above */
-mica_text mica_ints_text(mica_ints ints);        /* "(2,3)" */
+} mica_label;
+mica_label mica_type_text(const mica_type *type); /* "f32[2,3]" */
+mica_label mica_dims_text(const mica_type *type); /* "(2,3)"; of tokens and lists as above */
+mica_label mica_ints_text(mica_ints ints);        /* "(2,3)" */
 
 /* Not OK unless kind, dtype, rank and sizes are possible and the bytes fit an int64. */
 MICA_MUST_CHECK mica_status mica_type_check(const mica_type *type, const char *where);

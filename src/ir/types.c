@@ -124,14 +124,14 @@ size_t mica_type_format(const mica_type *type, char *buffer, size_t capacity) {
     return append(buffer, capacity, at, type->kind == MICA_LIST ? "])" : "]");
 }
 
-mica_text mica_type_text(const mica_type *type) {
-    mica_text text;
+mica_label mica_type_text(const mica_type *type) {
+    mica_label text;
     mica_type_format(type, text.chars, sizeof text.chars);
     return text;
 }
 
-mica_text mica_ints_text(mica_ints ints) {
-    mica_text text;
+mica_label mica_ints_text(mica_ints ints) {
+    mica_label text;
     size_t at = append(text.chars, sizeof text.chars, 0, "(");
     if (ints.n > MICA_MAX_RANK) {
         at = append_dims(text.chars, sizeof text.chars, at, (mica_ints){ints.data, MICA_MAX_RANK});
@@ -143,7 +143,7 @@ mica_text mica_ints_text(mica_ints ints) {
     return text;
 }
 
-mica_text mica_dims_text(const mica_type *type) {
+mica_label mica_dims_text(const mica_type *type) {
     if (type->kind != MICA_TENSOR || type->rank < 0) return mica_type_text(type);
     return mica_ints_text((mica_ints){type->dims, type->rank});
 }
