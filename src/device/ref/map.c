@@ -76,7 +76,9 @@ static double real_digamma(const double *x) {
     if (t == 0) return signbit(t) ? INFINITY : -INFINITY;
     if (t < 0) {
         if (t == floor(t)) return NAN;
-        result = -pi / tan(pi * (t - floor(t)));
+        double angle = t - floor(t);
+        if (angle > 0.5) angle -= 1; /* both steps are exact */
+        result = -pi / tan(pi * angle);
         t = 1 - t;
     }
     for (; t < 10; t += 1) result -= 1 / t;
