@@ -18,5 +18,7 @@ void mnist_set_free(mnist_set *set);
 
 /* Unpacks a gzip file held in memory (RFC 1951, 1952); NULL when it is damaged. malloc'ed. */
 uint8_t *gzip_unpack(const uint8_t *bytes, int64_t n, int64_t *out_n);
+/* The checksum (CRC-32) that gzip and PNG files carry. */
+uint32_t gzip_checksum(const uint8_t *bytes, int64_t n);
 
 #endif

@@ -159,6 +159,21 @@ static void dynamic_block(stream *s) {
     compressed_block(s, &literals, &distances);
 }
 
+uint32_t gzip_checksum(const uint8_t *bytes, int64_t n) {
+    uint32_t table[256], checksum = 0xffffffffu;
+    for (uint32_t i = 0; i < 256; i++) {
+        table[i] = i;
+        for (int k = 0; k < 8; k++)
+            table[i] = table[i] & 1 ? table[i] >> 1 ^ 0xedb88320u : table[i] >> 1;
+    }
+    for (int64_t i = 0; i < n; i++) checksum = checksum >> 8 ^ table[(checksum ^ bytes[i]) & 255];
+    return ~checksum;
+}
+
+static uint32_t little_endian(const uint8_t *b) {
+    return b[0] | b[1] << 8 | b[2] << 16 | (uint32_t)b[3] << 24;
+}
+
 /* The header's length, or -1: ten bytes, then optional fields by flag. */
 static int64_t gzip_header(const uint8_t *b, int64_t n) {
     if (n < 18 || b[0] != 0x1f || b[1] != 0x8b || b[2] != 8) return -1;
@@ -187,9 +202,8 @@ uint8_t *gzip_unpack(const uint8_t *bytes, int64_t n, int64_t *out_n) {
         default: s.damaged = true;
         }
     }
-    const uint8_t *size = bytes + n - 4;
-    uint32_t expected = size[0] | size[1] << 8 | size[2] << 16 | (uint32_t)size[3] << 24;
-    if (s.damaged || (uint32_t)s.out_size != expected) {
+    if (s.damaged || (uint32_t)s.out_size != little_endian(bytes + n - 4) ||
+        gzip_checksum(s.out, s.out_size) != little_endian(bytes + n - 8)) {
         free(s.out);
         return NULL;
     }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mnist_data.h"
+
 enum { WIDTH = 900, HEIGHT = 540, LEFT = 70, RIGHT = 20, TOP = 30, BOTTOM = 50 };
 
 typedef struct colour {
@@ -55,15 +57,6 @@ static void text(canvas *c, int x, int y, const char *letters) {
         }
 }
 
-static uint32_t crc(const uint8_t *bytes, size_t n) {
-    uint32_t r = 0xffffffffu;
-    for (size_t i = 0; i < n; i++) {
-        r ^= bytes[i];
-        for (int k = 0; k < 8; k++) r = r & 1 ? r >> 1 ^ 0xedb88320u : r >> 1;
-    }
-    return ~r;
-}
-
 static void put32(uint8_t *at, uint32_t value) {
     for (int i = 0; i < 4; i++) at[i] = (uint8_t)(value >> (24 - 8 * i));
 }
@@ -72,7 +65,7 @@ static void put32(uint8_t *at, uint32_t value) {
 static bool write_chunk(FILE *file, const char *type, uint8_t *chunk, size_t n) {
     put32(chunk, (uint32_t)n);
     memcpy(chunk + 4, type, 4);
-    put32(chunk + 8 + n, crc(chunk + 4, n + 4));
+    put32(chunk + 8 + n, gzip_checksum(chunk + 4, (int64_t)n + 4));
     return fwrite(chunk, 1, n + 12, file) == n + 12;
 }
 

@@ -55,14 +55,18 @@ int main(int argc, char **argv) {
         t->run();
         if (test_checks == checks && skipped == skips)
             test_report(t->name, 0, "the test checks nothing");
-        if (test_failures == before) passed++;
-        else failed++, printf("FAILED %s\n", t->name);
+        if (test_failures == before)
+            passed++;
+        else
+            failed++, printf("FAILED %s\n", t->name);
     }
     if (mica_shutdown) mica_shutdown();
     if (mica_memory_live_blocks() != 0) {
-        printf("FAILED: %lld blocks of memory were not freed\n", (long long)mica_memory_live_blocks());
+        printf("FAILED: %lld blocks of memory were not freed\n",
+               (long long)mica_memory_live_blocks());
         failed++;
     }
-    printf("%d passed, %d failed, %d skipped\n", passed - skipped > 0 ? passed - skipped : 0, failed, skipped);
+    printf("%d passed, %d failed, %d skipped\n", passed - skipped > 0 ? passed - skipped : 0,
+           failed, skipped);
     return failed != 0;
 }
