@@ -37,7 +37,7 @@ phase_clang() {
 
 sanitized() { # folder, sanitizers
     configure "$1" -DMICA_SANITIZE="$2" -DMICA_CLI=OFF -DMICA_EXAMPLES=OFF
-    cmake --build "$1" --parallel "$jobs"
+    cmake --build "$1" --parallel "$jobs" --target tests
     MICA_TEST_QUICK=1 run_ctest "$1"
 }
 

@@ -232,14 +232,10 @@ static int32_t quota_threads(void) {
 }
 
 static int32_t allowed_threads(void) {
-    int32_t n = 0;
-    for (int most = 1024; most <= 1 << 16 && !n; most *= 4) {
-        cpu_set_t *set = CPU_ALLOC(most);
-        if (!set) break;
-        if (sched_getaffinity(0, CPU_ALLOC_SIZE(most), set) == 0)
-            n = CPU_COUNT_S(CPU_ALLOC_SIZE(most), set);
-        CPU_FREE(set);
-    }
+    unsigned long mask[1024] = {0}; /* 65,536 processors: more than Linux can be built for */
+    cpu_set_t *set = (cpu_set_t *)(void *)mask;
+    bool told = sched_getaffinity(0, sizeof mask, set) == 0;
+    int32_t n = told ? CPU_COUNT_S(sizeof mask, set) : 0;
     int32_t quota = quota_threads();
     return quota && (!n || quota < n) ? quota : n;
 }
@@ -363,7 +359,8 @@ mica_status mica_library_open(const char *name, mica_library **out_library) {
     if (!library->handle) {
         mica_free(library);
         const char *reason = dlerror();
-        return MICA_ERROR(MICA_NOT_FOUND, "[library_open] %s", reason ? reason : name);
+        return MICA_ERROR(MICA_NOT_FOUND, "[library_open] cannot load '%s': %s", name,
+                          reason ? reason : "unknown reason");
     }
     *out_library = library;
     return NULL;

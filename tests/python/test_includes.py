@@ -1,0 +1,104 @@
+"""Layers are folders, and includes go down only."""
+
+import re
+
+import pytest
+from house import ROOT, sources
+
+# A room may include the rooms below it and itself. transform and compile are side by side.
+LEVELS = {"base": 0, "ir": 1, "transform": 2, "compile": 2, "runtime": 3, "device": 4}
+
+# Rooms that see include/ alone.
+OUTSIDE = ["src/cli", "python/_mica", "examples"]
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+CONDITION = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b(.*)$", re.MULTILINE)
+DEVICE = re.compile(r"CUDA|NVRTC|NVCC|CUDNN|CUBLAS|OPENCL|METAL|ROCM|HIP_", re.IGNORECASE)
+
+# The header whose text is also handed to the CUDA compiler chooses its dialect by itself.
+DIALECT_HEADERS = {"src/ir/scalar.h"}
+
+
+def includes(path):
+    return INCLUDE.findall(path.read_text(encoding="utf-8"))
+
+
+def room_files():
+    return [
+        path
+        for path in sources("src/**/*.[ch]")
+        if path.relative_to(ROOT).parts[1] in LEVELS and len(path.relative_to(ROOT).parts) > 2
+    ]
+
+
+def test_every_folder_of_src_is_a_known_room():
+    folders = {path.name for path in (ROOT / "src").iterdir() if path.is_dir()}
+    assert folders <= set(LEVELS) | {"cli"}
+
+
+def goes_up(room: str, included: str) -> bool:
+    """Whether a file of the room may not include this."""
+    first = included.split("/")[0]
+    if "/" not in included or first == "mica":
+        return False
+    if first not in LEVELS:
+        return True
+    return first != room and LEVELS[first] >= LEVELS[room]
+
+
+def test_no_include_goes_up():
+    wrong = [
+        f"{path.relative_to(ROOT)} includes {included}"
+        for path in room_files()
+        for included in includes(path)
+        if goes_up(path.relative_to(ROOT).parts[1], included)
+    ]
+    assert not wrong
+
+
+def test_the_check_itself_sees_an_include_that_goes_up():
+    assert goes_up("base", "ir/graph.h")
+    assert goes_up("ir", "runtime/device.h")
+    assert goes_up("transform", "compile/passes.h")
+    assert goes_up("runtime", "../device/cpu/kernels.h")
+    assert not goes_up("device", "runtime/device.h")
+    assert not goes_up("ir", "base/status.h")
+    assert not goes_up("ir", "mica/graph.h")
+
+
+def test_no_include_walks_out_of_its_folder():
+    wrong = [
+        f"{path.relative_to(ROOT)} includes {included}"
+        for path in sources("src/**/*.[ch]", "include/**/*.h", "python/_mica/*.[ch]")
+        for included in includes(path)
+        if ".." in included.split("/")
+    ]
+    assert not wrong
+
+
+def test_public_headers_include_public_headers_only():
+    for path in sources("include/mica/*.h"):
+        for included in includes(path):
+            assert (path.parent / included).is_file(), f"{path.name} includes {included}"
+
+
+@pytest.mark.parametrize("folder", OUTSIDE)
+def test_rooms_outside_see_the_public_headers_alone(folder):
+    for path in sources(f"{folder}/**/*.[ch]"):
+        for included in includes(path):
+            own = (path.parent / included).is_file() and "/" not in included
+            assert own or included.startswith("mica/"), (
+                f"{path.relative_to(ROOT)} includes {included}"
+            )
+
+
+def test_no_device_is_spoken_of_by_the_preprocessor_outside_device():
+    wrong = [
+        f"{path.relative_to(ROOT)}: {condition.strip()}"
+        for path in sources("src/**/*.[ch]", "include/**/*.h", "python/_mica/*.[ch]")
+        if not path.is_relative_to(ROOT / "src/device")
+        and str(path.relative_to(ROOT)) not in DIALECT_HEADERS
+        for condition in CONDITION.findall(path.read_text(encoding="utf-8"))
+        if DEVICE.search(condition)
+    ]
+    assert not wrong
