@@ -82,9 +82,7 @@ if [ ! -e "$folder" ]; then
     trap '[ $made_new = no ] || rm -rf "$folder"' EXIT
     "$python" -m venv "$folder"
 fi
-"$folder/bin/python" -m pip install --quiet --disable-pip-version-check --force-reinstall \
-    --no-deps "$source_folder"
-"$folder/bin/python" -m pip install --quiet --disable-pip-version-check "mica"
+"$folder/bin/python" -m pip install --quiet --disable-pip-version-check "$source_folder"
 "$folder/bin/mica" doctor
 made_new=no
 
