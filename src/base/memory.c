@@ -19,7 +19,8 @@ static bool must_fail(void) {
     if (__atomic_load_n(&fail_on, __ATOMIC_RELAXED)) return true;
     if (__atomic_load_n(&fail_countdown, __ATOMIC_RELAXED) <= 0) return false;
     if (__atomic_sub_fetch(&fail_countdown, 1, __ATOMIC_RELAXED) != 0) return false;
-    if (__atomic_load_n(&fail_rest, __ATOMIC_RELAXED)) __atomic_store_n(&fail_on, true, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&fail_rest, __ATOMIC_RELAXED))
+        __atomic_store_n(&fail_on, true, __ATOMIC_RELAXED);
     return true;
 }
 
@@ -53,7 +54,8 @@ void *mica_alloc_aligned(size_t bytes) {
     if (must_fail()) return NULL;
     if (bytes > SIZE_MAX - 127) return NULL;
     void *block = NULL;
-    if (posix_memalign(&block, 64, (bytes + 63) / 64 * 64 + (bytes == 0 ? 64 : 0)) != 0) return NULL;
+    if (posix_memalign(&block, 64, (bytes + 63) / 64 * 64 + (bytes == 0 ? 64 : 0)) != 0)
+        return NULL;
     return count(block);
 }
 

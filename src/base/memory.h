@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-void *mica_alloc(size_t bytes);  /* NULL when out of memory; aligned for any type */
+void *mica_alloc(size_t bytes);                /* NULL when out of memory; aligned for any type */
 void *mica_calloc(size_t count, size_t bytes); /* zeroed; checks the product for overflow */
 /* The old block stays valid when NULL comes back. */
 void *mica_realloc(void *block, size_t bytes);
@@ -31,8 +31,12 @@ void mica_memory_fail_nth(int64_t n, bool after_that_all);
 typedef struct mica_refcount {
     int32_t count;
 } mica_refcount;
-static inline void mica_refcount_init(mica_refcount *r) { __atomic_store_n(&r->count, 1, __ATOMIC_RELAXED); }
-static inline void mica_refcount_retain(mica_refcount *r) { __atomic_fetch_add(&r->count, 1, __ATOMIC_RELAXED); }
+static inline void mica_refcount_init(mica_refcount *r) {
+    __atomic_store_n(&r->count, 1, __ATOMIC_RELAXED);
+}
+static inline void mica_refcount_retain(mica_refcount *r) {
+    __atomic_fetch_add(&r->count, 1, __ATOMIC_RELAXED);
+}
 /* true when this was the last one. */
 static inline bool mica_refcount_release(mica_refcount *r) {
     return __atomic_sub_fetch(&r->count, 1, __ATOMIC_ACQ_REL) == 0;

@@ -30,9 +30,9 @@ void mica_thread_join(mica_thread *thread); /* and frees it */
 void mica_thread_yield(void);
 void mica_sleep(double seconds);
 
-double mica_clock_seconds(void); /* monotonic */
-int32_t mica_machine_threads(void); /* those this process may run on */
-const char *mica_machine_description(void); /* the processor's name */
+double mica_clock_seconds(void);                /* monotonic */
+int32_t mica_machine_threads(void);             /* those this process may run on */
+const char *mica_machine_description(void);     /* the processor's name */
 const char *mica_environment(const char *name); /* NULL when not set */
 
 /* true in a child that was forked after mica_fork_watch was first called. */
@@ -54,6 +54,7 @@ bool mica_machine_has_avx512(void);
 
 /* Whole files. */
 MICA_MUST_CHECK mica_status mica_file_read(const char *path, uint8_t **out_bytes, size_t *out_size);
-MICA_MUST_CHECK mica_status mica_file_write_atomic(const char *path, const void *bytes, size_t size);
+MICA_MUST_CHECK mica_status mica_file_write_atomic(const char *path, const void *bytes,
+                                                   size_t size);
 
 #endif

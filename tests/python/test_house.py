@@ -105,26 +105,51 @@ def test_most_public_headers_carry_an_example():
     assert len(examples()) >= 4
 
 
+PROGRAM = """\
+#include <mica/mica.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int failures;
+static void look_and_release(mica_status status) {{
+    if (status) failures++, fprintf(stderr, "%s\\n", mica_status_message(status));
+    mica_status_release(status);
+}}
+#define mica_status_release look_and_release
+
+static void example(void) {{
+{body}
+}}
+
+int main(void) {{
+    example();
+    mica_shutdown();
+    return failures != 0;
+}}
+"""
+
+
 @pytest.mark.skipif(not LIBRARY.exists(), reason=f"{LIBRARY} has not been built")
 @pytest.mark.skipif(not compiler(), reason="no C compiler was found")
 @pytest.mark.parametrize("example", examples())
 def test_the_example_of_a_header_compiles_and_runs(example, tmp_path):
     source, program = tmp_path / "example.c", tmp_path / "example"
-    body = textwrap.indent(textwrap.dedent(example), "    ")
-    source.write_text(
-        "#include <mica/mica.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\n"
-        f"static void example(void) {{\n{body}\n}}\n\n"
-        "int main(void) {\n    example();\n    mica_shutdown();\n    return 0;\n}\n",
-        encoding="utf-8",
-    )
+    body = textwrap.dedent(example)
+    if "mica_status status" in body and "mica_status_release" not in body:
+        body += "\nmica_status_release(status);"
+    source.write_text(PROGRAM.format(body=textwrap.indent(body, "    ")), encoding="utf-8")
+    compile_and_run(source, program)
+
+
+def compile_and_run(source, program):
     result = run(
         *compiler(),
-        *("-std=c11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-variable"),
-        "-Wno-unused-but-set-variable",
-        *(f"-I{ROOT / 'include'}", source, "-o", program),
-        *(f"-L{BUILD}", f"-Wl,-rpath,{BUILD}", "-lmica", "-lm"),
+        *("-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}"),
+        *(source, "-o", program, f"-L{BUILD}", f"-Wl,-rpath,{BUILD}", "-lmica", "-lm"),
     )
     assert result.returncode == 0, result.stderr
     result = run(program)
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
+    return result.stdout
