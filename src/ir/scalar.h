@@ -28,6 +28,7 @@ typedef unsigned int uint32_t;
 typedef unsigned long long uint64_t;
 
 #define MICA_SCALAR static __device__ __forceinline__
+#define MICA_CONSTANT static __device__ const
 #define MICA_FMA_F32(a, b, c) __fmaf_rn(a, b, c)
 #define MICA_FMA_F64(a, b, c) __fma_rn(a, b, c)
 #define MICA_SQRT_F32(a) __fsqrt_rn(a)
@@ -36,6 +37,10 @@ typedef unsigned long long uint64_t;
 #define MICA_CEIL_F32(a) ceilf(a)
 #define MICA_TRUNC_F64(a) trunc(a)
 #define MICA_LGAMMA_F64(a) lgamma(a)
+#define MICA_INF_F32 __int_as_float(0x7f800000)
+#define MICA_NAN_F32 __int_as_float(0x7fc00000)
+#define MICA_INF_F64 __longlong_as_double(0x7ff0000000000000ll)
+#define MICA_NAN_F64 __longlong_as_double(0x7ff8000000000000ll)
 
 MICA_SCALAR uint32_t mica_bits_f32(float a) {
     return __float_as_uint(a);
@@ -57,6 +62,7 @@ MICA_SCALAR double mica_from_bits_f64(uint64_t a) {
 #include <string.h>
 
 #define MICA_SCALAR static inline __attribute__((always_inline, unused))
+#define MICA_CONSTANT static const __attribute__((unused))
 #define MICA_FMA_F32(a, b, c) __builtin_fmaf(a, b, c)
 #define MICA_FMA_F64(a, b, c) __builtin_fma(a, b, c)
 #define MICA_SQRT_F32(a) __builtin_sqrtf(a)
@@ -64,6 +70,10 @@ MICA_SCALAR double mica_from_bits_f64(uint64_t a) {
 #define MICA_FLOOR_F32(a) __builtin_floorf(a)
 #define MICA_CEIL_F32(a) __builtin_ceilf(a)
 #define MICA_TRUNC_F64(a) __builtin_trunc(a)
+#define MICA_INF_F32 __builtin_inff()
+#define MICA_NAN_F32 __builtin_nanf("")
+#define MICA_INF_F64 __builtin_inf()
+#define MICA_NAN_F64 __builtin_nan("")
 
 MICA_SCALAR uint32_t mica_bits_f32(float a) {
     uint32_t bits;
@@ -94,16 +104,15 @@ MICA_SCALAR double mica_lgamma_without_sign(double a) {
 
 #endif
 
-#define MICA_INF_F32 mica_from_bits_f32(0x7f800000u)
-#define MICA_NAN_F32 mica_from_bits_f32(0x7fc00000u)
-#define MICA_INF_F64 mica_from_bits_f64(0x7ff0000000000000u)
-#define MICA_NAN_F64 mica_from_bits_f64(0x7ff8000000000000u)
-
 #include "ir/scalar_int.h"
 /* f64 before f32: where f32 arithmetic cannot reach 2 ulp, f32 functions compute in f64. */
 #include "ir/scalar_f64.h"
 
+#include "ir/scalar_wide.h"
+
 #include "ir/scalar_f32.h"
+
+#include "ir/scalar_special.h"
 
 #include "ir/scalar_convert.h"
 

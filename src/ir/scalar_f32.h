@@ -1,4 +1,8 @@
-/* ir/scalar_f32.h: single precision. Part of ir/scalar.h. */
+/* ir/scalar_f32.h: single precision, elementary functions. Part of ir/scalar.h.
+ *
+ * The functions that models spend their time in (exp, log, tanh, erf and their like) use f32
+ * arithmetic alone; the others compute in f64 (scalar_wide.h) and round once at the end. NaN passes
+ * through arithmetic, and selects are written so that a comparison with NaN keeps it. */
 #ifndef MICA_IR_SCALAR_F32_H
 #define MICA_IR_SCALAR_F32_H
 
@@ -6,6 +10,8 @@ MICA_SCALAR float mica_copysign_f32(float magnitude, float sign) {
     return mica_from_bits_f32((mica_bits_f32(magnitude) & 0x7fffffffu) |
                               (mica_bits_f32(sign) & 0x80000000u));
 }
+
+/* ---- exact ---------------------------------------------------------------------------------- */
 
 MICA_SCALAR float mica_neg_f32(float a) {
     return -a;
@@ -25,42 +31,12 @@ MICA_SCALAR float mica_ceil_f32(float a) {
 /* Adding and taking away 2^23 rounds to an integer, ties to even; above 2^23 all are integers. */
 MICA_SCALAR float mica_round_f32(float a) {
     float magnitude = mica_abs_f32(a);
-    float rounded = (magnitude + 8388608.0f) - 8388608.0f;
-    return mica_copysign_f32(magnitude < 8388608.0f ? rounded : magnitude, a);
+    float rounded = (magnitude + 0x1p23f) - 0x1p23f;
+    return mica_copysign_f32(magnitude < 0x1p23f ? rounded : magnitude, a);
 }
 MICA_SCALAR float mica_sqrt_f32(float a) {
     return MICA_SQRT_F32(a);
 }
-
-#define MICA_THROUGH_F64(f)                                                                        \
-    MICA_SCALAR float mica_##f##_f32(float a) {                                                    \
-        return (float)mica_##f##_f64((double)a);                                                   \
-    }
-MICA_THROUGH_F64(exp)
-MICA_THROUGH_F64(expm1)
-MICA_THROUGH_F64(log)
-MICA_THROUGH_F64(log1p)
-MICA_THROUGH_F64(rsqrt)
-MICA_THROUGH_F64(cbrt)
-MICA_THROUGH_F64(sin)
-MICA_THROUGH_F64(cos)
-MICA_THROUGH_F64(tan)
-MICA_THROUGH_F64(asin)
-MICA_THROUGH_F64(acos)
-MICA_THROUGH_F64(atan)
-MICA_THROUGH_F64(sinh)
-MICA_THROUGH_F64(cosh)
-MICA_THROUGH_F64(tanh)
-MICA_THROUGH_F64(asinh)
-MICA_THROUGH_F64(acosh)
-MICA_THROUGH_F64(atanh)
-MICA_THROUGH_F64(erf)
-MICA_THROUGH_F64(erfc)
-MICA_THROUGH_F64(erfinv)
-MICA_THROUGH_F64(lgamma)
-MICA_THROUGH_F64(digamma)
-MICA_THROUGH_F64(logistic)
-
 MICA_SCALAR float mica_add_f32(float a, float b) {
     return a + b;
 }
@@ -73,15 +49,6 @@ MICA_SCALAR float mica_mul_f32(float a, float b) {
 MICA_SCALAR float mica_div_f32(float a, float b) {
     return a / b;
 }
-MICA_SCALAR float mica_rem_f32(float a, float b) {
-    return (float)mica_rem_f64((double)a, (double)b);
-}
-MICA_SCALAR float mica_pow_f32(float a, float b) {
-    return (float)mica_pow_f64((double)a, (double)b);
-}
-MICA_SCALAR float mica_atan2_f32(float a, float b) {
-    return (float)mica_atan2_f64((double)a, (double)b);
-}
 
 /* Equal operands differ in bits only when they are zeros of both signs. */
 MICA_SCALAR float mica_max_f32(float a, float b) {
@@ -93,6 +60,236 @@ MICA_SCALAR float mica_min_f32(float a, float b) {
     float equal = mica_from_bits_f32(mica_bits_f32(a) | mica_bits_f32(b));
     float smaller = a == b ? equal : a < b ? a : b;
     return a != a ? a : b != b ? b : smaller;
+}
+
+/* The remainder, exact: long division in digits of 28 bits. Before each step the remainder is below
+ * 2^28 times the shifted divisor, so the quotient's digit is exact in f64, and what remains is
+ * again a multiple of the divisor's last place. */
+#define MICA_REM_STEP(k) r = MICA_FMA_F64(-MICA_TRUNC_F64(r / (y * 0x1p##k)), y * 0x1p##k, r)
+MICA_SCALAR float mica_rem_f32(float a, float b) {
+    double r = mica_abs_f64((double)a), y = mica_abs_f64((double)b);
+    MICA_REM_STEP(252);
+    MICA_REM_STEP(224);
+    MICA_REM_STEP(196);
+    MICA_REM_STEP(168);
+    MICA_REM_STEP(140);
+    MICA_REM_STEP(112);
+    MICA_REM_STEP(84);
+    MICA_REM_STEP(56);
+    MICA_REM_STEP(28);
+    MICA_REM_STEP(0);
+    float magnitude = (float)r;
+    magnitude = mica_abs_f32(b) == MICA_INF_F32 ? mica_abs_f32(a) : magnitude;
+    int undefined = (mica_abs_f32(a) == MICA_INF_F32) | (b == 0.0f) | (a != a) | (b != b);
+    return undefined ? MICA_NAN_F32 : mica_copysign_f32(magnitude, a);
+}
+
+/* ---- exponentials --------------------------------------------------------------------------- */
+
+/* 2^n, for -126 <= n <= 127. */
+MICA_SCALAR float mica_power_of_two_f32(int32_t n) {
+    return mica_from_bits_f32((uint32_t)(n + 127) << 23);
+}
+/* e^a = 2^n (1 + result), |a| < 2^20; the reduced argument is exact but for its last rounding. */
+MICA_SCALAR float mica_exp_parts_f32(float a, int32_t *n) {
+    float shifted = MICA_FMA_F32(a, 0x1.715476p+0f, 0x1.8p23f);
+    float whole = shifted - 0x1.8p23f;
+    *n = (int32_t)(mica_bits_f32(shifted) - 0x4b400000u);
+    float r = MICA_FMA_F32(whole, -0x1.62e430p-1f, a);
+    r = MICA_FMA_F32(whole, 0x1.05c610p-29f, r);
+    float q = 0x1.a2a6b8p-13f;
+    q = MICA_FMA_F32(q, r, 0x1.6d84c4p-10f);
+    q = MICA_FMA_F32(q, r, 0x1.11101cp-7f);
+    q = MICA_FMA_F32(q, r, 0x1.55549ep-5f);
+    q = MICA_FMA_F32(q, r, 0x1.555556p-3f);
+    q = MICA_FMA_F32(q, r, 0x1.000000p-1f);
+    return MICA_FMA_F32(q, r * r, r);
+}
+/* For |a| < 87, where neither 2^n nor the result leaves the normal numbers. */
+MICA_SCALAR float mica_exp_normal_f32(float a) {
+    int32_t n;
+    float p = mica_exp_parts_f32(a, &n), scale = mica_power_of_two_f32(n);
+    return MICA_FMA_F32(scale, p, scale);
+}
+/* 2^n in two factors, so that only the last product rounds, also to denormals. */
+MICA_SCALAR float mica_exp_f32(float a) {
+    int32_t n;
+    float x = a > 89.0f ? 89.0f : a < -104.0f ? -104.0f : a;
+    float y = 1.0f + mica_exp_parts_f32(x, &n);
+    return y * mica_power_of_two_f32(n >> 1) * mica_power_of_two_f32(n - (n >> 1));
+}
+/* scale p + (scale - 1), halved because scale itself may be 2^128. */
+MICA_SCALAR float mica_expm1_f32(float a) {
+    int32_t n;
+    float x = a > 89.0f ? 89.0f : a < -30.0f ? -30.0f : a;
+    float p = mica_exp_parts_f32(x, &n), scale = mica_power_of_two_f32(n - 1);
+    float y = 2.0f * MICA_FMA_F32(scale, p, scale - 0.5f);
+    return mica_abs_f32(a) < 0x1p-25f ? a : y;
+}
+MICA_SCALAR float mica_logistic_f32(float a) {
+    float e = mica_exp_f32(-mica_abs_f32(a));
+    return (a < 0.0f ? e : 1.0f) / (1.0f + e);
+}
+MICA_SCALAR float mica_tanh_f32(float a) {
+    float x = mica_abs_f32(a), z = x * x;
+    float q = 0x1.18e1dep-9f;
+    q = MICA_FMA_F32(q, z, -0x1.0bf4fep-7f);
+    q = MICA_FMA_F32(q, z, 0x1.638b58p-6f);
+    q = MICA_FMA_F32(q, z, -0x1.b9ee90p-5f);
+    q = MICA_FMA_F32(q, z, 0x1.111066p-3f);
+    q = MICA_FMA_F32(q, z, -0x1.555554p-2f);
+    float small = MICA_FMA_F32(q * z, x, x);
+    float large = 1.0f - 2.0f / (mica_exp_normal_f32(x > 10.0f ? 20.0f : x + x) + 1.0f);
+    return mica_copysign_f32(x < 0.625f ? small : large, a);
+}
+MICA_SCALAR float mica_sinh_f32(float a) {
+    double e = mica_expm1_wide(mica_abs_f64((double)a));
+    return mica_copysign_f32((float)(0.5 * (e + e / (e + 1.0))), a);
+}
+MICA_SCALAR float mica_cosh_f32(float a) {
+    double e = mica_exp_wide(mica_abs_f64((double)a));
+    return (float)(0.5 * (e + 1.0 / e));
+}
+
+/* ---- logarithms and powers ------------------------------------------------------------------ */
+
+/* ln((1 + f) 2^e), |f| <= 1/3. */
+MICA_SCALAR float mica_log_parts_f32(float f, float e) {
+    float z = f * f, q = 0x1.ebefb2p-4f;
+    q = MICA_FMA_F32(q, f, -0x1.0732aep-3f);
+    q = MICA_FMA_F32(q, f, 0x1.b8787cp-4f);
+    q = MICA_FMA_F32(q, f, -0x1.f37c88p-4f);
+    q = MICA_FMA_F32(q, f, 0x1.24f4b4p-3f);
+    q = MICA_FMA_F32(q, f, -0x1.559970p-3f);
+    q = MICA_FMA_F32(q, f, 0x1.99977ep-3f);
+    q = MICA_FMA_F32(q, f, -0x1.ffff0cp-3f);
+    q = MICA_FMA_F32(q, f, 0x1.555556p-2f);
+    float tail = MICA_FMA_F32(q, f * z, -0.5f * z);
+    tail = MICA_FMA_F32(e, -0x1.05c610p-29f, tail);
+    return MICA_FMA_F32(e, 0x1.62e430p-1f, f + tail);
+}
+/* The exponent e for which a 2^-e lies in [2/3, 4/3), shifted to its place in the bits. */
+MICA_SCALAR uint32_t mica_exponent_f32(float a) {
+    return (mica_bits_f32(a) - 0x3f2aaaabu) & 0xff800000u;
+}
+MICA_SCALAR float mica_log_f32(float a) {
+    int denormal = a < 0x1p-126f;
+    float x = denormal ? a * 0x1p23f : a;
+    uint32_t e = mica_exponent_f32(x);
+    float m = mica_from_bits_f32(mica_bits_f32(x) - e);
+    float exponent = (float)(int32_t)e * 0x1p-23f - (denormal ? 23.0f : 0.0f);
+    float y = mica_log_parts_f32(m - 1.0f, exponent);
+    y = a == 0.0f ? -MICA_INF_F32 : y;
+    y = a < 0.0f ? MICA_NAN_F32 : y;
+    return a < MICA_INF_F32 ? y : a; /* infinity and NaN */
+}
+/* With 1 + a = m 2^e: m - 1 = a 2^-e + (2^-e - 1), both exact when e is not 0. */
+MICA_SCALAR float mica_log1p_f32(float a) {
+    uint32_t e = mica_exponent_f32(1.0f + a);
+    float scaled = mica_from_bits_f32(mica_bits_f32(a) - e);
+    float quadruple = mica_from_bits_f32(0x40800000u - e); /* 4 2^-e never underflows */
+    float f = scaled + MICA_FMA_F32(0.25f, quadruple, -1.0f);
+    float y = mica_log_parts_f32(f, (float)(int32_t)e * 0x1p-23f);
+    y = a == 0.0f ? a : y;
+    y = a == -1.0f ? -MICA_INF_F32 : y;
+    y = a < -1.0f ? MICA_NAN_F32 : y;
+    return a < MICA_INF_F32 ? y : a;
+}
+MICA_SCALAR float mica_asinh_f32(float a) {
+    double x = mica_abs_f64((double)a), z = x * x;
+    float y = (float)mica_log1p_wide(x + z / (1.0 + MICA_SQRT_F64(1.0 + z)));
+    return mica_abs_f32(a) < MICA_INF_F32 ? mica_copysign_f32(y, a) : a;
+}
+MICA_SCALAR float mica_acosh_f32(float a) {
+    double x = (double)a - 1.0;
+    float y = (float)mica_log1p_wide(x + MICA_SQRT_F64(x * (x + 2.0)));
+    y = a < 1.0f ? MICA_NAN_F32 : y;
+    return a < MICA_INF_F32 ? y : a;
+}
+MICA_SCALAR float mica_atanh_f32(float a) {
+    double x = mica_abs_f64((double)a);
+    float y = (float)(0.5 * mica_log1p_wide((x + x) / (1.0 - x)));
+    y = x == 1.0 ? MICA_INF_F32 : y;
+    return x <= 1.0 ? mica_copysign_f32(y, a) : MICA_NAN_F32;
+}
+/* Two correctly rounded steps. */
+MICA_SCALAR float mica_rsqrt_f32(float a) {
+    return 1.0f / MICA_SQRT_F32(a);
+}
+MICA_SCALAR float mica_cbrt_f32(float a) {
+    double x = mica_abs_f64((double)a);
+    float y = (float)mica_exp_wide(mica_log_wide(x) * (1.0 / 3.0));
+    int ordinary = (x > 0.0) & (x < MICA_INF_F64);
+    return ordinary ? mica_copysign_f32(y, a) : a;
+}
+/* e^(b ln|a|) with the special cases of C99's pow. */
+MICA_SCALAR float mica_pow_f32(float a, float b) {
+    float magnitude = mica_abs_f32(a), half = 0.5f * b;
+    double logarithm = mica_log_wide((double)magnitude);
+    logarithm = a == 0.0f ? -MICA_INF_F64 : magnitude == MICA_INF_F32 ? MICA_INF_F64 : logarithm;
+    float y = (float)mica_exp_wide((double)b * logarithm);
+    int integer = mica_round_f32(b) == b, odd = integer & (mica_round_f32(half) != half);
+    int negative = (mica_bits_f32(a) >> 31) != 0;
+    y = (negative & odd) != 0 ? -y : y;
+    int finite = magnitude < MICA_INF_F32, has_nan = (a != a) | (b != b);
+    y = ((a < 0.0f) & finite & !integer) ? MICA_NAN_F32 : y;
+    y = has_nan ? MICA_NAN_F32 : y;
+    int infinite = mica_abs_f32(b) == MICA_INF_F32;
+    y = ((magnitude == 1.0f) & infinite) ? 1.0f : y;
+    return ((a == 1.0f) | (b == 0.0f)) ? 1.0f : y;
+}
+
+/* ---- trigonometry --------------------------------------------------------------------------- */
+
+MICA_SCALAR float mica_sin_f32(float a) {
+    uint64_t quadrant;
+    double f = mica_quarter_turns_wide(a, &quadrant);
+    double y = (quadrant & 1u) != 0 ? mica_cos_quarter_wide(f) : mica_sin_quarter_wide(f);
+    y = (quadrant & 2u) != 0 ? -y : y;
+    return a == 0.0f ? a : (float)y;
+}
+MICA_SCALAR float mica_cos_f32(float a) {
+    uint64_t quadrant;
+    double f = mica_quarter_turns_wide(a, &quadrant);
+    double y = (quadrant & 1u) != 0 ? mica_sin_quarter_wide(f) : mica_cos_quarter_wide(f);
+    return (float)(((quadrant + 1u) & 2u) != 0 ? -y : y);
+}
+MICA_SCALAR float mica_tan_f32(float a) {
+    uint64_t quadrant;
+    double f = mica_quarter_turns_wide(a, &quadrant);
+    double s = mica_sin_quarter_wide(f), c = mica_cos_quarter_wide(f);
+    int odd = (quadrant & 1u) != 0;
+    double y = (odd ? -c : s) / (odd ? s : c);
+    return a == 0.0f ? a : (float)y;
+}
+MICA_SCALAR float mica_asin_f32(float a) {
+    double x = mica_abs_f64((double)a);
+    int large = x > 0.5;
+    double z = large ? 0.5 * (1.0 - x) : x * x, s = large ? MICA_SQRT_F64(z) : x;
+    double y = mica_asin_wide(s, z);
+    y = large ? MICA_PI_WIDE / 2 - (y + y) : y;
+    return mica_copysign_f32((float)y, a);
+}
+MICA_SCALAR float mica_acos_f32(float a) {
+    double x = mica_abs_f64((double)a);
+    int large = x > 0.5;
+    double z = large ? 0.5 * (1.0 - x) : x * x, s = large ? MICA_SQRT_F64(z) : x;
+    double y = mica_asin_wide(s, z);
+    y = large ? y + y : MICA_PI_WIDE / 2 - y;
+    return (float)(a < 0.0f ? MICA_PI_WIDE - y : y);
+}
+MICA_SCALAR float mica_atan_f32(float a) {
+    return mica_copysign_f32((float)mica_atan2_wide(mica_abs_f64((double)a), 1.0), a);
+}
+/* Only the ratio matters: (0, 0) is taken as (0, 1) and two infinities as (1, 1). */
+MICA_SCALAR float mica_atan2_f32(float a, float b) {
+    double y = mica_abs_f64((double)a), x = mica_abs_f64((double)b);
+    int infinite = (y == MICA_INF_F64) & (x == MICA_INF_F64);
+    y = infinite ? 1.0 : y;
+    x = (infinite | ((x == 0.0) & (y == 0.0))) ? 1.0 : x;
+    double angle = mica_atan2_wide(y, x);
+    angle = (mica_bits_f32(b) >> 31) != 0 ? MICA_PI_WIDE - angle : angle;
+    return ((a != a) | (b != b)) ? MICA_NAN_F32 : mica_copysign_f32((float)angle, a);
 }
 
 #endif
