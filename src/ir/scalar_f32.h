@@ -126,9 +126,20 @@ MICA_SCALAR float mica_expm1_f32(float a) {
     float y = 2.0f * MICA_FMA_F32(scale, p, scale - 0.5f);
     return mica_abs_f32(a) < 0x1p-25f ? a : y;
 }
+/* With e = e^-|a|: 1 / (1 + e), or e / (1 + e) for negative a. What rounding took from e and from
+ * 1 + e is added back to first order; 1 / (1 + e) is the quotient itself or 1 less it. */
 MICA_SCALAR float mica_logistic_f32(float a) {
-    float e = mica_exp_f32(-mica_abs_f32(a));
-    return (a < 0.0f ? e : 1.0f) / (1.0f + e);
+    int32_t n;
+    float x = mica_abs_f32(a);
+    float p = mica_exp_parts_f32(x > 104.0f ? -104.0f : -x, &n), y = 1.0f + p;
+    float scale = mica_power_of_two_f32(n >> 1), rest = mica_power_of_two_f32(n - (n >> 1));
+    float e = y * scale * rest, e_low = (p - (y - 1.0f)) * scale * rest;
+    float sum = 1.0f + e, sum_low = (e - (sum - 1.0f)) + e_low;
+    int negative = a < 0.0f;
+    float quotient = (negative ? e : 1.0f) / sum;
+    float reciprocal = negative ? 1.0f - quotient : quotient;
+    float error = MICA_FMA_F32(-quotient, sum_low, negative ? e_low : 0.0f);
+    return MICA_FMA_F32(error, reciprocal, quotient);
 }
 MICA_SCALAR float mica_tanh_f32(float a) {
     float x = mica_abs_f32(a), z = x * x;

@@ -76,18 +76,18 @@ MICA_SCALAR double mica_log1p_wide(double a) {
 }
 
 /* 2/pi 2^(16 k) modulo 4, in two doubles. */
-MICA_CONSTANT double mica_two_over_pi[16] = {
+MICA_CONSTANT double mica_two_over_pi[14] = {
     0x1.45f306dc9c883p-1, -0x1.6b01ec5417056p-55, 0x1.836e4e44152a0p+0, -0x1.ec54170565912p-55,
     0x1.27220a94fe13bp+1, -0x1.05c1596447e49p-53, 0x1.529fc2757d1f5p-4, 0x1.a6ee06db14acdp-59,
     0x1.fc2757d1f534ep+0, -0x1.1f924eb53361ep-55, 0x1.abe8fa9a6ee07p+1, -0x1.275a99b0ef1bfp-54,
-    0x1.f534ddc0db629p+0, 0x1.664f10e4107f9p-54,  0x1.bb81b6c52b328p-1, -0x1.de37df00d74e3p-55,
+    0x1.f534ddc0db629p+0, 0x1.664f10e4107f9p-54,
 };
-/* a = (quadrant + result) pi/2 modulo 2 pi, |result| <= 1/2. From 2^20 on, a is scaled down by
- * 2^(16 k) and 2/pi up, its multiples of 4 dropped, so that the product stays exact enough for all
- * a. */
+/* a = (quadrant + result) pi/2 modulo 2 pi, |result| about 1/2 at most. From 2^39 on, a is scaled
+ * down by 2^(16 k), which leaves an integer, and 2/pi is scaled up with its multiples of 4 dropped,
+ * so that the product keeps enough bits behind the point for every a. */
 MICA_SCALAR double mica_quarter_turns_wide(float a, uint64_t *quadrant) {
     int32_t exponent = (int32_t)((mica_bits_f32(a) >> 23) & 255u) - 127;
-    int32_t k = exponent < 20 ? 0 : (exponent - 4) >> 4;
+    int32_t k = exponent < 39 ? 0 : (exponent - 23) >> 4;
     double x = (double)a * (double)mica_from_bits_f32((uint32_t)(127 - 16 * k) << 23);
     double high = mica_two_over_pi[2 * k], low = mica_two_over_pi[2 * k + 1];
     double product = x * high, error = MICA_FMA_F64(x, high, -product);
@@ -139,9 +139,10 @@ MICA_SCALAR double mica_atan2_wide(double y, double x) {
     return y > x ? MICA_PI_WIDE / 2 - angle : angle;
 }
 
-/* sin(pi a) and cos(pi a), up to the same sign, for |a| < 2^51. */
+/* sin(pi a) and cos(pi a), up to the same sign, for a >= 0; from 2^24 on all f32 are even integers.
+ */
 MICA_SCALAR double mica_sin_pi_wide(double a, double *cosine) {
-    double half = a + a, n = half + MICA_ROUND_WIDE;
+    double half = a < 0x1p24 ? a + a : 0.0, n = half + MICA_ROUND_WIDE;
     double f = half - (n - MICA_ROUND_WIDE);
     double s = mica_sin_quarter_wide(f), c = mica_cos_quarter_wide(f);
     int odd = (mica_bits_f64(n) & 1u) != 0;
