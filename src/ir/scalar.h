@@ -28,7 +28,6 @@ typedef unsigned int uint32_t;
 typedef unsigned long long uint64_t;
 
 #define MICA_SCALAR static __device__ __forceinline__
-#define MICA_CONSTANT static __device__ const
 #define MICA_FMA_F32(a, b, c) __fmaf_rn(a, b, c)
 #define MICA_FMA_F64(a, b, c) __fma_rn(a, b, c)
 #define MICA_SQRT_F32(a) __fsqrt_rn(a)
@@ -62,7 +61,6 @@ MICA_SCALAR double mica_from_bits_f64(uint64_t a) {
 #include <string.h>
 
 #define MICA_SCALAR static inline __attribute__((always_inline, unused))
-#define MICA_CONSTANT static const __attribute__((unused))
 #define MICA_FMA_F32(a, b, c) __builtin_fmaf(a, b, c)
 #define MICA_FMA_F64(a, b, c) __builtin_fma(a, b, c)
 #define MICA_SQRT_F32(a) __builtin_sqrtf(a)

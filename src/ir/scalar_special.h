@@ -83,7 +83,7 @@ MICA_SCALAR float mica_erfinv_f32(float a) {
 /* Stirling's series at z >= 8, reached by Gamma(x + 8) = x (x + 1) ... (x + 7) Gamma(x), and for
  * negative a, with x = -a, Gamma(a) = -pi / (x sin(pi x) Gamma(x)). */
 MICA_SCALAR float mica_lgamma_f32(float a) {
-    double x = mica_abs_f64((double)a), z = x < 8.0 ? x + 8.0 : x;
+    double wide = (double)a, x = mica_abs_f64(wide), z = x < 8.0 ? x + 8.0 : x;
     double rest = (x + 1.0) * (x + 2.0) * (x + 3.0) * ((x + 4.0) * (x + 5.0)) *
                   ((x + 6.0) * (x + 7.0)); /* the product without its factor x */
     rest = x < 8.0 ? rest : 1.0 / x;
@@ -94,17 +94,18 @@ MICA_SCALAR float mica_lgamma_f32(float a) {
     double stirling = MICA_FMA_F64(z - 0.5, mica_log_wide(z), -z) + 0x1.d67f1c864beb5p-1;
     stirling = MICA_FMA_F64(q, r, stirling);
     double cosine, sine = mica_abs_f64(mica_sin_pi_wide(x, &cosine));
-    int negative = a < 0.0f, pole = (negative & (sine == 0.0)) | (a == 0.0f);
-    double factor = negative ? MICA_PI_WIDE * rest / (pole ? 1.0 : sine) : 1.0 / (rest * x);
-    double y = mica_log_wide(pole ? 1.0 : factor) + (negative ? -stirling : stirling);
-    y = (pole | (x == MICA_INF_F64)) ? MICA_INF_F64 : y;
+    int negative = wide < 0.0, pole = (MICA_TRUNC_F64(x) == x) & (wide <= 0.0);
+    double factor = negative ? MICA_PI_WIDE * rest / sine : 1.0 / (rest * x);
+    double y = mica_log_wide(factor) + (negative ? -stirling : stirling);
+    y = x < MICA_INF_F64 ? y : x;
+    y = pole ? MICA_INF_F64 : y;
     return a != a ? a : (float)y;
 }
 
 /* The asymptotic series at z >= 8, reached by psi(x) = psi(x + 8) - (1/x + ... + 1/(x + 7)), the
  * sum as one fraction, and for negative a, with x = -a, psi(a) = psi(x) + 1/x + pi / tan(pi x). */
 MICA_SCALAR float mica_digamma_f32(float a) {
-    double x = mica_abs_f64((double)a), z = x < 8.0 ? x + 8.0 : x;
+    double wide = (double)a, x = mica_abs_f64(wide), z = x < 8.0 ? x + 8.0 : x;
     double top = 1.0, bottom = x;
 #define MICA_DIGAMMA_STEP(k)                                                                       \
     top = MICA_FMA_F64(top, x + k, bottom);                                                        \
@@ -124,9 +125,9 @@ MICA_SCALAR float mica_digamma_f32(float a) {
     double y = MICA_FMA_F64(-q, r2, MICA_FMA_F64(-0.5, r, mica_log_wide(z))) - shift;
     double cosine, sine = mica_sin_pi_wide(x, &cosine);
     double reflected = y + 1.0 / x + MICA_PI_WIDE * cosine / sine;
-    y = a < 0.0f ? reflected : y;
-    y = ((a < 0.0f) & ((sine == 0.0) | (x == MICA_INF_F64))) ? MICA_NAN_F64 : y;
-    y = a == MICA_INF_F32 ? MICA_INF_F64 : y;
+    y = wide < 0.0 ? reflected : y;
+    y = ((MICA_TRUNC_F64(x) == x) & (wide < 0.0)) ? MICA_NAN_F64 : y;
+    y = wide == MICA_INF_F64 ? wide : y;
     return a == 0.0f ? -1.0f / a : a != a ? a : (float)y;
 }
 

@@ -75,21 +75,25 @@ MICA_SCALAR double mica_log1p_wide(double a) {
     return mica_log_parts_wide(MICA_FMA_F64(a, scale, scale - 1.0), e);
 }
 
-/* 2/pi 2^(16 k) modulo 4, in two doubles. */
-MICA_CONSTANT double mica_two_over_pi[14] = {
-    0x1.45f306dc9c883p-1, -0x1.6b01ec5417056p-55, 0x1.836e4e44152a0p+0, -0x1.ec54170565912p-55,
-    0x1.27220a94fe13bp+1, -0x1.05c1596447e49p-53, 0x1.529fc2757d1f5p-4, 0x1.a6ee06db14acdp-59,
-    0x1.fc2757d1f534ep+0, -0x1.1f924eb53361ep-55, 0x1.abe8fa9a6ee07p+1, -0x1.275a99b0ef1bfp-54,
-    0x1.f534ddc0db629p+0, 0x1.664f10e4107f9p-54,
-};
-/* a = (quadrant + result) pi/2 modulo 2 pi, |result| about 1/2 at most. From 2^39 on, a is scaled
- * down by 2^(16 k), which leaves an integer, and 2/pi is scaled up with its multiples of 4 dropped,
- * so that the product keeps enough bits behind the point for every a. */
+/* a = (quadrant + result) pi/2 modulo 2 pi, |result| about 1/2 at most. 2/pi comes in two doubles.
+ * From 2^47 on, a is scaled down by 2^(24 k), which leaves an integer, and 2/pi is scaled up with
+ * its multiples of 4 dropped, so that the product keeps enough bits behind the point for every a.
+ */
 MICA_SCALAR double mica_quarter_turns_wide(float a, uint64_t *quadrant) {
-    int32_t exponent = (int32_t)((mica_bits_f32(a) >> 23) & 255u) - 127;
-    int32_t k = exponent < 39 ? 0 : (exponent - 23) >> 4;
-    double x = (double)a * (double)mica_from_bits_f32((uint32_t)(127 - 16 * k) << 23);
-    double high = mica_two_over_pi[2 * k], low = mica_two_over_pi[2 * k + 1];
+    /* 1 where |a| >= 2^47, 2^71, 2^95, 2^119; as integer arithmetic, which nothing turns into jumps
+     */
+    uint64_t size = mica_bits_f64((double)a) & 0x7fffffffffffffffu;
+    uint64_t k1 = (0x42dfffffffffffffu - size) >> 63, k2 = (0x445fffffffffffffu - size) >> 63;
+    uint64_t k3 = (0x45dfffffffffffffu - size) >> 63, k4 = (0x475fffffffffffffu - size) >> 63;
+    uint64_t m1 = 0u - k1, m2 = 0u - k2, m3 = 0u - k3, m4 = 0u - k4, k = k1 + k2 + k3 + k4;
+    /* each mask turns the constant for k - 1 into the one for k */
+    double high = mica_from_bits_f64(0x3fe45f306dc9c883u ^ (m1 & 0x7fef2d424d608762u) ^
+                                     (m2 & 0x7fbe5b8e07fe9e14u) ^ (m3 & 0x00768214ddcdbf15u) ^
+                                     (m4 & 0x003cf8a52697d8c9u));
+    double low = mica_from_bits_f64(0xbc86b01ec5417056u ^ (m1 & 0x801bef5911920755u) ^
+                                    (m2 & 0x00d731a7b9623dceu) ^ (m3 & 0x002102b2de96c2bfu) ^
+                                    (m4 & 0x00fd08a3bd668f8bu));
+    double x = (double)a * mica_from_bits_f64(0x3ff0000000000000u - (k << 56) - (k << 55));
     double product = x * high, error = MICA_FMA_F64(x, high, -product);
     double shifted = product + MICA_ROUND_WIDE;
     *quadrant = mica_bits_f64(shifted);
@@ -139,7 +143,7 @@ MICA_SCALAR double mica_atan2_wide(double y, double x) {
     return y > x ? MICA_PI_WIDE / 2 - angle : angle;
 }
 
-/* sin(pi a) and cos(pi a), up to the same sign, for a >= 0; from 2^24 on all f32 are even integers.
+/* sin(pi a) and cos(pi a), up to the same sign, for f32 values a >= 0: even integers from 2^24 on.
  */
 MICA_SCALAR double mica_sin_pi_wide(double a, double *cosine) {
     double half = a < 0x1p24 ? a + a : 0.0, n = half + MICA_ROUND_WIDE;
