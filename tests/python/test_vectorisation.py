@@ -1,0 +1,58 @@
+"""A plain loop over a scalar function of src/ir/scalar.h becomes vector instructions."""
+
+import platform
+import re
+import shutil
+
+import pytest
+from house import ROOT, run
+
+UNARY = (
+    "exp expm1 log log1p sqrt rsqrt cbrt sin cos tan asin acos atan sinh cosh tanh asinh acosh "
+    "atanh erf erfc erfinv lgamma digamma logistic floor ceil round abs neg sign"
+).split()
+BINARY = "add sub mul div rem pow max min atan2".split()
+FLAGS = ("-std=gnu11 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math").split()
+MACHINES = {
+    "avx2": "-mavx2 -mfma".split(),
+    "avx512": (
+        "-mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mprefer-vector-width=512"
+    ).split(),
+}
+
+
+def loops() -> str:
+    text = '#include "ir/scalar.h"\n'
+    for name in UNARY:
+        text += (
+            f"void loop_{name}(const float *restrict a, float *restrict y, long n) {{"
+            f" for (long i = 0; i < n; i++) y[i] = mica_{name}_f32(a[i]); }}\n"
+        )
+    for name in BINARY:
+        text += (
+            f"void loop_{name}(const float *restrict a, const float *restrict b,"
+            f" float *restrict y, long n) {{"
+            f" for (long i = 0; i < n; i++) y[i] = mica_{name}_f32(a[i], b[i]); }}\n"
+        )
+    return text
+
+
+@pytest.mark.skipif(
+    platform.machine() != "x86_64" or platform.system() != "Linux",
+    reason="the assembly is read for x86-64 Linux only",
+)
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_loops_over_f32_functions_are_vectorised(compiler, machine, tmp_path):
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} was not found")
+    source = tmp_path / "loops.c"
+    source.write_text(loops(), encoding="utf-8")
+    done = run(compiler, *FLAGS, *MACHINES[machine], "-I", ROOT / "src", "-S", source, "-o", "-")
+    assert done.returncode == 0, done.stderr
+    bodies = re.split(r"^loop_(\w+):.*$", done.stdout, flags=re.MULTILINE)[1:]
+    register = "%zmm" if machine == "avx512" else "%ymm"
+    found = dict(zip(bodies[::2], bodies[1::2], strict=True))
+    assert set(found) == set(UNARY + BINARY)
+    assert not [name for name, body in found.items() if register not in body]
+    assert not [name for name, body in found.items() if re.search(r"\bcall", body)]
