@@ -164,8 +164,8 @@ MICA_API void mica_while(mica_graph *g, mica_graph *condition, mica_graph *body,
 MICA_API void mica_scan(mica_graph *g, mica_graph *body, const mica_value *operands, int32_t n,
                         int64_t n_consts, int64_t n_carry, int64_t length, bool reverse,
                         mica_value *out);
-/* A composite. `vjp` may be NULL: (operands, results, cotangents of results) -> cotangents of the
- * operands of float dtype, in order. `config` is free text that tells composites of one name apart. */
+/* A composite. `vjp` may be NULL: (operands, results, cotangents of the results of float dtype) ->
+ * cotangents of the operands of float dtype, in order. `config` is free text that tells composites of one name apart. */
 MICA_API void mica_call(mica_graph *g, const char *name, const char *config, mica_graph *body,
                         const char *vjp_name, mica_graph *vjp, const mica_value *operands,
                         int32_t n, mica_value *out);

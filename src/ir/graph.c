@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "ir/equal.h"
+
 mica_status mica_graph_create(const char *name, mica_graph **out_graph) {
     *out_graph = NULL;
     mica_graph *g = mica_calloc(1, sizeof *g);
@@ -143,9 +145,17 @@ static mica_status reserve_held(mica_graph *g, int32_t n) {
     return NULL;
 }
 
+/* Several threads may do this to one graph at once: they all write the same. */
+static void freeze(mica_graph *region) {
+    if (__atomic_load_n(&region->is_region, __ATOMIC_ACQUIRE)) return;
+    __atomic_store_n(&region->hash, mica_graph_hash(region), __ATOMIC_RELAXED);
+    __atomic_store_n(&region->is_region, true, __ATOMIC_RELEASE);
+}
+
 static void hold(mica_graph *g, mica_graph *const *regions, int32_t n) {
     for (int32_t i = 0; i < n; i++) {
-        __atomic_store_n(&regions[i]->is_region, true, __ATOMIC_RELAXED);
+        freeze(regions[i]);
+        if (g->depth <= regions[i]->depth) g->depth = regions[i]->depth + 1;
         if (holds(g, regions[i])) continue;
         mica_graph_retain(regions[i]);
         g->held[g->n_held++] = regions[i];
@@ -224,6 +234,9 @@ static mica_status check_regions(const mica_graph *g, mica_op op, mica_graph *co
             return MICA_INVALID("[%s] graph '%s' cannot be a region of itself", mica_op_name(op),
                                 g->name);
         if (regions[i]->error) return mica_status_share(regions[i]->error);
+        if (regions[i]->depth >= MICA_MAX_DEPTH)
+            return MICA_INVALID("[%s] regions nest deeper than %d", mica_op_name(op),
+                                MICA_MAX_DEPTH);
     }
     return NULL;
 }

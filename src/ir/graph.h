@@ -86,7 +86,12 @@ struct mica_graph {
     int32_t n_held, held_capacity;
     mica_status error; /* sticky */
     bool is_region;    /* a node refers to it: from now on it must not change */
+    uint64_t hash;     /* of a region: mica_graph_hash, computed once */
+    int32_t depth;     /* how deep regions nest in it; at most MICA_MAX_DEPTH */
 };
+
+/* Regions inside regions, so that walking them recursively is safe. */
+#define MICA_MAX_DEPTH 200
 
 /* Of any op, MICA_OP_PARAMETER included; never NULL. The others: of ops in the table only. */
 const char *mica_op_name(mica_op op);

@@ -1,0 +1,25 @@
+/* ir/parse_names.h: the values of a graph by name, while it is parsed. Names stay in the text. */
+#ifndef MICA_IR_PARSE_NAMES_H
+#define MICA_IR_PARSE_NAMES_H
+
+#include "ir/graph.h"
+
+typedef struct mica_name {
+    const char *name;
+    size_t length;
+    mica_node *node; /* NULL: a free slot */
+} mica_name;
+
+/* A hash table, at most half full; all zero is the empty one. */
+typedef struct mica_names {
+    mica_name *slots;
+    size_t n, n_slots;
+} mica_names;
+
+mica_node *mica_names_find(const mica_names *names, const char *name, size_t length);
+MICA_MUST_CHECK mica_status mica_names_add(mica_names *names, const char *name, size_t length,
+                                           mica_node *node);
+void mica_names_clear(mica_names *names);
+void mica_names_deinit(mica_names *names);
+
+#endif
