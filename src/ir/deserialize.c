@@ -180,14 +180,19 @@ static mica_status read_value(reader *r, const mica_graph *g, mica_value *out) {
     return NULL;
 }
 
-/* The sticky error as a loss of data, but for want of memory. */
-static mica_status sticky(const mica_graph *g) {
-    mica_status status = mica_graph_check(g);
-    if (!status || mica_status_code(status) == MICA_OUT_OF_MEMORY) return status;
+/* An error of building as a loss of data, but for want of memory. */
+static mica_status as_loss(const mica_graph *g, mica_status status) {
+    if (!status || mica_status_code(status) == MICA_OUT_OF_MEMORY ||
+        mica_status_code(status) == MICA_DATA_LOSS)
+        return status;
     mica_status corrupt =
         CORRUPT("node %d of graph '%s': %s", g->n_nodes, g->name, mica_status_message(status));
     mica_status_release(status);
     return corrupt;
+}
+
+static mica_status sticky(const mica_graph *g) {
+    return as_loss(g, mica_graph_check(g));
 }
 
 static mica_status read_application(reader *r, mica_graph *g, const file_op *op) {

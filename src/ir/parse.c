@@ -469,10 +469,10 @@ static mica_status define(parser *p, const char *name, size_t length, mica_node 
 static mica_status read_application(parser *p, mica_graph *g, mica_node **out_node) {
     word name;
     mica_op op;
-    mica_value *operands;
-    mica_graph **regions;
+    mica_value *operands = NULL;
+    mica_graph **regions = NULL;
     mica_attr attrs[8];
-    int32_t n_operands, n_regions;
+    int32_t n_operands = 0, n_regions = 0;
     MICA_TRY(read_word(p, "an op", &name));
     const char *start = p->token;
     if (!mica_op_parse(name.chars, &op)) return fail(p, "there is no op '%s'", name.chars);

@@ -4,10 +4,10 @@
 
 #include <stdbool.h>
 
-/* Letters, digits and _ . - $ : what a word of the text is made of. */
+/* Letters, digits and _ . - + $ : what a word of the text is made of. */
 static inline bool mica_is_word_char(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.' || c == '-' || c == '$';
+           c == '.' || c == '-' || c == '+' || c == '$';
 }
 
 /* true for a word; other names are written in quotes. */
