@@ -44,6 +44,10 @@ typedef struct mica_library mica_library;
 MICA_MUST_CHECK mica_status mica_library_open(const char *name, mica_library **out_library);
 void *mica_library_symbol(mica_library *library, const char *name); /* NULL when it is not there */
 void mica_library_close(mica_library *library);
+/* Lets go of the object; the library stays loaded until the process ends. */
+void mica_library_keep(mica_library *library);
+/* The folder this library (or the program it is part of) was loaded from; false when unknown. */
+bool mica_library_folder(char *path, size_t capacity);
 
 /* Standard error, for the log only. */
 void mica_write_error_line(const char *text);

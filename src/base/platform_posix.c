@@ -376,6 +376,22 @@ void mica_library_close(mica_library *library) {
     mica_free(library);
 }
 
+void mica_library_keep(mica_library *library) {
+    mica_free(library);
+}
+
+bool mica_library_folder(char *path, size_t capacity) {
+    Dl_info info;
+    static const char anchor = 0;
+    if (!dladdr(&anchor, &info) || !info.dli_fname) return false;
+    const char *end = strrchr(info.dli_fname, '/');
+    size_t length = end ? (size_t)(end - info.dli_fname) : 0;
+    if (!end || length >= capacity) return false;
+    memcpy(path, info.dli_fname, length);
+    path[length] = 0;
+    return true;
+}
+
 /* ---- files ------------------------------------------------------------------------------------*/
 
 void mica_write_error_line(const char *text) {

@@ -1,0 +1,162 @@
+/* Writing CUDA C from the op table, and compiling it with NVRTC. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/strings.h"
+#include "device/cuda/cuda.h"
+
+/* ---- source --------------------------------------------------------------------------------- */
+
+/* The type in memory; f16 and bf16 are stored as uint16_t and computed as f32. */
+static const char *storage_type(mica_dtype dtype) {
+    switch (dtype) {
+#define MICA_DTYPE(name, storage, bytes, kind, meaning)                                            \
+    case MICA_DTYPE_##name:                                                                        \
+        return #storage;
+#include "mica/dtypes.def"
+#undef MICA_DTYPE
+    default: return NULL;
+    }
+}
+static bool is_short_float(mica_dtype dtype) {
+    return dtype == MICA_DTYPE_f16 || dtype == MICA_DTYPE_bf16;
+}
+
+/* Writes an expression with every M(f) replaced by mica_f_<suffix>. */
+static void write_expression(mica_text *text, const char *expression, const char *suffix) {
+    for (const char *c = expression; *c;) {
+        const char *end = c[0] == 'M' && c[1] == '(' ? strchr(c, ')') : NULL;
+        if (end) {
+            mica_text_printf(text, "mica_%.*s_%s", (int)(end - c - 2), c + 2, suffix);
+            c = end + 1;
+        } else {
+            mica_text_append_char(text, *c++);
+        }
+    }
+}
+
+mica_status mica_cuda_write_map(mica_op op, mica_dtype dtype, char **out_source) {
+    *out_source = NULL;
+    const mica_op_info *info = mica_op_describe(op);
+    if (!info || strcmp(info->op_class, "MAP") != 0) {
+        return MICA_ERROR(MICA_UNSUPPORTED,
+                          "[%s] the cuda device runs element-by-element primitives only",
+                          info ? info->name : "?");
+    }
+    if (mica_dtype_kind_of(dtype) == MICA_KIND_COMPLEX) {
+        return MICA_ERROR(MICA_UNSUPPORTED, "[%s] the cuda device has no %s", info->name,
+                          mica_dtype_name(dtype));
+    }
+    const char *type = storage_type(dtype), *name = mica_dtype_name(dtype);
+    bool narrow = is_short_float(dtype);
+    mica_text text;
+    mica_text_init(&text);
+    mica_text_append(&text, "#include \"ir/scalar.h\"\nextern \"C\" __global__ void map(");
+    for (int32_t i = 0; i < info->arity; i++) mica_text_printf(&text, "const %s *x%d, ", type, i);
+    /* y may be one of the operands: an element is read before it is written */
+    mica_text_printf(&text,
+                     "%s *y, int64_t n) {\n"
+                     "    int64_t step = (int64_t)gridDim.x * blockDim.x;\n"
+                     "    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n;"
+                     " i += step) {\n",
+                     type);
+    for (int32_t i = 0; i < info->arity; i++) {
+        const char *open = narrow ? name : "", *before = narrow ? "mica_convert_" : "";
+        mica_text_printf(&text, "        %s %c = %s%s%sx%d[i]%s;\n", narrow ? "float" : type,
+                         'a' + i, before, open, narrow ? "_f32(" : "", i, narrow ? ")" : "");
+    }
+    mica_text_append(&text, "        y[i] = ");
+    if (narrow) mica_text_printf(&text, "mica_convert_f32_%s(", name);
+    write_expression(&text, info->expression, narrow ? "f32" : name);
+    mica_text_append(&text, narrow ? ");\n    }\n}\n" : ";\n    }\n}\n");
+    return mica_text_finish(&text, out_source);
+}
+
+/* ---- NVRTC ---------------------------------------------------------------------------------- */
+
+/* The device's own architecture when NVRTC knows it, else the newest virtual one below it. */
+static mica_status choose_architecture(const mica_cuda_nvrtc_api *nvrtc, int32_t capability,
+                                       char *option, size_t size, bool *out_virtual) {
+    int known[128], count = 0, best = 0;
+    if (nvrtc->architecture_count(&count) != NVRTC_SUCCESS || count < 1 || count > 128 ||
+        nvrtc->architectures(known) != NVRTC_SUCCESS) {
+        return MICA_ERROR(MICA_UNSUPPORTED, "[cuda] NVRTC does not list its architectures");
+    }
+    for (int i = 0; i < count; i++) {
+        if (known[i] <= capability && known[i] > best) best = known[i];
+    }
+    if (!best) {
+        return MICA_ERROR(MICA_UNSUPPORTED,
+                          "[cuda] NVRTC cannot compile for compute capability %d.%d",
+                          capability / 10, capability % 10);
+    }
+    *out_virtual = best != capability;
+    snprintf(option, size, "--gpu-architecture=%s_%d", *out_virtual ? "compute" : "sm", best);
+    return NULL;
+}
+
+static mica_status compile_error(const mica_cuda_nvrtc_api *nvrtc, nvrtcProgram program,
+                                 nvrtcResult result) {
+    size_t bytes = 0;
+    if (result == NVRTC_ERROR_OUT_OF_MEMORY) return MICA_NO_MEMORY();
+    if (nvrtc->log_size(program, &bytes) != NVRTC_SUCCESS || bytes == 0) bytes = 1;
+    char *log = mica_calloc(bytes + 1, 1);
+    if (!log) return MICA_NO_MEMORY();
+    nvrtc->log(program, log);
+    mica_status status = MICA_ERROR(MICA_INTERNAL, "[cuda] NVRTC error %d: %.600s", result, log);
+    mica_free(log);
+    return status;
+}
+
+static mica_status take_image(const mica_cuda_nvrtc_api *nvrtc, nvrtcProgram program, bool ptx,
+                              char **out_image, size_t *out_bytes) {
+    size_t bytes = 0;
+    nvrtcResult result =
+        ptx ? nvrtc->ptx_size(program, &bytes) : nvrtc->cubin_size(program, &bytes);
+    if (result != NVRTC_SUCCESS) return compile_error(nvrtc, program, result);
+    char *image = mica_alloc(bytes ? bytes : 1);
+    if (!image) return MICA_NO_MEMORY();
+    result = ptx ? nvrtc->ptx(program, image) : nvrtc->cubin(program, image);
+    if (result != NVRTC_SUCCESS) {
+        mica_free(image);
+        return compile_error(nvrtc, program, result);
+    }
+    *out_image = image;
+    *out_bytes = bytes;
+    return NULL;
+}
+
+mica_status mica_cuda_compile(const char *source, int32_t capability, char **out_image,
+                              size_t *out_bytes) {
+    const mica_cuda_nvrtc_api *nvrtc;
+    *out_image = NULL;
+    *out_bytes = 0;
+    MICA_TRY(mica_cuda_load_nvrtc(&nvrtc));
+    char architecture[48];
+    bool ptx = false;
+    MICA_TRY(choose_architecture(nvrtc, capability, architecture, sizeof architecture, &ptx));
+    /* One mathematics: the arithmetic of the host, to the last bit. */
+    const char *const options[] = {architecture,      "--fmad=false",     "--ftz=false",
+                                   "--prec-div=true", "--prec-sqrt=true", "--std=c++17"};
+    const char *texts[16], *names[16];
+    if (mica_embedded_header_count > 16) {
+        return MICA_ERROR(MICA_INTERNAL, "[cuda] %d headers are too many",
+                          mica_embedded_header_count);
+    }
+    for (int32_t i = 0; i < mica_embedded_header_count; i++) {
+        texts[i] = mica_embedded_headers[i].text;
+        names[i] = mica_embedded_headers[i].name;
+    }
+    nvrtcProgram program = NULL;
+    nvrtcResult result =
+        nvrtc->create(&program, source, "mica.cu", mica_embedded_header_count, texts, names);
+    if (result != NVRTC_SUCCESS) {
+        return MICA_ERROR(MICA_INTERNAL, "[cuda] NVRTC takes no program: error %d", result);
+    }
+    result = nvrtc->compile(program, sizeof options / sizeof *options, options);
+    mica_status status = result != NVRTC_SUCCESS
+                             ? compile_error(nvrtc, program, result)
+                             : take_image(nvrtc, program, ptx, out_image, out_bytes);
+    nvrtc->destroy(&program);
+    return status;
+}

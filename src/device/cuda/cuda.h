@@ -1,0 +1,38 @@
+/* device/cuda/: NVIDIA GPUs.
+ *
+ * What is here: memory, copies, streams, events, recordings (CUDA graphs), and kernels for the MAP
+ * rows of ops.def, whose source is written from the row's expression with the scalar functions
+ * (ir/scalar*.h) as headers, and compiled by NVRTC for the device at hand. So the GPU computes with
+ * the same text as the CPU: contraction is off, division and square root are rounded correctly,
+ * denormals are kept, and f32 results have the same bits. Every other op is UNSUPPORTED.
+ *
+ * The driver library and NVRTC are found at run time (load.c); a machine without them has no CUDA
+ * device and a reason for it. A failure that comes late (an illegal address) poisons its stream:
+ * every later call on it, and waiting for its events, answers DEVICE_ERROR. */
+#ifndef MICA_DEVICE_CUDA_CUDA_H
+#define MICA_DEVICE_CUDA_CUDA_H
+
+#include "device/cuda/api.h"
+#include "runtime/device.h"
+
+/* The text of ir/scalar*.h under the names they are included by; generated at build time. */
+typedef struct mica_embedded_header {
+    const char *name, *text;
+} mica_embedded_header;
+extern const mica_embedded_header mica_embedded_headers[];
+extern const int32_t mica_embedded_header_count;
+
+/* CUDA C for one MAP op on one dtype: a kernel `map(x0, ..., y, n)`. Freed with mica_free.
+ * UNSUPPORTED for rows of other classes and for complex dtypes. */
+mica_status mica_cuda_write_map(mica_op op, mica_dtype dtype, char **out_source);
+
+/* Machine code (or PTX, when NVRTC is older than the device) for a compute capability such as 90.
+ * Needs no GPU. Freed with mica_free. */
+mica_status mica_cuda_compile(const char *source, int32_t capability, char **out_image,
+                              size_t *out_bytes);
+
+/* Seconds between two events that are done. */
+mica_status mica_cuda_event_seconds(mica_device_event *start, mica_device_event *end,
+                                    double *out_seconds);
+
+#endif
