@@ -2,7 +2,11 @@
  *
  * A kernel is prepared once from a node (op, attributes, types) and then run on host addresses any
  * number of times, from any thread. It runs on the pool (base/pool.h), cannot fail, allocates
- * nothing, and gives the same bits for any number of threads. Used by the devices cpu and fake. */
+ * nothing, and gives the same bits for any number of threads and on every instruction set. Used by
+ * the devices cpu and fake.
+ *
+ * Loops are built for several instruction sets (device/cpu/isa.h) and chosen when a kernel is
+ * created: the best one that the machine has, or the one that MICA_ISA names. */
 #ifndef MICA_DEVICE_CPU_KERNELS_H
 #define MICA_DEVICE_CPU_KERNELS_H
 
@@ -11,8 +15,15 @@
 /* UNSUPPORTED, with the op and dtype in the message, for what has no kernel. */
 mica_status mica_cpu_kernel_create(const mica_node *node, mica_kernel **out_kernel);
 void mica_cpu_kernel_destroy(mica_kernel *kernel);
-/* Results do not overlap operands, except result 0 with one operand of kernel->in_place_operands. */
+/* Results do not overlap operands, except result 0 with one operand of kernel->in_place_operands.
+ * Addresses are aligned to their elements; scratch to 64 bytes. */
 void mica_cpu_kernel_run(const mica_kernel *kernel, const void *const *operands,
                          void *const *results, void *scratch);
+
+/* The instruction set that kernels created from now on use: "baseline", "avx2" or "avx512". */
+const char *mica_cpu_isa_name(void);
+/* For tests: kernels created from now on use this one; NULL goes back to the best. false, with
+ * nothing changed, when it is not built in or the machine does not have it. */
+bool mica_cpu_isa_force(const char *name);
 
 #endif

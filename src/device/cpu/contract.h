@@ -1,0 +1,43 @@
+/* device/cpu/contract.h: the one contraction engine behind dot and conv.
+ *
+ *     c[b, m, n] = sum over k of x[b, m, k] y[b, k, n]
+ *
+ * where each of b, m, n, k is an index space of any axes, placed in each array by strides of its
+ * own. x and y are packed into panels (so their layout costs little), and a register tile runs over
+ * the panels. Element (m, n) is the sum over blocks of CPU_TILE_K indices k, in order, of one chain
+ * of fused multiply-adds each: that order depends on the number of k alone, so tiles, blocks,
+ * threads and the exchange of x and y are free to suit the machine. */
+#ifndef MICA_DEVICE_CPU_CONTRACT_H
+#define MICA_DEVICE_CPU_CONTRACT_H
+
+#include "device/cpu/kernel.h"
+
+typedef enum cpu_contract_mode {
+    CONTRACT_ZERO,   /* nothing to sum */
+    CONTRACT_LOCAL,  /* a piece packs all it needs */
+    CONTRACT_SHARED, /* y is packed first, by all, into scratch */
+    CONTRACT_SPLIT, /* little to compute but a long k: pieces take blocks of k, summed at the end */
+} cpu_contract_mode;
+
+typedef struct cpu_contract {
+    mica_cpu_gemm gemm;
+    cpu_space x_batch, x_m, x_k, y_batch, y_k, y_n, c_batch, c_m, c_n;
+    mica_cpu_map narrow; /* compute type to c's, NULL when they are the same */
+    int32_t x_bytes, c_bytes;
+    bool exchanged; /* the caller's x and y are ours the other way round */
+    /* The plan. */
+    cpu_contract_mode mode;
+    int64_t block_m, block_n; /* of a piece */
+    int64_t blocks_k;
+    int64_t shared_n, shared_k,
+        shared_batch;                  /* what is packed at a time: columns, blocks, batches */
+    size_t scratch_bytes, wide_offset; /* where the wide c lies in scratch, when narrow */
+} cpu_contract;
+
+/* Fills the plan from the spaces; dtype is that of x, y and c. false when there is no such kernel.
+ */
+bool mica_cpu_contract_init(cpu_contract *contract, mica_dtype dtype);
+void mica_cpu_contract_run(const cpu_contract *contract, const void *x, const void *y, void *c,
+                           void *scratch);
+
+#endif

@@ -1,0 +1,232 @@
+/* Moving elements: one engine for broadcast, transpose, slice, pad, concat, reverse and their like.
+ *
+ * A copy is a list of axes with a stride on each side. Axes are sorted so that y's smallest stride
+ * is innermost and merged where both sides continue. The innermost axis is then copied (x stride
+ * 1), filled (x stride 0) or gathered; when another axis is the contiguous one in x, the two are
+ * walked in square tiles, so that both sides use whole cache lines. */
+#include <string.h>
+
+#include "device/cpu/kernel.h"
+
+#define TILE 32               /* side of a transposed tile */
+#define PIECE_BYTES (1 << 17) /* moved by one piece */
+#define LINE_LIMIT 16384      /* longer innermost axes are cut, so that they can be shared */
+
+/* Elements as bits. Complex ones are aligned to their parts only. */
+typedef uint8_t __attribute__((may_alias)) bits8;
+typedef uint16_t __attribute__((may_alias)) bits16;
+typedef uint32_t __attribute__((may_alias)) bits32;
+typedef uint64_t __attribute__((may_alias, aligned(4))) bits64;
+typedef struct bits128 {
+    uint64_t low, high;
+} __attribute__((may_alias, aligned(8))) bits128;
+
+#define FOR_BITS(bytes, DO)                                                                        \
+    switch (bytes) {                                                                               \
+    case 1: {                                                                                      \
+        DO(bits8);                                                                                 \
+    } break;                                                                                       \
+    case 2: {                                                                                      \
+        DO(bits16);                                                                                \
+    } break;                                                                                       \
+    case 4: {                                                                                      \
+        DO(bits32);                                                                                \
+    } break;                                                                                       \
+    case 8: {                                                                                      \
+        DO(bits64);                                                                                \
+    } break;                                                                                       \
+    default: {                                                                                     \
+        DO(bits128);                                                                               \
+    } break;                                                                                       \
+    }
+
+/* ---- plans
+ * -------------------------------------------------------------------------------------*/
+
+static int64_t magnitude(int64_t a) {
+    return a < 0 ? -a : a;
+}
+
+static void swap_axes(cpu_copy *c, int32_t a, int32_t b) {
+    int64_t size = c->sizes[a], x = c->x_strides[a], y = c->y_strides[a];
+    c->sizes[a] = c->sizes[b], c->x_strides[a] = c->x_strides[b], c->y_strides[a] = c->y_strides[b];
+    c->sizes[b] = size, c->x_strides[b] = x, c->y_strides[b] = y;
+}
+
+static void sort_axes(cpu_copy *c) {
+    for (int32_t i = 1; i < c->rank; i++)
+        for (int32_t j = i; j > 0 && magnitude(c->y_strides[j]) > magnitude(c->y_strides[j - 1]);
+             j--)
+            swap_axes(c, j, j - 1);
+}
+
+static void merge_axes(cpu_copy *c) {
+    int32_t n = 0;
+    for (int32_t i = 0; i < c->rank; i++) {
+        int32_t last = n - 1;
+        if (n && c->x_strides[last] == c->x_strides[i] * c->sizes[i] &&
+            c->y_strides[last] == c->y_strides[i] * c->sizes[i]) {
+            c->sizes[last] *= c->sizes[i];
+            c->x_strides[last] = c->x_strides[i];
+            c->y_strides[last] = c->y_strides[i];
+        } else {
+            c->sizes[n] = c->sizes[i];
+            c->x_strides[n] = c->x_strides[i];
+            c->y_strides[n++] = c->y_strides[i];
+        }
+    }
+    c->rank = n;
+}
+
+void mica_cpu_copy_init(cpu_copy *c, size_t bytes, int32_t rank, const int64_t *sizes,
+                        const int64_t *x_strides, const int64_t *y_strides) {
+    c->bytes = (int32_t)bytes;
+    c->rank = 0;
+    c->n = 1;
+    c->across = -1;
+    for (int32_t i = 0; i < rank; i++) {
+        c->n *= sizes[i];
+        if (sizes[i] == 1) continue;
+        c->sizes[c->rank] = sizes[i];
+        c->x_strides[c->rank] = x_strides[i];
+        c->y_strides[c->rank++] = y_strides[i];
+    }
+    if (c->n == 0) return;
+    sort_axes(c);
+    merge_axes(c);
+    if (c->rank == 0) {
+        c->rank = 1;
+        c->sizes[0] = c->x_strides[0] = c->y_strides[0] = 1;
+    }
+    int64_t inner = c->x_strides[c->rank - 1];
+    if (magnitude(inner) <= 1) return;
+    for (int32_t i = 0; i < c->rank - 1; i++)
+        if (magnitude(c->x_strides[i]) == 1 && c->sizes[i] >= 4) c->across = i;
+}
+
+/* ---- innermost loops
+ * ---------------------------------------------------------------------------*/
+
+static void copy_line(const char *x, int64_t x_stride, char *y, int64_t y_stride, int32_t bytes,
+                      int64_t n) {
+    if (x_stride == 1 && y_stride == 1) {
+        memcpy(y, x, (size_t)(n * bytes));
+        return;
+    }
+#define FILL_LINE(type)                                                                            \
+    type value = *(const type *)x;                                                                 \
+    for (int64_t i = 0; i < n; i++) ((type *)y)[i] = value
+#define GATHER_LINE(type)                                                                          \
+    for (int64_t i = 0; i < n; i++) ((type *)y)[i * y_stride] = ((const type *)x)[i * x_stride]
+    if (x_stride == 0 && y_stride == 1) {
+        FOR_BITS(bytes, FILL_LINE)
+    } else {
+        FOR_BITS(bytes, GATHER_LINE)
+    }
+}
+
+/* rows x columns elements; x runs along rows, y along columns. */
+static void copy_tile(const char *x, int64_t x_row, int64_t x_column, char *y, int64_t y_row,
+                      int64_t y_column, int32_t bytes, int64_t rows, int64_t columns) {
+#define COPY_TILE(type)                                                                            \
+    for (int64_t i = 0; i < rows; i++) {                                                           \
+        const type *from = (const type *)x + i * x_row;                                            \
+        type *to = (type *)y + i * y_row;                                                          \
+        for (int64_t j = 0; j < columns; j++) to[j * y_column] = from[j * x_column];               \
+    }
+    FOR_BITS(bytes, COPY_TILE)
+}
+
+/* ---- running
+ * -----------------------------------------------------------------------------------*/
+
+typedef struct copy_run {
+    const cpu_copy *copy;
+    const char *x;
+    char *y;
+    int64_t lines;          /* per innermost axis: how many stretches it is cut into */
+    int64_t tiles, columns; /* transposed: tiles along the axis across, along the innermost */
+} copy_run;
+
+/* Positions of x and y (in elements) for index i over all axes but the last and `skipped`. */
+static void outer_position(const cpu_copy *c, int64_t i, int32_t skipped, int64_t *x, int64_t *y) {
+    *x = *y = 0;
+    for (int32_t d = c->rank - 2; d >= 0; d--) {
+        if (d == skipped) continue;
+        int64_t digit = i % c->sizes[d];
+        i /= c->sizes[d];
+        *x += digit * c->x_strides[d];
+        *y += digit * c->y_strides[d];
+    }
+}
+
+static void run_lines(void *context, int64_t begin, int64_t end) {
+    const copy_run *run = context;
+    const cpu_copy *c = run->copy;
+    int32_t last = c->rank - 1;
+    int64_t size = c->sizes[last], x_stride = c->x_strides[last], y_stride = c->y_strides[last];
+    if (run->lines > 1) {
+        for (int64_t i = begin; i < end; i++) {
+            int64_t x, y, first = i % run->lines * LINE_LIMIT;
+            outer_position(c, i / run->lines, -1, &x, &y);
+            x += first * x_stride, y += first * y_stride;
+            copy_line(run->x + x * c->bytes, x_stride, run->y + y * c->bytes, y_stride, c->bytes,
+                      cpu_min(LINE_LIMIT, size - first));
+        }
+        return;
+    }
+    /* The axis before the last is walked without divisions. */
+    int32_t rows = last - 1;
+    int64_t n_rows = rows < 0 ? 1 : c->sizes[rows];
+    for (int64_t i = begin; i < end;) {
+        int64_t x, y, n = cpu_min(n_rows - i % n_rows, end - i);
+        outer_position(c, i, -1, &x, &y);
+        const char *from = run->x + x * c->bytes;
+        char *to = run->y + y * c->bytes;
+        int64_t x_step = rows < 0 ? 0 : c->x_strides[rows] * c->bytes;
+        int64_t y_step = rows < 0 ? 0 : c->y_strides[rows] * c->bytes;
+        for (int64_t j = 0; j < n; j++)
+            copy_line(from + j * x_step, x_stride, to + j * y_step, y_stride, c->bytes, size);
+        i += n;
+    }
+}
+
+static void run_tiles(void *context, int64_t begin, int64_t end) {
+    const copy_run *run = context;
+    const cpu_copy *c = run->copy;
+    int32_t last = c->rank - 1, across = c->across;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t column = i % run->columns * TILE, row = i / run->columns % run->tiles * TILE, x, y;
+        outer_position(c, i / run->columns / run->tiles, across, &x, &y);
+        x += row * c->x_strides[across] + column * c->x_strides[last];
+        y += row * c->y_strides[across] + column * c->y_strides[last];
+        copy_tile(run->x + x * c->bytes, c->x_strides[across], c->x_strides[last],
+                  run->y + y * c->bytes, c->y_strides[across], c->y_strides[last], c->bytes,
+                  cpu_min(TILE, c->sizes[across] - row), cpu_min(TILE, c->sizes[last] - column));
+    }
+}
+
+void mica_cpu_copy_run(const cpu_copy *c, const void *x, void *y) {
+    if (c->n == 0) return;
+    copy_run run = {.copy = c, .x = x, .y = y};
+    int64_t last = c->sizes[c->rank - 1];
+    if (c->across >= 0) {
+        run.tiles = cpu_ceil_div(c->sizes[c->across], TILE);
+        run.columns = cpu_ceil_div(last, TILE);
+        int64_t outer = c->n / last / c->sizes[c->across];
+        mica_parallel_for(outer * run.tiles * run.columns,
+                          cpu_max(1, PIECE_BYTES / (TILE * TILE * c->bytes)), run_tiles, &run);
+        return;
+    }
+    run.lines = cpu_ceil_div(last, LINE_LIMIT);
+    int64_t line_bytes = cpu_min(last, LINE_LIMIT) * c->bytes;
+    mica_parallel_for(c->n / last * run.lines, cpu_max(1, PIECE_BYTES / line_bytes), run_lines,
+                      &run);
+}
+
+void mica_cpu_fill(void *y, const void *value, size_t bytes, int64_t n) {
+    cpu_copy fill;
+    int64_t zero = 0, one = 1;
+    mica_cpu_copy_init(&fill, bytes, 1, &n, &zero, &one);
+    mica_cpu_copy_run(&fill, value, y);
+}

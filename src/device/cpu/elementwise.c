@@ -1,0 +1,138 @@
+/* Elementwise kernels: MAP rows, compare, select, is_finite and convert.
+ *
+ * Operands are contiguous and of one size, so a kernel is a loop over a range. f16 and bf16 go
+ * through the f32 loop in small chunks that stay in the nearest cache. */
+#include <string.h>
+
+#include "device/cpu/kernel.h"
+
+#define CHUNK 1024 /* elements of f16 and bf16 that are converted at a time */
+/* Elements that are worth another thread. */
+#define CHEAP_GRAIN 65536
+#define COSTLY_GRAIN 4096
+
+typedef struct elementwise_kernel {
+    cpu_kernel base;
+    mica_cpu_map loop;
+    mica_cpu_map widen,
+        narrow; /* f16 and bf16: to and from f32; narrow is NULL when y is not half */
+    int64_t n, grain;
+    int32_t arity, x_bytes[3], y_bytes;
+    bool swapped; /* gt and ge are lt and le the other way round */
+} elementwise_kernel;
+
+typedef struct elementwise_run {
+    const elementwise_kernel *kernel;
+    const void *x[3];
+    void *y;
+} elementwise_run;
+
+static void run_range(void *context, int64_t begin, int64_t end) {
+    const elementwise_run *run = context;
+    const elementwise_kernel *k = run->kernel;
+    const void *x[3] = {NULL, NULL, NULL};
+    for (int32_t i = 0; i < k->arity; i++) x[i] = (const char *)run->x[i] + begin * k->x_bytes[i];
+    k->loop(x, (char *)run->y + begin * k->y_bytes, end - begin);
+}
+
+static void run_half_range(void *context, int64_t begin, int64_t end) {
+    const elementwise_run *run = context;
+    const elementwise_kernel *k = run->kernel;
+    float wide[3][CHUNK], result[CHUNK];
+    for (int64_t i = begin; i < end; i += CHUNK) {
+        int64_t n = cpu_min(CHUNK, end - i);
+        const void *x[3] = {wide[0], wide[1], wide[2]};
+        for (int32_t o = 0; o < k->arity; o++) {
+            const void *half = (const uint16_t *)run->x[o] + i;
+            k->widen(&half, wide[o], n);
+        }
+        void *y = (char *)run->y + i * k->y_bytes;
+        if (!k->narrow) {
+            k->loop(x, y, n);
+            continue;
+        }
+        k->loop(x, result, n);
+        const void *from = result;
+        k->narrow(&from, y, n);
+    }
+}
+
+static void run_elementwise(const cpu_kernel *kernel, const void *const *operands,
+                            void *const *results, void *scratch) {
+    (void)scratch;
+    const elementwise_kernel *k = (const elementwise_kernel *)kernel;
+    elementwise_run run = {.kernel = k, .y = results[0]};
+    for (int32_t i = 0; i < k->arity; i++) run.x[i] = operands[k->swapped ? 1 - i : i];
+    mica_parallel_for(k->n, k->grain, k->widen ? run_half_range : run_range, &run);
+}
+
+static bool is_half(mica_dtype dtype) {
+    return dtype == MICA_DTYPE_f16 || dtype == MICA_DTYPE_bf16;
+}
+
+/* The loop of a MAP row; half types use that of f32. */
+static mica_cpu_map find_map(const mica_cpu_isa *isa, mica_op op, mica_dtype dtype) {
+    if (dtype == MICA_DTYPE_f64) return isa->map_f64[op];
+    if (dtype == MICA_DTYPE_f32 || is_half(dtype)) return isa->map_f32[op];
+    return dtype < MICA_DTYPE_f16 ? isa->map_int[dtype][op] : NULL;
+}
+
+static mica_cpu_map find_compare(const mica_cpu_isa *isa, const char *direction, mica_dtype dtype,
+                                 bool *out_swapped) {
+    static const struct {
+        const char *name;
+        mica_cpu_compare compare;
+        bool swapped;
+    } directions[] = {{"eq", CPU_EQ, false}, {"ne", CPU_NE, false}, {"lt", CPU_LT, false},
+                      {"le", CPU_LE, false}, {"gt", CPU_LT, true},  {"ge", CPU_LE, true}};
+    for (size_t i = 0; i < sizeof directions / sizeof *directions; i++) {
+        if (strcmp(direction, directions[i].name)) continue;
+        *out_swapped = directions[i].swapped;
+        return isa->elementwise
+            ->compare[directions[i].compare][is_half(dtype) ? MICA_DTYPE_f32 : dtype];
+    }
+    return NULL;
+}
+
+/* Finds the loop; NULL when there is none. */
+static mica_cpu_map find_loop(const mica_node *node, const mica_cpu_isa *isa, bool *out_swapped) {
+    mica_dtype from = mica_operand_type(node, 0)->dtype, to = node->results[0].dtype;
+    switch (node->op) {
+    case MICA_OP_compare:
+        return find_compare(isa, mica_node_string(node, "direction"), from, out_swapped);
+    case MICA_OP_select: return isa->elementwise->select[__builtin_ctzll(mica_dtype_bytes(to))];
+    case MICA_OP_is_finite: return isa->elementwise->is_finite[from];
+    case MICA_OP_convert: return isa->elementwise->convert[from][to];
+    default: return find_map(isa, node->op, from);
+    }
+}
+
+mica_status mica_cpu_create_elementwise(const mica_node *node, cpu_kernel **out) {
+    const mica_cpu_isa *isa = mica_cpu_isa_current();
+    mica_dtype from = mica_operand_type(node, 0)->dtype, to = node->results[0].dtype;
+    bool swapped = false;
+    mica_cpu_map loop = find_loop(node, isa, &swapped);
+    if (!loop) return mica_cpu_unsupported(node, from);
+    elementwise_kernel *k;
+    MICA_TRY(mica_cpu_kernel_new(sizeof *k, run_elementwise, &k));
+    k->loop = loop;
+    k->swapped = swapped;
+    k->n = mica_type_elements(&node->results[0]);
+    k->arity = node->n_operands;
+    k->y_bytes = (int32_t)mica_dtype_bytes(to);
+    const mica_op_info *row = mica_op_describe(node->op);
+    bool costly = row->expression && !strcmp(row->dtypes, "FLOATS");
+    k->grain = costly ? COSTLY_GRAIN : CHEAP_GRAIN;
+    if (is_half(from) && (row->expression || node->op == MICA_OP_compare)) {
+        k->widen = isa->elementwise->convert[from][MICA_DTYPE_f32];
+        if (is_half(to)) k->narrow = isa->elementwise->convert[MICA_DTYPE_f32][to];
+    }
+    for (int32_t i = 0; i < node->n_operands; i++) {
+        int32_t source = swapped ? 1 - i : i;
+        k->x_bytes[i] = (int32_t)mica_dtype_bytes(mica_operand_type(node, source)->dtype);
+        /* An element is read before it is written, so equal sizes share memory. */
+        if (k->x_bytes[i] == k->y_bytes) k->base.head.in_place_operands |= 1u << source;
+    }
+    *out = &k->base;
+    return NULL;
+}

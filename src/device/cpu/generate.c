@@ -1,0 +1,99 @@
+/* iota and rng_bits: values made from their position alone. */
+#include <string.h>
+
+#include "device/cpu/kernel.h"
+
+#define CHUNK 512
+#define IOTA_GRAIN 32768
+#define RNG_GRAIN 4096 /* blocks of 16 bytes */
+
+typedef struct iota_kernel {
+    cpu_kernel base;
+    mica_cpu_map convert; /* from i64 */
+    int64_t n, size, inner;
+    int32_t bytes;
+} iota_kernel;
+
+typedef struct rng_kernel {
+    cpu_kernel base;
+    mica_cpu_philox philox;
+    size_t bytes;
+} rng_kernel;
+
+typedef struct generate_run {
+    const void *kernel;
+    const uint32_t *key, *counter;
+    void *y;
+} generate_run;
+
+static void run_iota_range(void *context, int64_t begin, int64_t end) {
+    const generate_run *run = context;
+    const iota_kernel *k = run->kernel;
+    int64_t values[CHUNK];
+    int64_t repeat = begin % k->inner, value = begin / k->inner % k->size;
+    for (int64_t i = begin; i < end; i += CHUNK) {
+        int64_t n = cpu_min(CHUNK, end - i);
+        for (int64_t j = 0; j < n; j++) {
+            values[j] = value;
+            if (++repeat == k->inner) repeat = 0, value = value + 1 == k->size ? 0 : value + 1;
+        }
+        const void *x = values;
+        k->convert(&x, (char *)run->y + i * k->bytes, n);
+    }
+}
+
+static void run_iota(const cpu_kernel *kernel, const void *const *operands, void *const *results,
+                     void *scratch) {
+    (void)operands, (void)scratch;
+    const iota_kernel *k = (const iota_kernel *)kernel;
+    generate_run run = {.kernel = k, .y = results[0]};
+    mica_parallel_for(k->n, IOTA_GRAIN, run_iota_range, &run);
+}
+
+mica_status mica_cpu_create_iota(const mica_node *node, cpu_kernel **out) {
+    const mica_type *type = &node->results[0];
+    int64_t axis = mica_node_int(node, "axis");
+    mica_cpu_map convert =
+        mica_cpu_isa_current()->elementwise->convert[MICA_DTYPE_i64][type->dtype];
+    if (!convert) return mica_cpu_unsupported(node, type->dtype);
+    iota_kernel *k;
+    MICA_TRY(mica_cpu_kernel_new(sizeof *k, run_iota, &k));
+    k->convert = convert;
+    k->bytes = (int32_t)mica_dtype_bytes(type->dtype);
+    k->n = mica_type_elements(type);
+    k->size = type->dims[axis];
+    k->inner = 1;
+    for (int64_t i = axis + 1; i < type->rank; i++) k->inner *= type->dims[i];
+    *out = &k->base;
+    return NULL;
+}
+
+/* Blocks are 16 bytes; the last one may be cut. A u64 is two words, low word first. */
+static void run_rng_range(void *context, int64_t begin, int64_t end) {
+    const generate_run *run = context;
+    const rng_kernel *k = run->kernel;
+    uint32_t words[4 * CHUNK];
+    for (int64_t i = begin; i < end; i += CHUNK) {
+        int64_t n = cpu_min(CHUNK, end - i);
+        k->philox(run->key, run->counter, i, n, words);
+        size_t from = (size_t)i * 16, size = (size_t)n * 16;
+        memcpy((char *)run->y + from, words, size < k->bytes - from ? size : k->bytes - from);
+    }
+}
+
+static void run_rng(const cpu_kernel *kernel, const void *const *operands, void *const *results,
+                    void *scratch) {
+    (void)scratch;
+    const rng_kernel *k = (const rng_kernel *)kernel;
+    generate_run run = {k, operands[0], operands[1], results[0]};
+    mica_parallel_for(cpu_ceil_div((int64_t)k->bytes, 16), RNG_GRAIN, run_rng_range, &run);
+}
+
+mica_status mica_cpu_create_rng_bits(const mica_node *node, cpu_kernel **out) {
+    rng_kernel *k;
+    MICA_TRY(mica_cpu_kernel_new(sizeof *k, run_rng, &k));
+    k->philox = mica_cpu_isa_current()->philox;
+    k->bytes = mica_type_bytes(&node->results[0]);
+    *out = &k->base;
+    return NULL;
+}

@@ -1,0 +1,120 @@
+/* device/cpu/isa.h: the loops, compiled once per instruction set from device/cpu/isa/ (every file
+ * there is compiled with MICA_ISA defined as the variant's name, see base/isa.h). No loop's result
+ * depends on the variant: all arithmetic is IEEE, and fused multiply-adds are written out.
+ *
+ * Loops know nothing of threads and shapes: they get addresses and counts. Pointers may be equal
+ * (in place) but do not overlap otherwise. */
+#ifndef MICA_DEVICE_CPU_ISA_H
+#define MICA_DEVICE_CPU_ISA_H
+
+#include <stdint.h>
+
+#include "base/isa.h"
+#include "mica/graph.h"
+
+/* y[i] = f(x[0][i], x[1][i], x[2][i]) for i < n. */
+typedef void (*mica_cpu_map)(const void *const *x, void *y, int64_t n);
+
+typedef enum mica_cpu_compare {
+    CPU_EQ,
+    CPU_NE,
+    CPU_LT,
+    CPU_LE,
+    CPU_COMPARE_COUNT
+} mica_cpu_compare;
+
+typedef struct mica_cpu_elementwise {
+    mica_cpu_map compare[CPU_COMPARE_COUNT][MICA_DTYPE_COUNT]; /* f16, bf16: NULL, use f32 */
+    mica_cpu_map select[5];                                    /* by log2 of the element's bytes */
+    mica_cpu_map is_finite[MICA_DTYPE_COUNT];                  /* floats */
+    mica_cpu_map convert[MICA_DTYPE_COUNT][MICA_DTYPE_COUNT];  /* [from][to], real dtypes */
+} mica_cpu_elementwise;
+
+typedef enum mica_cpu_reduction {
+    CPU_SUM,
+    CPU_PROD,
+    CPU_MAX,
+    CPU_MIN,
+    CPU_AND,
+    CPU_OR,
+    CPU_REDUCTION_COUNT
+} mica_cpu_reduction;
+
+/* The order of a reduction is made of these two. Accumulators are of the compute type. */
+#define CPU_REDUCE_LANES 16  /* element i of a row block goes to lane i mod 16 */
+#define CPU_REDUCE_BLOCK 512 /* elements of a row that are reduced in one go */
+#define CPU_REDUCE_ROWS 64   /* rows that are added one after the other, column by column */
+
+typedef struct mica_cpu_reducer {
+    /* acc[r] = the reduction of the n <= CPU_REDUCE_BLOCK elements at x + offsets[r]: lanes, then a
+     * tree over the lanes that adds lane l + 8 to l, then l + 4, l + 2, l + 1. */
+    void (*rows)(const void *x, const int64_t *offsets, int64_t count, int64_t n, void *acc);
+    /* acc[j] = x[offsets[0] + j], then one row after the other, for j < n. */
+    void (*columns)(const void *x, const int64_t *offsets, int64_t count, int64_t n, void *acc);
+    void (*combine)(void *into, const void *from, int64_t n); /* into[j] = into[j] op from[j] */
+    void (*store)(const void *acc, void *y, int64_t n);
+    void (*identity)(void *acc, int64_t n);
+    int32_t bytes; /* of the compute type */
+} mica_cpu_reducer;
+
+/* The register tile of a contraction for one compute type. Panels are k-major: element (k, r) of a
+ * panel of width w is panel[k * w + r]. */
+#define CPU_TILE_K 256 /* contracted indices that one fused chain runs over */
+typedef struct mica_cpu_gemm {
+    int32_t rows, columns; /* the tile, rows x columns accumulators */
+    int32_t bytes;         /* of the compute type */
+    int32_t is_float;
+    /* tile[i * columns + j] = sum over k of a[k, i] b[k, j], a fused chain in the order of k. */
+    void (*tile)(const void *a, const void *b, int64_t k, void *tile);
+    /* The same with result row i at c + rows[i]: stored when `first`, else added to what is there.
+     */
+    void (*tile_to)(const void *a, const void *b, int64_t k, void *c, const int64_t *rows,
+                    int first);
+    /* Fills a panel of `width` from element (r, k) at x + offsets[r] + steps[k], converting to the
+     * compute type; rows count..width-1 become zero. */
+    void (*pack)(const void *x, const int64_t *offsets, int64_t count, const int64_t *steps,
+                 int64_t k, int64_t width, void *panel);
+} mica_cpu_gemm;
+
+/* One Philox block per counter: out[4 i + w] is word w of block counter + i. */
+typedef void (*mica_cpu_philox)(const uint32_t key[2], const uint32_t counter[4], int64_t first,
+                                int64_t n, uint32_t *out);
+
+typedef struct mica_cpu_isa {
+    const char *name;
+    const mica_cpu_map *map_f32, *map_f64;        /* by op */
+    const mica_cpu_map (*map_int)[MICA_OP_COUNT]; /* by dtype, op: bool and integers */
+    const mica_cpu_elementwise *elementwise;
+    const mica_cpu_reducer (*reduce_float)[CPU_REDUCTION_COUNT]; /* by dtype - f16 */
+    const mica_cpu_reducer (*reduce_int)[CPU_REDUCTION_COUNT];   /* by dtype */
+    const mica_cpu_gemm *gemm_float;                             /* by dtype - f16 */
+    const mica_cpu_gemm *gemm_int;                               /* by dtype - i8 */
+    mica_cpu_philox philox;
+} mica_cpu_isa;
+
+/* The variant in force; see mica_cpu_isa_force. */
+const mica_cpu_isa *mica_cpu_isa_current(void);
+
+#define CPU_ISA_DECLARE(isa)                                                                       \
+    extern const mica_cpu_map mica_cpu_map_f32_##isa[MICA_OP_COUNT];                               \
+    extern const mica_cpu_map mica_cpu_map_f64_##isa[MICA_OP_COUNT];                               \
+    extern const mica_cpu_map mica_cpu_map_int_##isa[MICA_DTYPE_f16][MICA_OP_COUNT];               \
+    extern const mica_cpu_elementwise mica_cpu_elementwise_##isa;                                  \
+    extern const mica_cpu_reducer mica_cpu_reduce_float_##isa[4][CPU_REDUCTION_COUNT];             \
+    extern const mica_cpu_reducer mica_cpu_reduce_int_##isa[MICA_DTYPE_f16][CPU_REDUCTION_COUNT];  \
+    extern const mica_cpu_gemm mica_cpu_gemm_float_##isa[4];                                       \
+    extern const mica_cpu_gemm mica_cpu_gemm_int_##isa[8];                                         \
+    void mica_cpu_philox_##isa(const uint32_t key[2], const uint32_t counter[4], int64_t first,    \
+                               int64_t n, uint32_t *out);
+CPU_ISA_DECLARE(baseline)
+CPU_ISA_DECLARE(avx2) /* of avx512, only what floats need exists */
+CPU_ISA_DECLARE(avx512)
+
+/* Before a loop whose iterations are independent even when pointers are equal. */
+#if defined(__clang__)
+#define CPU_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define CPU_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+#endif

@@ -1,0 +1,171 @@
+/* compare, select, is_finite and convert: elementwise loops whose result has another dtype. The
+ * avx512 variant has none: the avx2 loops serve it. */
+#include "device/cpu/isa.h"
+
+#ifndef __AVX512F__
+#include "ir/scalar.h"
+
+#undef bool /* it is pasted into names here */
+
+/* ---- compare -------------------------------------------------------------------------------- */
+
+#define COMPARE_LOOP(name, type, expression)                                                       \
+    static void name(const void *const *x, void *result, int64_t n) {                              \
+        const type *xa = (const type *)x[0], *xb = (const type *)x[1];                             \
+        uint8_t *y = (uint8_t *)result;                                                            \
+        CPU_INDEPENDENT                                                                            \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            type a = xa[i], b = xb[i];                                                             \
+            y[i] = (uint8_t)(expression);                                                          \
+        }                                                                                          \
+    }
+#define COMPARE_LOOPS(dtype, type)                                                                 \
+    COMPARE_LOOP(eq_##dtype, type, a == b)                                                         \
+    COMPARE_LOOP(ne_##dtype, type, a != b)                                                         \
+    COMPARE_LOOP(lt_##dtype, type, a < b)                                                          \
+    COMPARE_LOOP(le_##dtype, type, a <= b)
+
+COMPARE_LOOPS(i8, int8_t)
+COMPARE_LOOPS(i16, int16_t)
+COMPARE_LOOPS(i32, int32_t)
+COMPARE_LOOPS(i64, int64_t)
+COMPARE_LOOPS(u8, uint8_t)
+COMPARE_LOOPS(u16, uint16_t)
+COMPARE_LOOPS(u32, uint32_t)
+COMPARE_LOOPS(u64, uint64_t)
+COMPARE_LOOPS(f32, float)
+COMPARE_LOOPS(f64, double)
+
+typedef struct complex64 {
+    float real, imaginary;
+} complex64;
+typedef struct complex128 {
+    double real, imaginary;
+} complex128;
+COMPARE_LOOP(eq_c64, complex64, (a.real == b.real) & (a.imaginary == b.imaginary))
+COMPARE_LOOP(ne_c64, complex64, (a.real != b.real) | (a.imaginary != b.imaginary))
+COMPARE_LOOP(eq_c128, complex128, (a.real == b.real) & (a.imaginary == b.imaginary))
+COMPARE_LOOP(ne_c128, complex128, (a.real != b.real) | (a.imaginary != b.imaginary))
+
+#define COMPARE_ENTRIES(direction)                                                                 \
+    {                                                                                              \
+        [MICA_DTYPE_bool] = direction##_u8, [MICA_DTYPE_i8] = direction##_i8,                      \
+        [MICA_DTYPE_i16] = direction##_i16, [MICA_DTYPE_i32] = direction##_i32,                    \
+        [MICA_DTYPE_i64] = direction##_i64, [MICA_DTYPE_u8] = direction##_u8,                      \
+        [MICA_DTYPE_u16] = direction##_u16, [MICA_DTYPE_u32] = direction##_u32,                    \
+        [MICA_DTYPE_u64] = direction##_u64, [MICA_DTYPE_f32] = direction##_f32,                    \
+        [MICA_DTYPE_f64] = direction##_f64, COMPARE_COMPLEX_##direction                            \
+    }
+#define COMPARE_COMPLEX_eq [MICA_DTYPE_c64] = eq_c64, [MICA_DTYPE_c128] = eq_c128
+#define COMPARE_COMPLEX_ne [MICA_DTYPE_c64] = ne_c64, [MICA_DTYPE_c128] = ne_c128
+#define COMPARE_COMPLEX_lt
+#define COMPARE_COMPLEX_le
+
+/* ---- select: bytes are moved, whatever they mean ----------------------------------------------
+ */
+
+/* Complex elements are aligned to their parts only. */
+typedef uint8_t __attribute__((may_alias)) bits8;
+typedef uint16_t __attribute__((may_alias)) bits16;
+typedef uint32_t __attribute__((may_alias)) bits32;
+typedef uint64_t __attribute__((may_alias, aligned(4))) bits64;
+typedef struct bits128 {
+    uint64_t low, high;
+} __attribute__((may_alias, aligned(8))) bits128;
+
+#define SELECT_LOOP(name, type)                                                                    \
+    static void name(const void *const *x, void *result, int64_t n) {                              \
+        const uint8_t *condition = (const uint8_t *)x[0];                                          \
+        const type *xa = (const type *)x[1], *xb = (const type *)x[2];                             \
+        type *y = (type *)result;                                                                  \
+        CPU_INDEPENDENT                                                                            \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            type a = xa[i], b = xb[i];                                                             \
+            y[i] = condition[i] ? a : b;                                                           \
+        }                                                                                          \
+    }
+SELECT_LOOP(select_1, bits8)
+SELECT_LOOP(select_2, bits16)
+SELECT_LOOP(select_4, bits32)
+SELECT_LOOP(select_8, bits64)
+SELECT_LOOP(select_16, bits128)
+
+/* ---- is_finite: not all exponent bits are set --------------------------------------------------
+ */
+
+#define FINITE_LOOP(name, type, exponent)                                                          \
+    static void name(const void *const *x, void *result, int64_t n) {                              \
+        const type *xa = (const type *)x[0];                                                       \
+        uint8_t *y = (uint8_t *)result;                                                            \
+        CPU_INDEPENDENT                                                                            \
+        for (int64_t i = 0; i < n; i++) y[i] = (uint8_t)((xa[i] & (exponent)) != (exponent));      \
+    }
+FINITE_LOOP(finite_f16, bits16, 0x7c00u)
+FINITE_LOOP(finite_bf16, bits16, 0x7f80u)
+FINITE_LOOP(finite_f32, bits32, 0x7f800000u)
+FINITE_LOOP(finite_f64, bits64, 0x7ff0000000000000u)
+
+/* ---- convert: every pair of real dtypes --------------------------------------------------------
+ */
+
+#define CONVERT_LOOP(from, from_type, to, to_type)                                                 \
+    static void from##_to_##to(const void *const *x, void *result, int64_t n) {                    \
+        const from_type *xa = (const from_type *)x[0];                                             \
+        to_type *y = (to_type *)result;                                                            \
+        CPU_INDEPENDENT                                                                            \
+        for (int64_t i = 0; i < n; i++) y[i] = mica_convert_##from##_##to(xa[i]);                  \
+    }
+#define CONVERT_LOOPS(from, type)                                                                  \
+    CONVERT_LOOP(from, type, bool, uint8_t)                                                        \
+    CONVERT_LOOP(from, type, i8, int8_t)                                                           \
+    CONVERT_LOOP(from, type, i16, int16_t)                                                         \
+    CONVERT_LOOP(from, type, i32, int32_t)                                                         \
+    CONVERT_LOOP(from, type, i64, int64_t)                                                         \
+    CONVERT_LOOP(from, type, u8, uint8_t)                                                          \
+    CONVERT_LOOP(from, type, u16, uint16_t)                                                        \
+    CONVERT_LOOP(from, type, u32, uint32_t)                                                        \
+    CONVERT_LOOP(from, type, u64, uint64_t)                                                        \
+    CONVERT_LOOP(from, type, f16, uint16_t)                                                        \
+    CONVERT_LOOP(from, type, bf16, uint16_t)                                                       \
+    CONVERT_LOOP(from, type, f32, float)                                                           \
+    CONVERT_LOOP(from, type, f64, double)
+#define CONVERT_ENTRIES(from)                                                                      \
+    [MICA_DTYPE_##from] = {[MICA_DTYPE_bool] = from##_to_bool, [MICA_DTYPE_i8] = from##_to_i8,     \
+                           [MICA_DTYPE_i16] = from##_to_i16,   [MICA_DTYPE_i32] = from##_to_i32,   \
+                           [MICA_DTYPE_i64] = from##_to_i64,   [MICA_DTYPE_u8] = from##_to_u8,     \
+                           [MICA_DTYPE_u16] = from##_to_u16,   [MICA_DTYPE_u32] = from##_to_u32,   \
+                           [MICA_DTYPE_u64] = from##_to_u64,   [MICA_DTYPE_f16] = from##_to_f16,   \
+                           [MICA_DTYPE_bf16] = from##_to_bf16, [MICA_DTYPE_f32] = from##_to_f32,   \
+                           [MICA_DTYPE_f64] = from##_to_f64}
+
+CONVERT_LOOPS(bool, uint8_t)
+CONVERT_LOOPS(i8, int8_t)
+CONVERT_LOOPS(i16, int16_t)
+CONVERT_LOOPS(i32, int32_t)
+CONVERT_LOOPS(i64, int64_t)
+CONVERT_LOOPS(u8, uint8_t)
+CONVERT_LOOPS(u16, uint16_t)
+CONVERT_LOOPS(u32, uint32_t)
+CONVERT_LOOPS(u64, uint64_t)
+CONVERT_LOOPS(f16, uint16_t)
+CONVERT_LOOPS(bf16, uint16_t)
+CONVERT_LOOPS(f32, float)
+CONVERT_LOOPS(f64, double)
+
+const mica_cpu_elementwise MICA_ISA_NAME(mica_cpu_elementwise) = {
+    .compare = {[CPU_EQ] = COMPARE_ENTRIES(eq),
+                [CPU_NE] = COMPARE_ENTRIES(ne),
+                [CPU_LT] = COMPARE_ENTRIES(lt),
+                [CPU_LE] = COMPARE_ENTRIES(le)},
+    .select = {select_1, select_2, select_4, select_8, select_16},
+    .is_finite = {[MICA_DTYPE_f16] = finite_f16,
+                  [MICA_DTYPE_bf16] = finite_bf16,
+                  [MICA_DTYPE_f32] = finite_f32,
+                  [MICA_DTYPE_f64] = finite_f64},
+    .convert = {CONVERT_ENTRIES(bool), CONVERT_ENTRIES(i8), CONVERT_ENTRIES(i16),
+                CONVERT_ENTRIES(i32), CONVERT_ENTRIES(i64), CONVERT_ENTRIES(u8),
+                CONVERT_ENTRIES(u16), CONVERT_ENTRIES(u32), CONVERT_ENTRIES(u64),
+                CONVERT_ENTRIES(f16), CONVERT_ENTRIES(bf16), CONVERT_ENTRIES(f32),
+                CONVERT_ENTRIES(f64)},
+};
+#endif

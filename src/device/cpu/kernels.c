@@ -1,0 +1,139 @@
+/* Creating and running built-in kernels, and the choice of the instruction set. */
+#include "device/cpu/kernels.h"
+
+#include <string.h>
+
+#include "base/platform.h"
+#include "device/cpu/kernel.h"
+
+/* ---- instruction sets -------------------------------------------------------------------------*/
+
+#define ISA_TABLE(isa, int_isa)                                                                    \
+    {                                                                                              \
+#isa, mica_cpu_map_f32_##isa, mica_cpu_map_f64_##isa, mica_cpu_map_int_##int_isa,          \
+            &mica_cpu_elementwise_##int_isa, mica_cpu_reduce_float_##isa,                          \
+            mica_cpu_reduce_int_##int_isa, mica_cpu_gemm_float_##isa, mica_cpu_gemm_int_##int_isa, \
+            mica_cpu_philox_##isa                                                                  \
+    }
+
+/* The best last. */
+static const mica_cpu_isa variants[] = {
+    ISA_TABLE(baseline, baseline),
+#if MICA_ISA_HAS_X86
+    ISA_TABLE(avx2, avx2),
+    ISA_TABLE(avx512, avx2),
+#endif
+};
+enum { VARIANTS = sizeof variants / sizeof *variants };
+
+static const mica_cpu_isa *forced; /* atomic */
+
+static bool machine_has(const mica_cpu_isa *isa) {
+    if (!strcmp(isa->name, "avx2")) return mica_machine_has_avx2_fma();
+    if (!strcmp(isa->name, "avx512"))
+        return mica_machine_has_avx512() && mica_machine_has_avx2_fma();
+    return true;
+}
+
+static const mica_cpu_isa *find_isa(const char *name) {
+    for (int i = 0; name && i < VARIANTS; i++)
+        if (!strcmp(variants[i].name, name) && machine_has(&variants[i])) return &variants[i];
+    return NULL;
+}
+
+/* MICA_ISA when it names one that can run here, else the best; looked up once. */
+static const mica_cpu_isa *default_isa(void) {
+    static const mica_cpu_isa *found; /* atomic; every thread finds the same */
+    const mica_cpu_isa *isa = __atomic_load_n(&found, __ATOMIC_RELAXED);
+    if (isa) return isa;
+    isa = find_isa(mica_environment("MICA_ISA"));
+    for (int i = VARIANTS - 1; !isa; i--)
+        if (machine_has(&variants[i])) isa = &variants[i];
+    __atomic_store_n(&found, isa, __ATOMIC_RELAXED);
+    return isa;
+}
+
+const mica_cpu_isa *mica_cpu_isa_current(void) {
+    const mica_cpu_isa *isa = __atomic_load_n(&forced, __ATOMIC_RELAXED);
+    return isa ? isa : default_isa();
+}
+
+const char *mica_cpu_isa_name(void) {
+    return mica_cpu_isa_current()->name;
+}
+
+bool mica_cpu_isa_force(const char *name) {
+    const mica_cpu_isa *isa = find_isa(name);
+    if (name && !isa) return false;
+    __atomic_store_n(&forced, isa, __ATOMIC_RELAXED);
+    return true;
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------*/
+
+mica_status mica_cpu_kernel_new(size_t bytes,
+                                void (*run)(const cpu_kernel *, const void *const *, void *const *,
+                                            void *),
+                                void *out_kernel) {
+    cpu_kernel *kernel = mica_calloc(1, bytes);
+    memcpy(out_kernel, &kernel, sizeof kernel);
+    if (!kernel) return MICA_NO_MEMORY();
+    kernel->run = run;
+    kernel->head.cannot_fail = true;
+    return NULL;
+}
+
+mica_status mica_cpu_unsupported(const mica_node *node, mica_dtype dtype) {
+    return MICA_ERROR(MICA_UNSUPPORTED, "[%s] the cpu has no kernel for %s",
+                      mica_op_describe(node->op)->name, mica_dtype_name(dtype));
+}
+
+typedef mica_status (*creator)(const mica_node *node, cpu_kernel **out);
+
+/* Who makes a row's kernel, by its class; rows of two classes are told apart by name. */
+#define CREATE_MAP(op) mica_cpu_create_elementwise
+#define CREATE_ELEMENTWISE(op) mica_cpu_create_elementwise
+#define CREATE_SHAPE(op) MICA_OP_##op == MICA_OP_iota ? mica_cpu_create_iota : mica_cpu_create_shape
+#define CREATE_CONTRACTION(op) mica_cpu_create_##op
+#define CREATE_REDUCTION(op)                                                                       \
+    MICA_OP_##op == MICA_OP_reduce ? mica_cpu_create_reduce : mica_cpu_create_argmax
+#define CREATE_RANDOM(op) mica_cpu_create_##op
+#define CREATE_CONTROL(op) NULL
+#define CREATE_COLLECTIVE(op) NULL
+#define CREATE_HOST(op) NULL
+static const creator creators[MICA_OP_COUNT] = {
+#define MICA_OP(op, arity, class, ...) [MICA_OP_##op] = CREATE_##class(op),
+#include "mica/ops.def"
+#undef MICA_OP
+};
+
+mica_status mica_cpu_kernel_create(const mica_node *node, mica_kernel **out_kernel) {
+    *out_kernel = NULL;
+    if (node->op >= MICA_OP_COUNT || !creators[node->op]) {
+        const mica_op_info *info = mica_op_describe(node->op);
+        return MICA_ERROR(MICA_UNSUPPORTED, "[%s] is not computed by a kernel",
+                          info ? info->name : "parameter");
+    }
+    for (int32_t i = 0; i < node->n_operands; i++)
+        if (mica_operand_type(node, i)->kind != MICA_TENSOR)
+            return MICA_ERROR(MICA_UNSUPPORTED, "[%s] operand %d is not a tensor",
+                              mica_op_describe(node->op)->name, i);
+    if (node->results[0].kind != MICA_TENSOR)
+        return MICA_ERROR(MICA_UNSUPPORTED, "[%s] the result is not a tensor",
+                          mica_op_describe(node->op)->name);
+    cpu_kernel *kernel = NULL;
+    mica_status status = creators[node->op](node, &kernel);
+    if (status) return mica_status_pass(status, __FILE__, __LINE__);
+    *out_kernel = &kernel->head;
+    return NULL;
+}
+
+void mica_cpu_kernel_destroy(mica_kernel *kernel) {
+    mica_free(kernel);
+}
+
+void mica_cpu_kernel_run(const mica_kernel *kernel, const void *const *operands,
+                         void *const *results, void *scratch) {
+    const cpu_kernel *self = (const cpu_kernel *)kernel;
+    self->run(self, operands, results, scratch);
+}

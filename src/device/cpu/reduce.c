@@ -1,0 +1,274 @@
+/* reduce: over any axes, in an order that depends on the shape alone.
+ *
+ * The axes of x, merged, alternate between kept and reduced. What one element of the result reduces
+ * is cut into parts: when the innermost axis is reduced, blocks of CPU_REDUCE_BLOCK neighbours of
+ * one row, each by lanes; when it is kept, groups of CPU_REDUCE_ROWS rows, each one row after the
+ * other. Parts, in row-major order, are combined by a binary tree: two parts make a pair, two pairs
+ * a quad, and so on; what is left over is combined at the end, smallest first. A subtree over an
+ * aligned power of two of parts can therefore be computed by any thread. */
+#include <string.h>
+
+#include "device/cpu/kernel.h"
+
+#define STRIP 128        /* columns of the result that one piece holds at a time */
+#define LEVELS 48        /* of the tree: more than there can be parts */
+#define PIECE_WORK 65536 /* elements read by a piece, about */
+#define ENOUGH_PIECES 32 /* below this, the parts of one result are shared between pieces */
+
+typedef struct reduce_kernel {
+    cpu_kernel base;
+    mica_cpu_reducer reducer;
+    int32_t x_bytes, y_bytes;
+    bool by_rows;      /* the innermost axis is reduced */
+    cpu_space kept;    /* all kept axes but, by columns, the innermost */
+    cpu_space reduced; /* all reduced axes but, by rows, the innermost */
+    int64_t inner;     /* size of the innermost axis */
+    int64_t parts;     /* per element of the result */
+    int64_t blocks;    /* by rows: parts per row */
+    int64_t strips;    /* by columns: strips per line of results */
+    int64_t chunk;     /* parts that one piece reduces: a power of two */
+    int64_t chunks;
+    int64_t units; /* by rows: kept.n; by columns: kept.n * strips */
+    int64_t grain;
+} reduce_kernel;
+
+typedef struct reduce_run {
+    const reduce_kernel *kernel;
+    const char *x;
+    char *y;
+    char *partial; /* [kept element][chunk] of the compute type, when chunks > 1 */
+} reduce_run;
+
+/* The tree: levels[l] is a subtree of 2^l parts, present where count has bit l. */
+typedef struct tree {
+    const mica_cpu_reducer *reducer;
+    int64_t width; /* values side by side */
+    uint64_t count;
+    _Alignas(64) char levels[LEVELS][STRIP * 8];
+} tree;
+
+static void tree_add(tree *t, char *part) {
+    size_t bytes = (size_t)(t->width * t->reducer->bytes);
+    int level = 0;
+    for (; t->count >> level & 1; level++) {
+        t->reducer->combine(t->levels[level], part, t->width);
+        memcpy(part, t->levels[level], bytes);
+    }
+    memcpy(t->levels[level], part, bytes);
+    t->count++;
+}
+
+static void tree_finish(tree *t, char *out) {
+    size_t bytes = (size_t)(t->width * t->reducer->bytes);
+    bool any = false;
+    for (int level = 0; t->count >> level; level++) {
+        if (!(t->count >> level & 1)) continue;
+        if (any) t->reducer->combine(t->levels[level], out, t->width);
+        memcpy(out, t->levels[level], bytes);
+        any = true;
+    }
+}
+
+/* ---- by rows
+ * -----------------------------------------------------------------------------------*/
+
+/* Parts first .. first + count - 1 of the result whose rows begin at x. */
+static void reduce_row_parts(const reduce_kernel *k, const char *x, int64_t first, int64_t count,
+                             char *out) {
+    tree t;
+    t.reducer = &k->reducer;
+    t.width = 1;
+    t.count = 0;
+    char part[8];
+    for (int64_t p = first; p < first + count; p++) {
+        int64_t row = p / k->blocks, begin = p % k->blocks * CPU_REDUCE_BLOCK;
+        int64_t offset = mica_cpu_space_position(&k->reduced, row) + begin;
+        k->reducer.rows(x, &offset, 1, cpu_min(CPU_REDUCE_BLOCK, k->inner - begin), part);
+        if (count == 1) {
+            memcpy(out, part, (size_t)k->reducer.bytes);
+            return;
+        }
+        tree_add(&t, part);
+    }
+    tree_finish(&t, out);
+}
+
+/* Results that are one part each, many at a time. */
+static void reduce_short_rows(const reduce_run *run, int64_t begin, int64_t end) {
+    const reduce_kernel *k = run->kernel;
+    int64_t offsets[STRIP];
+    _Alignas(64) char acc[STRIP * 8];
+    for (int64_t i = begin; i < end; i += STRIP) {
+        int64_t n = cpu_min(STRIP, end - i);
+        mica_cpu_space_positions(&k->kept, i, n, offsets);
+        k->reducer.rows(run->x, offsets, n, k->inner, acc);
+        k->reducer.store(acc, run->y + i * k->y_bytes, n);
+    }
+}
+
+static void run_rows(void *context, int64_t begin, int64_t end) {
+    const reduce_run *run = context;
+    const reduce_kernel *k = run->kernel;
+    if (k->parts == 1) {
+        reduce_short_rows(run, begin, end);
+        return;
+    }
+    for (int64_t i = begin; i < end; i++) {
+        int64_t unit = i / k->chunks, chunk = i % k->chunks;
+        const char *x = run->x + mica_cpu_space_position(&k->kept, unit) * k->x_bytes;
+        int64_t first = chunk * k->chunk, count = cpu_min(k->chunk, k->parts - first);
+        _Alignas(8) char value[8];
+        char *out = k->chunks > 1 ? run->partial + i * k->reducer.bytes : value;
+        reduce_row_parts(k, x, first, count, out);
+        if (k->chunks == 1) k->reducer.store(out, run->y + unit * k->y_bytes, 1);
+    }
+}
+
+/* ---- by columns
+ * --------------------------------------------------------------------------------*/
+
+static void reduce_column_parts(const reduce_kernel *k, const char *x, int64_t width, int64_t first,
+                                int64_t count, char *out) {
+    tree t;
+    t.reducer = &k->reducer;
+    t.width = width;
+    t.count = 0;
+    _Alignas(64) char part[STRIP * 8];
+    for (int64_t p = first; p < first + count; p++) {
+        int64_t row = p * CPU_REDUCE_ROWS, offsets[CPU_REDUCE_ROWS];
+        int64_t rows = cpu_min(CPU_REDUCE_ROWS, k->reduced.n - row);
+        mica_cpu_space_positions(&k->reduced, row, rows, offsets);
+        k->reducer.columns(x, offsets, rows, width, count == 1 ? out : part);
+        if (count > 1) tree_add(&t, part);
+    }
+    if (count > 1) tree_finish(&t, out);
+}
+
+static void run_columns(void *context, int64_t begin, int64_t end) {
+    const reduce_run *run = context;
+    const reduce_kernel *k = run->kernel;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t unit = i / k->chunks, chunk = i % k->chunks;
+        int64_t line = unit / k->strips, column = unit % k->strips * STRIP;
+        int64_t width = cpu_min(STRIP, k->inner - column);
+        const char *x = run->x + (mica_cpu_space_position(&k->kept, line) + column) * k->x_bytes;
+        int64_t first = chunk * k->chunk, count = cpu_min(k->chunk, k->parts - first);
+        _Alignas(64) char acc[STRIP * 8];
+        char *out = k->chunks > 1 ? run->partial + i * STRIP * k->reducer.bytes : acc;
+        reduce_column_parts(k, x, width, first, count, out);
+        if (k->chunks == 1)
+            k->reducer.store(out, run->y + (line * k->inner + column) * k->y_bytes, width);
+    }
+}
+
+/* ---- both
+ * --------------------------------------------------------------------------------------*/
+
+/* Combines the chunks of every unit: the upper levels of the tree. */
+static void run_chunks(void *context, int64_t begin, int64_t end) {
+    const reduce_run *run = context;
+    const reduce_kernel *k = run->kernel;
+    int64_t slot = k->by_rows ? 1 : STRIP;
+    for (int64_t unit = begin; unit < end; unit++) {
+        int64_t column = k->by_rows ? 0 : unit % k->strips * STRIP;
+        int64_t y = k->by_rows ? unit : unit / k->strips * k->inner + column;
+        tree t;
+        t.reducer = &k->reducer;
+        t.width = k->by_rows ? 1 : cpu_min(STRIP, k->inner - column);
+        t.count = 0;
+        for (int64_t c = 0; c < k->chunks; c++)
+            tree_add(&t, run->partial + (unit * k->chunks + c) * slot * k->reducer.bytes);
+        _Alignas(64) char acc[STRIP * 8];
+        tree_finish(&t, acc);
+        k->reducer.store(acc, run->y + y * k->y_bytes, t.width);
+    }
+}
+
+static void run_reduce(const cpu_kernel *kernel, const void *const *operands, void *const *results,
+                       void *scratch) {
+    const reduce_kernel *k = (const reduce_kernel *)kernel;
+    reduce_run run = {k, operands[0], results[0], scratch};
+    mica_parallel_for(k->units * k->chunks, k->grain, k->by_rows ? run_rows : run_columns, &run);
+    if (k->chunks > 1) mica_parallel_for(k->units, 16, run_chunks, &run);
+}
+
+/* Of nothing: the identity. */
+static void run_empty(const cpu_kernel *kernel, const void *const *operands, void *const *results,
+                      void *scratch) {
+    (void)operands, (void)scratch;
+    const reduce_kernel *k = (const reduce_kernel *)kernel;
+    char acc[8], value[8];
+    k->reducer.identity(acc, 1);
+    k->reducer.store(acc, value, 1);
+    mica_cpu_fill(results[0], value, (size_t)k->y_bytes, k->kept.n);
+}
+
+static void plan_axes(reduce_kernel *k, const mica_type *x, uint32_t reduced) {
+    int64_t strides[MICA_MAX_RANK];
+    int32_t last = x->rank - 1;
+    while (last >= 0 && x->dims[last] == 1) last--;
+    mica_cpu_strides(x, strides);
+    mica_cpu_space_init(&k->kept);
+    mica_cpu_space_init(&k->reduced);
+    k->by_rows = last < 0 || reduced >> last & 1;
+    /* The innermost run of axes that are alike is one axis. */
+    k->inner = 1;
+    for (; last >= 0 && (x->dims[last] == 1 || (reduced >> last & 1) == k->by_rows); last--)
+        k->inner *= x->dims[last];
+    for (int32_t i = 0; i <= last; i++)
+        mica_cpu_space_add(reduced >> i & 1 ? &k->reduced : &k->kept, x->dims[i], strides[i]);
+}
+
+static void plan_pieces(reduce_kernel *k) {
+    k->blocks = k->by_rows ? cpu_ceil_div(k->inner, CPU_REDUCE_BLOCK) : 1;
+    k->strips = k->by_rows ? 1 : cpu_ceil_div(k->inner, STRIP);
+    k->parts = k->by_rows ? k->reduced.n * k->blocks : cpu_ceil_div(k->reduced.n, CPU_REDUCE_ROWS);
+    k->units = k->kept.n * k->strips;
+    int64_t part_work = k->by_rows ? cpu_min(k->inner, CPU_REDUCE_BLOCK)
+                                   : CPU_REDUCE_ROWS * cpu_min(k->inner, STRIP);
+    k->chunk = 1;
+    while (k->chunk < k->parts && (k->units >= ENOUGH_PIECES || k->chunk * part_work < PIECE_WORK))
+        k->chunk *= 2;
+    k->chunks = cpu_ceil_div(k->parts, k->chunk);
+    k->grain = cpu_max(1, PIECE_WORK / cpu_max(1, cpu_min(k->chunk, k->parts) * part_work));
+    if (k->chunks > 1)
+        k->base.head.scratch_bytes =
+            (size_t)(k->units * k->chunks * (k->by_rows ? 1 : STRIP) * k->reducer.bytes);
+}
+
+static bool find_reducer(const mica_node *node, mica_cpu_reducer *out) {
+    static const char *const names[CPU_REDUCTION_COUNT] = {"sum", "prod", "max",
+                                                           "min", "and",  "or"};
+    const mica_cpu_isa *isa = mica_cpu_isa_current();
+    mica_dtype dtype = mica_operand_type(node, 0)->dtype;
+    for (int i = 0; i < CPU_REDUCTION_COUNT; i++) {
+        if (strcmp(mica_node_string(node, "kind"), names[i])) continue;
+        if (dtype > MICA_DTYPE_f64) return false;
+        *out = dtype < MICA_DTYPE_f16 ? isa->reduce_int[dtype][i]
+                                      : isa->reduce_float[dtype - MICA_DTYPE_f16][i];
+        return out->rows != NULL;
+    }
+    return false;
+}
+
+mica_status mica_cpu_create_reduce(const mica_node *node, cpu_kernel **out) {
+    const mica_type *x = mica_operand_type(node, 0);
+    mica_ints axes = mica_node_ints(node, "axes");
+    mica_cpu_reducer reducer;
+    if (!find_reducer(node, &reducer)) return mica_cpu_unsupported(node, x->dtype);
+    reduce_kernel *k;
+    MICA_TRY(mica_cpu_kernel_new(sizeof *k, run_reduce, &k));
+    k->reducer = reducer;
+    k->x_bytes = k->y_bytes = (int32_t)mica_dtype_bytes(x->dtype);
+    uint32_t reduced = 0;
+    for (int32_t i = 0; i < axes.n; i++) reduced |= 1u << axes.data[i];
+    plan_axes(k, x, reduced);
+    if (mica_type_elements(x) == 0) {
+        k->base.run = run_empty;
+        k->kept.n = mica_type_elements(&node->results[0]);
+    } else {
+        plan_pieces(k);
+    }
+    *out = &k->base;
+    return NULL;
+}

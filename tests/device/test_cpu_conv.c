@@ -1,0 +1,266 @@
+/* conv against plain loops in double, over a grid of parameters. */
+#include "cpu_test.h"
+#include "ir/conv_layout.h"
+
+typedef struct conv_case {
+    mica_dtype dtype;
+    const char *layout;
+    int32_t spatial;
+    int64_t batch, channels, outputs; /* of the input; outputs of the kernel */
+    int64_t input[3], taps[3], strides[3], low[3], high[3], lhs_dilation[3], rhs_dilation[3];
+    int64_t groups, batch_groups;
+} conv_case;
+
+static int64_t element_at(const mica_type *type, const int64_t *at) {
+    int64_t i = 0;
+    for (int32_t d = 0; d < type->rank; d++) i = i * type->dims[d] + at[d];
+    return i;
+}
+
+/* The result at coordinates `at`, by definition; `size` receives the sum of magnitudes. */
+static double plain_conv(const conv_case *c, const mica_conv_layout *l, const mica_type *x,
+                         const void *x_data, const mica_type *y, const void *y_data,
+                         const int64_t *at, double *size) {
+    int64_t inputs = c->channels / c->groups,
+            per_group = c->outputs / (c->groups * c->batch_groups);
+    int64_t o = at[l->out_channel], group = o / per_group, n = at[l->out_batch];
+    int64_t first = c->groups > 1 ? group * inputs : 0;
+    if (c->batch_groups > 1) n += group * (c->batch / c->batch_groups);
+    double sum = *size = 0;
+    int64_t taps[3] = {1, 1, 1}, t[3];
+    for (int32_t d = 0; d < c->spatial; d++) taps[d] = c->taps[d];
+    for (t[0] = 0; t[0] < taps[0]; t[0]++)
+        for (t[1] = 0; t[1] < taps[1]; t[1]++)
+            for (t[2] = 0; t[2] < taps[2]; t[2]++) {
+                int64_t from[5], tap[5];
+                bool inside = true;
+                for (int32_t d = 0; d < c->spatial; d++) {
+                    int64_t p = at[l->out_spatial[d]] * c->strides[d] + t[d] * c->rhs_dilation[d] -
+                                c->low[d];
+                    inside &= p >= 0 && p % c->lhs_dilation[d] == 0 &&
+                              p / c->lhs_dilation[d] < c->input[d];
+                    from[l->lhs_spatial[d]] = p / c->lhs_dilation[d];
+                    tap[l->rhs_spatial[d]] = t[d];
+                }
+                if (!inside) continue;
+                for (int64_t i = 0; i < inputs; i++) {
+                    from[l->lhs_batch] = n;
+                    from[l->lhs_channel] = first + i;
+                    tap[l->rhs_input] = i;
+                    tap[l->rhs_output] = o;
+                    double p = get_element(x_data, c->dtype, element_at(x, from)) *
+                               get_element(y_data, c->dtype, element_at(y, tap));
+                    sum += p;
+                    *size += fabs(p);
+                }
+            }
+    return sum;
+}
+
+static void check_conv(const conv_case *c) {
+    mica_conv_layout l;
+    REQUIRE(mica_conv_layout_parse(c->layout, &l));
+    int64_t x_dims[5], y_dims[5];
+    x_dims[l.lhs_batch] = c->batch;
+    x_dims[l.lhs_channel] = c->channels;
+    y_dims[l.rhs_input] = c->channels / c->groups;
+    y_dims[l.rhs_output] = c->outputs;
+    for (int32_t d = 0; d < c->spatial; d++) {
+        x_dims[l.lhs_spatial[d]] = c->input[d];
+        y_dims[l.rhs_spatial[d]] = c->taps[d];
+    }
+    mica_graph *g = new_graph();
+    int32_t s = c->spatial;
+    mica_value x = new_parameter(g, c->dtype, (mica_ints){x_dims, s + 2});
+    mica_value y = new_parameter(g, c->dtype, (mica_ints){y_dims, s + 2});
+    mica_value z = mica_conv(g, x, y, c->layout, (mica_ints){c->strides, s}, (mica_ints){c->low, s},
+                             (mica_ints){c->high, s}, (mica_ints){c->lhs_dilation, s},
+                             (mica_ints){c->rhs_dilation, s}, c->groups, c->batch_groups);
+    CHECK_OK(mica_graph_check(g));
+    void *data[2] = {random_array(mica_value_type(x)), random_array(mica_value_type(y))};
+    void *result = run_everywhere(z, (const void *const *)data);
+    const mica_type *type = mica_value_type(z);
+    double epsilon = dtype_epsilon(c->dtype), working = epsilon > 0x1p-24 ? 0x1p-24 : epsilon;
+    int64_t n = result ? mica_type_elements(type) : 0, step = 1 + n / 20000;
+    for (int64_t i = 0; i < n; i += step) {
+        int64_t at[5], rest = i;
+        for (int32_t d = type->rank - 1; d >= 0; d--) {
+            at[d] = rest % type->dims[d];
+            rest /= type->dims[d];
+        }
+        double size, want = plain_conv(c, &l, mica_value_type(x), data[0], mica_value_type(y),
+                                       data[1], at, &size);
+        double got = get_element(result, c->dtype, i);
+        test_checks++;
+        if (!(fabs(got - want) <= working * size * 24 + 1.01 * epsilon * fabs(want))) {
+            test_report(__FILE__, __LINE__,
+                        "%s %s: element %lld is %.9g, not %.9g (stride %lld low %lld high %lld "
+                        "dilation %lld %lld groups %lld %lld)",
+                        c->layout, mica_dtype_name(c->dtype), (long long)i, got, want,
+                        (long long)c->strides[0], (long long)c->low[0], (long long)c->high[0],
+                        (long long)c->lhs_dilation[0], (long long)c->rhs_dilation[0],
+                        (long long)c->groups, (long long)c->batch_groups);
+            break;
+        }
+    }
+    free(result);
+    free(data[0]);
+    free(data[1]);
+    mica_graph_release(g);
+}
+
+#define EACH(a)                                                                                    \
+    { a, a, a }
+static conv_case plain_case(void) {
+    return (conv_case){.dtype = MICA_DTYPE_f32,
+                       .layout = "N01C,01IO,N01C",
+                       .spatial = 2,
+                       .batch = 2,
+                       .channels = 4,
+                       .outputs = 6,
+                       .input = {7, 9, 5},
+                       .taps = {3, 2, 2},
+                       .strides = EACH(1),
+                       .low = EACH(0),
+                       .high = EACH(0),
+                       .lhs_dilation = EACH(1),
+                       .rhs_dilation = EACH(1),
+                       .groups = 1,
+                       .batch_groups = 1};
+}
+
+TEST(a_grid_of_strides_paddings_and_dilations_in_two_dimensions) {
+    static const int64_t pads[][2] = {{0, 0}, {1, 2}, {-1, 1}, {2, -2}, {-2, -1}, {3, 3}};
+    for (int64_t stride = 1; stride <= 3; stride++)
+        for (size_t p = 0; p < sizeof pads / sizeof *pads; p++)
+            for (int64_t left = 1; left <= 2; left++)
+                for (int64_t right = 1; right <= 3; right += 2) {
+                    conv_case c = plain_case();
+                    for (int d = 0; d < 2; d++) {
+                        c.strides[d] = stride;
+                        c.low[d] = pads[p][0];
+                        c.high[d] = pads[p][1];
+                        c.lhs_dilation[d] = left;
+                        c.rhs_dilation[1 - d] = d ? right : 1;
+                    }
+                    check_conv(&c);
+                }
+}
+
+TEST(every_layout_gives_the_same_values) {
+    static const char *const layouts[] = {"N01C,01IO,N01C", "NC01,OI01,NC01", "C01N,I01O,01NC",
+                                          "NC01,01IO,N01C", "01NC,O01I,C0N1", "N10C,10OI,N01C"};
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+        conv_case c = plain_case();
+        c.layout = layouts[i];
+        check_conv(&c);
+        c.low[0] = c.high[1] = 2;
+        c.strides[1] = 2;
+        check_conv(&c);
+    }
+}
+
+TEST(one_and_three_dimensions_work_alike) {
+    conv_case c = plain_case();
+    c.spatial = 1;
+    c.layout = "N0C,0IO,N0C";
+    c.input[0] = 50;
+    c.taps[0] = 7;
+    c.low[0] = 3;
+    check_conv(&c);
+    c.layout = "NC0,OI0,NC0";
+    c.lhs_dilation[0] = 2;
+    check_conv(&c);
+    c = plain_case();
+    c.spatial = 3;
+    c.layout = "N012C,012IO,N012C";
+    c.low[2] = c.high[0] = 1;
+    check_conv(&c);
+    c.layout = "NC012,OI012,NC012";
+    c.strides[1] = 2;
+    check_conv(&c);
+}
+
+TEST(groups_of_channels_and_of_the_batch) {
+    for (int64_t groups = 2; groups <= 4; groups += 2) {
+        conv_case c = plain_case();
+        c.outputs = 8;
+        c.groups = groups;
+        c.low[0] = 1;
+        check_conv(&c);
+        c.layout = "NC01,OI01,NC01";
+        check_conv(&c);
+        c = plain_case();
+        c.outputs = 8;
+        c.batch = 4;
+        c.batch_groups = groups;
+        check_conv(&c);
+        c.layout = "C01N,01IO,NC01";
+        c.high[1] = 2;
+        check_conv(&c);
+    }
+}
+
+TEST(all_float_dtypes_convolve) {
+    for (mica_dtype d = MICA_DTYPE_f16; d <= MICA_DTYPE_f64; d++) {
+        conv_case c = plain_case();
+        c.dtype = d;
+        c.low[0] = c.low[1] = c.high[0] = 1;
+        check_conv(&c);
+        c.lhs_dilation[0] = 2;
+        c.groups = 2;
+        check_conv(&c);
+    }
+}
+
+/* The three convolutions of a training step, in the layouts that transposition produces. */
+TEST(forward_and_both_gradients_of_a_layer) {
+    conv_case c = plain_case();
+    c.batch = 8;
+    c.channels = 5;
+    c.outputs = 33;
+    c.input[0] = c.input[1] = 14;
+    c.taps[0] = c.taps[1] = 5;
+    for (int d = 0; d < 2; d++) c.low[d] = c.high[d] = 2;
+    check_conv(&c);
+    conv_case input_gradient = c;
+    input_gradient.layout = "N01C,01OI,N01C";
+    input_gradient.channels = 33;
+    input_gradient.outputs = 5;
+    check_conv(&input_gradient);
+    conv_case weight_gradient = c;
+    weight_gradient.layout =
+        "C01N,I01O,01NC"; /* the batch is summed over, channels take its place */
+    weight_gradient.batch = 5;
+    weight_gradient.channels = 8;
+    weight_gradient.taps[0] = weight_gradient.taps[1] = 14;
+    check_conv(&weight_gradient);
+    weight_gradient.strides[0] = 1;
+    weight_gradient.rhs_dilation[0] = weight_gradient.rhs_dilation[1] = 1;
+    weight_gradient.batch = 1; /* the first layer: one channel, a long sum */
+    weight_gradient.channels = 40;
+    check_conv(&weight_gradient);
+}
+
+TEST(empty_convolutions_are_empty_or_zero) {
+    conv_case c = plain_case();
+    c.batch = 0;
+    check_conv(&c);
+    c = plain_case();
+    c.taps[0] = 20;
+    check_conv(&c);
+    c = plain_case();
+    c.outputs = 0;
+    check_conv(&c);
+    c = plain_case();
+    c.channels = 0;
+    check_conv(&c);
+    c = plain_case();
+    c.input[0] = 0;
+    c.low[0] = c.high[0] = 4;
+    check_conv(&c);
+    c = plain_case();
+    c.low[0] = -20;
+    c.high[0] = 20;
+    check_conv(&c);
+}

@@ -1,0 +1,180 @@
+/* dot against plain loops in double. */
+#include "cpu_test.h"
+
+/* Offset of an operand's element given its batch, contracted and free digits. */
+static int64_t place(const mica_type *type, mica_ints batch, mica_ints contract, int64_t b,
+                     int64_t k, int64_t free_index, const int64_t *batch_dims,
+                     const int64_t *contract_dims) {
+    int64_t at[MICA_MAX_RANK];
+    uint32_t taken = 0;
+    for (int32_t i = batch.n - 1; i >= 0; i--) {
+        at[batch.data[i]] = b % batch_dims[i];
+        b /= batch_dims[i];
+        taken |= 1u << batch.data[i];
+    }
+    for (int32_t i = contract.n - 1; i >= 0; i--) {
+        at[contract.data[i]] = k % contract_dims[i];
+        k /= contract_dims[i];
+        taken |= 1u << contract.data[i];
+    }
+    for (int32_t i = type->rank - 1; i >= 0; i--) {
+        if (taken >> i & 1) continue;
+        at[i] = free_index % type->dims[i];
+        free_index /= type->dims[i];
+    }
+    int64_t offset = 0;
+    for (int32_t i = 0; i < type->rank; i++) offset = offset * type->dims[i] + at[i];
+    return offset;
+}
+
+static void check_dot(mica_dtype dtype, mica_ints x_dims, mica_ints y_dims, mica_ints x_contract,
+                      mica_ints y_contract, mica_ints x_batch, mica_ints y_batch) {
+    mica_graph *g = new_graph();
+    mica_value x = new_parameter(g, dtype, x_dims), y = new_parameter(g, dtype, y_dims);
+    mica_value z = mica_dot(g, x, y, x_contract, y_contract, x_batch, y_batch);
+    CHECK_OK(mica_graph_check(g));
+    void *data[2] = {random_array(mica_value_type(x)), random_array(mica_value_type(y))};
+    void *result = run_everywhere(z, (const void *const *)data);
+    int64_t batches = 1, sum = 1, batch_dims[8], sum_dims[8];
+    for (int32_t i = 0; i < x_batch.n; i++) batches *= batch_dims[i] = x_dims.data[x_batch.data[i]];
+    for (int32_t i = 0; i < x_contract.n; i++) sum *= sum_dims[i] = x_dims.data[x_contract.data[i]];
+    const mica_type *xt = mica_value_type(x), *yt = mica_value_type(y);
+    int64_t m = 1, n = 1, all = mica_type_elements(mica_value_type(z));
+    if (all) {
+        m = sum ? mica_type_elements(xt) / batches / sum : x_dims.data[0];
+        n = all / batches / m;
+    }
+    double epsilon = dtype_epsilon(dtype), working = epsilon > 0x1p-24 ? 0x1p-24 : epsilon;
+    /* A sample of the elements when there are many. */
+    int64_t step = 1 + all * sum / 4000000;
+    for (int64_t i = 0; result && i < all; i += step) {
+        double want = 0, size = 0;
+        for (int64_t k = 0; k < sum; k++) {
+            int64_t b = i / m / n;
+            double p =
+                get_element(data[0], dtype,
+                            place(xt, x_batch, x_contract, b, k, i / n % m, batch_dims, sum_dims));
+            double q = get_element(
+                data[1], dtype, place(yt, y_batch, y_contract, b, k, i % n, batch_dims, sum_dims));
+            want += p * q;
+            size += fabs(p * q);
+        }
+        double got = get_element(result, dtype, i);
+        bool right =
+            epsilon ? fabs(got - want) <= working * size * 24 + epsilon * fabs(want) * 1.01 : true;
+        if (!epsilon) {
+            int64_t wide = (int64_t)want;
+            size_t bytes = mica_dtype_bytes(dtype);
+            right = !memcmp(&wide, (char *)result + (size_t)i * bytes, bytes);
+        }
+        test_checks++;
+        if (!right) {
+            test_report(__FILE__, __LINE__,
+                        "%s element %lld of %lldx%lldx%lldx%lld: %.9g, not %.9g",
+                        mica_dtype_name(dtype), (long long)i, (long long)batches, (long long)m,
+                        (long long)n, (long long)sum, got, want);
+            break;
+        }
+    }
+    free(result);
+    free(data[0]);
+    free(data[1]);
+    mica_graph_release(g);
+}
+
+#define NONE MICA_NO_INTS
+#define ONE(i) MICA_INTS(i)
+
+static void check_matmul(mica_dtype dtype, int64_t m, int64_t k, int64_t n) {
+    check_dot(dtype, MICA_INTS(m, k), MICA_INTS(k, n), ONE(1), ONE(0), NONE, NONE);
+}
+
+TEST(products_of_odd_sizes_in_every_dtype) {
+    static const int64_t sizes[][3] = {{1, 1, 1},    {2, 3, 4},    {13, 7, 33},  {12, 16, 32},
+                                       {25, 40, 65}, {1, 300, 50}, {50, 300, 1}, {7, 1, 5}};
+    for (mica_dtype d = MICA_DTYPE_i8; d <= MICA_DTYPE_f64; d++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            check_matmul(d, sizes[i][0], sizes[i][1], sizes[i][2]);
+}
+
+TEST(large_products_are_right_in_every_mode) {
+    check_matmul(MICA_DTYPE_f32, 300, 700, 200); /* shared */
+    check_matmul(MICA_DTYPE_f32, 20, 300, 600);  /* local */
+    check_matmul(MICA_DTYPE_f32, 600, 300, 10);  /* exchanged */
+    check_matmul(MICA_DTYPE_f32, 25, 5000, 32);  /* split */
+    check_matmul(MICA_DTYPE_f64, 300, 600, 100);
+    check_matmul(MICA_DTYPE_f64, 30, 3000, 20);
+    check_matmul(MICA_DTYPE_bf16, 200, 600, 100);
+    check_matmul(MICA_DTYPE_f16, 30, 2000, 20);
+    check_matmul(MICA_DTYPE_i16, 210, 600, 70);
+    check_matmul(MICA_DTYPE_i64, 20, 2000, 70);
+}
+
+TEST(both_operands_may_be_transposed) {
+    check_dot(MICA_DTYPE_f32, MICA_INTS(70, 50), MICA_INTS(70, 90), ONE(0), ONE(0), NONE, NONE);
+    check_dot(MICA_DTYPE_f32, MICA_INTS(50, 70), MICA_INTS(90, 70), ONE(1), ONE(1), NONE, NONE);
+    check_dot(MICA_DTYPE_f32, MICA_INTS(70, 50), MICA_INTS(90, 70), ONE(0), ONE(1), NONE, NONE);
+    check_dot(MICA_DTYPE_f64, MICA_INTS(70, 50), MICA_INTS(90, 70), ONE(0), ONE(1), NONE, NONE);
+}
+
+TEST(batches_may_be_any_axes) {
+    check_dot(MICA_DTYPE_f32, MICA_INTS(5, 6, 7), MICA_INTS(5, 7, 8), ONE(2), ONE(1), ONE(0),
+              ONE(0));
+    check_dot(MICA_DTYPE_f32, MICA_INTS(6, 5, 7), MICA_INTS(7, 8, 5), ONE(2), ONE(0), ONE(1),
+              ONE(2));
+    check_dot(MICA_DTYPE_f32, MICA_INTS(2, 3, 40, 30), MICA_INTS(3, 30, 2, 20), ONE(3), ONE(1),
+              MICA_INTS(0, 1), MICA_INTS(2, 0));
+    check_dot(MICA_DTYPE_f32, MICA_INTS(4, 300, 20), MICA_INTS(4, 20, 30), ONE(2), ONE(1), ONE(0),
+              ONE(0));
+    check_dot(MICA_DTYPE_i32, MICA_INTS(9), MICA_INTS(9), NONE, NONE, ONE(0), ONE(0));
+}
+
+TEST(several_axes_may_be_contracted) {
+    check_dot(MICA_DTYPE_f32, MICA_INTS(4, 5, 6), MICA_INTS(6, 4, 7), MICA_INTS(0, 2),
+              MICA_INTS(1, 0), NONE, NONE);
+    check_dot(MICA_DTYPE_f32, MICA_INTS(5, 3, 2, 7), MICA_INTS(2, 8, 7, 3), MICA_INTS(3, 1, 2),
+              MICA_INTS(2, 3, 0), NONE, NONE);
+    check_dot(MICA_DTYPE_f32, MICA_INTS(4, 5), MICA_INTS(4, 5), MICA_INTS(0, 1), MICA_INTS(0, 1),
+              NONE, NONE);
+}
+
+TEST(vectors_scalars_outer_products_and_nothing) {
+    check_dot(MICA_DTYPE_f32, MICA_INTS(1000), MICA_INTS(1000), ONE(0), ONE(0), NONE, NONE);
+    check_dot(MICA_DTYPE_f32, MICA_INTS(9), MICA_INTS(11), NONE, NONE, NONE, NONE);
+    check_dot(MICA_DTYPE_f32, NONE, NONE, NONE, NONE, NONE, NONE);
+    check_dot(MICA_DTYPE_f32, MICA_INTS(3, 0), MICA_INTS(0, 4), ONE(1), ONE(0), NONE, NONE);
+    check_dot(MICA_DTYPE_f32, MICA_INTS(0, 3), MICA_INTS(3, 4), ONE(1), ONE(0), NONE, NONE);
+    check_dot(MICA_DTYPE_f16, MICA_INTS(3, 0), MICA_INTS(0, 4), ONE(1), ONE(0), NONE, NONE);
+}
+
+TEST(without_memory_a_kernel_is_a_status) {
+    mica_graph *g = new_graph();
+    mica_value x = new_parameter(g, MICA_DTYPE_f32, MICA_INTS(4, 4)), y[16];
+    int n = 0;
+    y[n++] = mica_dot(g, x, x, ONE(1), ONE(0), NONE, NONE);
+    y[n++] = mica_add(g, x, x);
+    y[n++] = mica_reduce(g, x, "sum", ONE(0));
+    y[n++] = mica_transpose(g, x, MICA_INTS(1, 0));
+    y[n++] = mica_concat(g, (mica_value[]){x, x}, 2, 0);
+    y[n++] = mica_iota(g, MICA_INTS(3), 0, MICA_DTYPE_f32);
+    y[n++] = mica_argmax(g, x, 0, MICA_DTYPE_i32);
+    y[n++] = mica_scalar(g, MICA_DTYPE_f32, 1);
+    mica_value image = mica_reshape(g, x, MICA_INTS(1, 4, 4, 1));
+    y[n++] = mica_conv(g, image, image, "N01C,I01O,N01C", MICA_INTS(1, 1), MICA_INTS(0, 0),
+                       MICA_INTS(0, 0), MICA_INTS(1, 1), MICA_INTS(1, 1), 1, 1);
+    CHECK_OK(mica_graph_check(g));
+    for (int i = 0; i < n; i++) {
+        int64_t before = mica_memory_live_blocks();
+        mica_kernel *kernel = (mica_kernel *)g;
+        REQUIRE(y[i].node);
+        mica_memory_fail_nth(1, true);
+        mica_status status = mica_cpu_kernel_create(y[i].node, &kernel);
+        mica_memory_fail_nth(0, false);
+        CHECK_FAILS(status, MICA_OUT_OF_MEMORY, "");
+        CHECK(kernel == NULL);
+        CHECK(mica_memory_live_blocks() == before);
+        REQUIRE_OK(mica_cpu_kernel_create(y[i].node, &kernel));
+        mica_cpu_kernel_destroy(kernel);
+    }
+    mica_graph_release(g);
+}
