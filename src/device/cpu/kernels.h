@@ -2,8 +2,8 @@
  *
  * A kernel is prepared once from a node (op, attributes, types) and then run on host addresses any
  * number of times, from any thread. It runs on the pool (base/pool.h), cannot fail, allocates
- * nothing, and gives the same bits for any number of threads and on every instruction set. Used by
- * the devices cpu and fake.
+ * nothing, and gives the same bits for any number of threads and on every instruction set (of a
+ * NaN: that it is one). Used by the devices cpu and fake.
  *
  * Loops are built for several instruction sets (device/cpu/isa.h) and chosen when a kernel is
  * created: the best one that the machine has, or the one that MICA_ISA names. */
