@@ -63,6 +63,13 @@ static mica_value plain(mica_graph *g, mica_op op, const mica_value *operands, i
     return node ? mica_node_result(node, 0) : MICA_NULL_VALUE;
 }
 
+mica_value mica_build(mica_graph *g, mica_op op, const mica_value *operands, int32_t n,
+                      const mica_attr *attrs) {
+    mica_op_class class = mica_op_class_of(op);
+    bool broadcasts = class == MICA_CLASS_MAP || class == MICA_CLASS_ELEMENTWISE;
+    return (broadcasts && n <= 3 ? elementwise : plain)(g, op, operands, n, attrs);
+}
+
 /* ---- out of the table -----------------------------------------------------------------------*/
 
 /* A type that every check rejects, in place of a null address. */

@@ -135,6 +135,10 @@ static inline bool mica_value_same(mica_value a, mica_value b) {
 mica_node *mica_node_create(mica_graph *g, mica_op op, const mica_value *operands,
                             int32_t n_operands, const mica_attr *attrs, mica_graph *const *regions,
                             int32_t n_regions);
+/* As the op's builder does: broadcasts the operands of elementwise ops. For ops with one result and
+ * no regions. */
+mica_value mica_build(mica_graph *g, mica_op op, const mica_value *operands, int32_t n,
+                      const mica_attr *attrs);
 /* A node like n (same op, attributes, regions) on other operands; may be of another graph. */
 mica_node *mica_node_clone(mica_graph *g, const mica_node *n, const mica_value *operands);
 

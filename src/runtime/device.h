@@ -22,13 +22,16 @@ typedef struct mica_recording mica_recording;
 
 /* One primitive, prepared for given types and attributes. Devices embed it at offset 0. */
 typedef struct mica_kernel {
-    size_t scratch_bytes;      /* temporary memory a launch needs; the planner provides it */
+    size_t scratch_bytes;       /* temporary memory a launch needs; the planner provides it */
     uint32_t in_place_operands; /* bit i: result 0 may share operand i's memory */
-    bool cannot_fail;          /* once launched, it completes */
+    bool cannot_fail;           /* once launched, it completes */
 } mica_kernel;
 
 typedef struct mica_device_vtable {
     const char *kind; /* "cpu" */
+    /* Commands run on the calling thread and are complete when the call returns; they then cannot
+     * fail, and the runtime needs no device events. Such a device has host_pointer. */
+    bool synchronous;
 
     void (*destroy)(mica_device *device);
 
@@ -41,10 +44,14 @@ typedef struct mica_device_vtable {
     /* Streams and copies; copies are in stream order. `download` returns when the bytes are there;
      * `upload` may return before the device has them, but has then read `source`. */
     mica_status (*stream_create)(mica_device *device, mica_device_stream **out_stream);
+    /* Waits for the commands that were given to it, or for the failure that ended them. */
     void (*stream_destroy)(mica_device_stream *stream);
-    mica_status (*upload)(mica_device_stream *stream, mica_address target, const void *source, size_t bytes);
-    mica_status (*download)(mica_device_stream *stream, void *target, mica_address source, size_t bytes);
-    mica_status (*copy)(mica_device_stream *stream, mica_address target, mica_address source, size_t bytes);
+    mica_status (*upload)(mica_device_stream *stream, mica_address target, const void *source,
+                          size_t bytes);
+    mica_status (*download)(mica_device_stream *stream, void *target, mica_address source,
+                            size_t bytes);
+    mica_status (*copy)(mica_device_stream *stream, mica_address target, mica_address source,
+                        size_t bytes);
     mica_status (*zero)(mica_device_stream *stream, mica_address target, size_t bytes);
 
     /* Events. */
@@ -58,7 +65,8 @@ typedef struct mica_device_vtable {
 
     /* Kernels. kernel_create looks at the node's op, attributes, operand and result types only, and
      * answers UNSUPPORTED with a reason for what the device cannot do. Kernels are immutable. */
-    mica_status (*kernel_create)(mica_device *device, const mica_node *node, mica_kernel **out_kernel);
+    mica_status (*kernel_create)(mica_device *device, const mica_node *node,
+                                 mica_kernel **out_kernel);
     void (*kernel_destroy)(mica_device *device, mica_kernel *kernel);
     mica_status (*launch)(mica_device_stream *stream, const mica_kernel *kernel,
                           const mica_address *operands, const mica_address *results,

@@ -134,6 +134,7 @@ static mica_status ref_interpret(mica_device *device, const mica_graph *g,
 
 static const mica_device_vtable ref_vtable = {
     .kind = "ref",
+    .synchronous = true,
     .destroy = ref_destroy,
     .allocate = ref_allocate,
     .deallocate = ref_deallocate,

@@ -1,0 +1,36 @@
+/* compile/passes.h: what happens to a graph before it is planned.
+ *
+ * A pass makes a new graph from a graph. Passes are an array of {name, function}, in order. Each
+ * can be skipped by name ("-simplify,-inline" in the options or in MICA_PASSES), its result is
+ * verified in builds with assertions or with MICA_VERIFY=1, and dumped with MICA_LOG=pass.
+ *
+ * simplify and inline keep every bit of every result. Effects (callbacks) stay, in their order.
+ * Nothing moves or is merged across a barrier: its results are values that nothing else equals.
+ */
+#ifndef MICA_COMPILE_PASSES_H
+#define MICA_COMPILE_PASSES_H
+
+#include "ir/graph.h"
+
+typedef struct mica_pass {
+    const char *name;
+    mica_status (*run)(const mica_graph *g, mica_graph **out_graph);
+} mica_pass;
+
+extern const mica_pass mica_passes[]; /* ends with a NULL name */
+
+/* Runs all passes that `selection` (or, when NULL, MICA_PASSES) does not switch off. An unknown
+ * name is an error. The result is the caller's. */
+MICA_MUST_CHECK mica_status mica_passes_run(const mica_graph *g, const char *selection,
+                                            mica_graph **out_graph);
+/* false when `name` is switched off; also for steps outside the array, such as `plan`. */
+bool mica_pass_is_on(const char *selection, const char *name);
+
+/* call, custom_gradient and remat become the nodes of their bodies, everywhere. */
+mica_status mica_pass_inline(const mica_graph *g, mica_graph **out_graph);
+/* Removes what nothing uses, merges what is equal, and drops what changes nothing. */
+mica_status mica_pass_simplify(const mica_graph *g, mica_graph **out_graph);
+/* Moves values that cost nothing to make next to their first use, so that they live shortly. */
+mica_status mica_pass_schedule(const mica_graph *g, mica_graph **out_graph);
+
+#endif

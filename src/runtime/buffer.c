@@ -1,0 +1,227 @@
+#include "runtime/buffer.h"
+
+#include <string.h>
+
+#include "base/log.h"
+
+/* Sizes are rounded up to 64 bytes, or to a power of two in four steps: at most a quarter is lost.
+ */
+static int32_t class_of(size_t bytes, size_t *out_rounded) {
+    if (bytes <= 64) return *out_rounded = 64, 0;
+    uint64_t last = bytes - 1;
+    int32_t shift = 63 - __builtin_clzll(last);
+    int32_t step = (int32_t)(last >> (shift - 2) & 3);
+    int32_t result = (shift - 6) * 4 + step + 1;
+    *out_rounded = (size_t)(step + 5) << (shift - 2);
+    return result < MICA_SIZE_CLASSES ? result : -1;
+}
+
+enum { LEAST_CACHED_BYTES = 64 << 20 };
+
+mica_buffer *mica_pool_take(mica_device *device, size_t bytes) {
+    mica_device_runtime *r = device->runtime;
+    size_t rounded;
+    int32_t c = class_of(bytes, &rounded);
+    if (c < 0 || !r->free_buffers[c]) return NULL;
+    mica_buffer *buffer = r->free_buffers[c];
+    r->free_buffers[c] = buffer->next;
+    r->cached -= buffer->bytes;
+    r->in_use += buffer->bytes;
+    if (r->in_use > r->peak) r->peak = r->in_use;
+    mica_refcount_init(&buffer->references);
+    return buffer;
+}
+
+bool mica_pool_give(mica_buffer *buffer) {
+    mica_device_runtime *r = buffer->device->runtime;
+    r->in_use -= buffer->bytes;
+    size_t limit = r->peak > LEAST_CACHED_BYTES ? r->peak : LEAST_CACHED_BYTES;
+    if (r->cached + buffer->bytes > limit) return false;
+    buffer->next = r->free_buffers[buffer->size_class];
+    r->free_buffers[buffer->size_class] = buffer;
+    r->cached += buffer->bytes;
+    return true;
+}
+
+void mica_buffer_destroy(mica_buffer *buffer) {
+    if (buffer->size_class >= 0)
+        buffer->device->vtable->deallocate(buffer->device, buffer->address);
+    else if (buffer->free_data)
+        buffer->free_data(buffer->context);
+    mica_free(buffer);
+}
+
+void mica_device_trim(mica_device *device) {
+    mica_device_runtime *r = device->runtime;
+    mica_buffer *all = NULL;
+    mica_mutex_lock(&r->lock);
+    for (int32_t c = 0; c < MICA_SIZE_CLASSES; c++)
+        while (r->free_buffers[c]) {
+            mica_buffer *buffer = r->free_buffers[c];
+            r->free_buffers[c] = buffer->next;
+            buffer->next = all;
+            all = buffer;
+        }
+    r->cached = 0;
+    mica_mutex_unlock(&r->lock);
+    while (all) {
+        mica_buffer *buffer = all;
+        all = buffer->next;
+        mica_buffer_destroy(buffer);
+    }
+}
+
+static mica_status allocate(mica_device *device, size_t bytes, mica_address *out_address) {
+    mica_status status = device->vtable->allocate(device, bytes, out_address);
+    if (!status || mica_status_code(status) != MICA_OUT_OF_MEMORY) return status;
+    mica_log_write(MICA_LOG_MEMORY, "%s: out of memory for %zu bytes, emptying the pool",
+                   device->name, bytes);
+    mica_device_trim(device);
+    mica_status_release(status);
+    return device->vtable->allocate(device, bytes, out_address);
+}
+
+static mica_status create_fresh(mica_device *device, size_t bytes, mica_buffer **out_buffer) {
+    size_t rounded;
+    int32_t c = class_of(bytes, &rounded);
+    if (c < 0)
+        return MICA_ERROR(MICA_OUT_OF_MEMORY, "[memory] %s has no %zu bytes", device->name, bytes);
+    mica_buffer *buffer = mica_calloc(1, sizeof *buffer);
+    if (!buffer) return MICA_NO_MEMORY();
+    mica_status status = allocate(device, rounded, &buffer->address);
+    if (status) {
+        mica_free(buffer);
+        return status;
+    }
+    mica_refcount_init(&buffer->references);
+    buffer->device = device;
+    buffer->bytes = rounded;
+    buffer->size_class = c;
+    if (device->vtable->host_pointer)
+        buffer->host = device->vtable->host_pointer(device, buffer->address);
+    *out_buffer = buffer;
+    return NULL;
+}
+
+mica_status mica_buffer_create(mica_device *device, size_t bytes, mica_buffer **out_buffer) {
+    mica_device_runtime *r = device->runtime;
+    mica_mutex_lock(&r->lock);
+    *out_buffer = mica_pool_take(device, bytes);
+    mica_mutex_unlock(&r->lock);
+    if (*out_buffer) return NULL;
+    MICA_TRY(create_fresh(device, bytes, out_buffer));
+    mica_mutex_lock(&r->lock);
+    r->in_use += (*out_buffer)->bytes;
+    if (r->in_use > r->peak) r->peak = r->in_use;
+    mica_mutex_unlock(&r->lock);
+    return NULL;
+}
+
+mica_status mica_buffer_wrap(mica_device *device, void *data, size_t bytes,
+                             void (*free_data)(void *), void *context, mica_buffer **out_buffer) {
+    mica_buffer *buffer = *out_buffer = mica_calloc(1, sizeof *buffer);
+    if (!buffer) return MICA_NO_MEMORY();
+    mica_refcount_init(&buffer->references);
+    buffer->device = device;
+    buffer->address = (mica_address)(uintptr_t)data;
+    buffer->host = data;
+    buffer->bytes = bytes;
+    buffer->size_class = -1;
+    buffer->free_data = free_data;
+    buffer->context = context;
+    return NULL;
+}
+
+void mica_buffer_retain(mica_buffer *buffer) {
+    mica_refcount_retain(&buffer->references);
+}
+
+void mica_buffer_release(mica_buffer *buffer) {
+    if (!buffer || !mica_refcount_release(&buffer->references)) return;
+    if (mica_fork_happened()) return; /* locks and threads stayed with the parent */
+    bool kept = false;
+    if (buffer->size_class >= 0) {
+        mica_mutex_lock(&buffer->device->runtime->lock);
+        kept = mica_pool_give(buffer);
+        mica_mutex_unlock(&buffer->device->runtime->lock);
+    }
+    if (!kept) mica_buffer_destroy(buffer);
+}
+
+/* ---- transfers --------------------------------------------------------------------------------*/
+
+static void close_transfer(mica_device *device) {
+    mica_device_runtime *r = device->runtime;
+    if (r->transfer_event) device->vtable->event_destroy(r->transfer_event);
+    if (r->transfer) device->vtable->stream_destroy(r->transfer);
+    r->transfer_event = NULL;
+    r->transfer = NULL;
+}
+
+static mica_status open_transfer(mica_device *device) {
+    mica_device_runtime *r = device->runtime;
+    if (!r->transfer) MICA_TRY(device->vtable->stream_create(device, &r->transfer));
+    if (!r->transfer_event) MICA_TRY(device->vtable->event_create(device, &r->transfer_event));
+    return NULL;
+}
+
+static mica_status upload_and_wait(mica_device *device, mica_address target, const void *source,
+                                   size_t bytes) {
+    mica_device_runtime *r = device->runtime;
+    MICA_TRY(open_transfer(device));
+    MICA_TRY(device->vtable->upload(r->transfer, target, source, bytes));
+    MICA_TRY(device->vtable->event_record(r->transfer, r->transfer_event));
+    MICA_TRY(device->vtable->event_wait(r->transfer_event));
+    return NULL;
+}
+
+static mica_status download_and_wait(mica_device *device, void *target, mica_address source,
+                                     size_t bytes) {
+    MICA_TRY(open_transfer(device));
+    MICA_TRY(device->vtable->download(device->runtime->transfer, target, source, bytes));
+    return NULL;
+}
+
+mica_status mica_transfer_upload(mica_buffer *target, size_t offset, const void *source,
+                                 size_t bytes) {
+    if (!bytes) return NULL;
+    if (target->host) {
+        memcpy((char *)target->host + offset, source, bytes);
+        return NULL;
+    }
+    mica_device *device = target->device;
+    mica_mutex_lock(&device->runtime->transfer_lock);
+    mica_status status = upload_and_wait(device, target->address + offset, source, bytes);
+    if (status) close_transfer(device); /* a failed stream is not used again */
+    mica_mutex_unlock(&device->runtime->transfer_lock);
+    return status;
+}
+
+mica_status mica_transfer_download(void *target, const mica_buffer *source, size_t offset,
+                                   size_t bytes) {
+    if (!bytes) return NULL;
+    if (source->host) {
+        memcpy(target, (const char *)source->host + offset, bytes);
+        return NULL;
+    }
+    mica_device *device = source->device;
+    mica_mutex_lock(&device->runtime->transfer_lock);
+    mica_status status = download_and_wait(device, target, source->address + offset, bytes);
+    if (status) close_transfer(device);
+    mica_mutex_unlock(&device->runtime->transfer_lock);
+    return status;
+}
+
+void mica_transfer_close(mica_device *device) {
+    mica_mutex_lock(&device->runtime->transfer_lock);
+    close_transfer(device);
+    mica_mutex_unlock(&device->runtime->transfer_lock);
+}
+
+mica_status mica_check_process(const char *where) {
+    if (!__builtin_expect(mica_fork_happened(), 0)) return NULL;
+    return MICA_ERROR(MICA_FAILED_PRECONDITION,
+                      "[%s] the process was forked after Mica was used in it; fork first, or "
+                      "start a new process",
+                      where);
+}

@@ -1,0 +1,37 @@
+/* runtime/list.h: the lists of one run (list_push, list_pop).
+ *
+ * A list is a chain of elements, newest first, shared by all lists that were pushed on it: values
+ * do not change. Elements of one size come from blocks that double; blocks come from the device's
+ * pool and go back when the run has ended, because the device may use them until then. */
+#ifndef MICA_RUNTIME_LIST_H
+#define MICA_RUNTIME_LIST_H
+
+#include "runtime/buffer.h"
+
+typedef struct mica_element {
+    int32_t references;
+    struct mica_list_space *space;
+    mica_address address;
+    struct mica_element *below; /* in the list, or in the space's free elements */
+} mica_element;
+
+typedef struct mica_lists {
+    mica_device *device;
+    mica_element **tops; /* per list; NULL: empty */
+    int32_t n;
+    struct mica_list_space *spaces; /* one per element size */
+} mica_lists;
+
+MICA_MUST_CHECK mica_status mica_lists_init(mica_lists *lists, mica_device *device, int32_t n);
+void mica_lists_deinit(mica_lists *lists);
+
+/* Memory for one more element on top of list `below`, as list `result`; the caller fills it. */
+MICA_MUST_CHECK mica_status mica_list_grow(mica_lists *lists, int32_t below, int32_t result,
+                                           size_t bytes, mica_address *out_address);
+/* The top element's address (0: the list is empty); list `result` is the list below it. The memory
+ * stays as it is until the next mica_list_grow. */
+mica_address mica_list_shrink(mica_lists *lists, int32_t list, int32_t result);
+void mica_list_assign(mica_lists *lists, int32_t target, int32_t source);
+void mica_list_clear(mica_lists *lists, int32_t list);
+
+#endif

@@ -1,0 +1,349 @@
+/* Starting and ending runs. */
+#include <string.h>
+
+#include "base/log.h"
+#include "runtime/executable.h"
+
+/* ---- the run's memory -------------------------------------------------------------------------*/
+
+static mica_run *create_run(mica_executable *exe) {
+    mica_run *run = __atomic_exchange_n(&exe->spare_run, NULL, __ATOMIC_ACQ_REL);
+    size_t n_inputs = (size_t)exe->n_inputs, n_outputs = (size_t)exe->n_outputs;
+    size_t n_pointers = 3 * n_inputs + n_outputs;
+    size_t n_bases = exe->plan ? (size_t)exe->plan->n_bases : 0;
+    size_t n_addresses = exe->plan ? (size_t)exe->plan->most_operands : 0;
+    size_t bytes =
+        sizeof *run + n_pointers * sizeof(void *) + (n_bases + n_addresses) * sizeof(mica_address);
+    if (!run) run = mica_alloc(bytes);
+    if (!run) return NULL;
+    memset(run, 0, bytes - n_addresses * sizeof(mica_address));
+    run->inputs = (mica_buffer **)(run + 1);
+    run->outputs = run->inputs + n_inputs;
+    run->overwritten = (mica_tensor **)(run->outputs + n_outputs);
+    run->pending = (mica_event **)(run->overwritten + n_inputs);
+    run->bases = (mica_address *)(run->pending + n_inputs);
+    run->addresses = run->bases + n_bases;
+    run->executable = exe;
+    run->stream = &exe->device->runtime->stream;
+    mica_executable_retain(exe);
+    return run;
+}
+
+/* Gives back what the run holds, but not the event. */
+static void release_memory(mica_run *run) {
+    const mica_executable *exe = run->executable;
+    for (int32_t i = 0; i < exe->n_inputs; i++) {
+        if (run->inputs[i]) mica_buffer_unuse(run->inputs[i]);
+        if (run->pending[i]) mica_event_release(run->pending[i]);
+    }
+    for (int32_t i = 0; i < exe->n_outputs; i++)
+        if (run->outputs[i]) mica_buffer_unuse(run->outputs[i]);
+    if (run->lists.n) mica_lists_deinit(&run->lists);
+    if (run->arena) mica_buffer_release(run->arena);
+    if (run->host) mica_free(run->host);
+    if (run->device_event) exe->device->vtable->event_destroy(run->device_event);
+}
+
+static void destroy_run(mica_run *run) {
+    mica_executable *exe = run->executable;
+    mica_run *nothing = NULL;
+    if (!__atomic_compare_exchange_n(&exe->spare_run, &nothing, run, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED))
+        mica_free(run);
+    mica_executable_release(exe);
+}
+
+/* ---- donation ---------------------------------------------------------------------------------*/
+
+/* Consumed from now on; given back if the run fails before its first command. */
+static void consume(mica_run *run, int32_t i, mica_tensor *tensor) {
+    __atomic_store_n(&tensor->consumed, 1, __ATOMIC_RELEASE);
+    mica_tensor_retain(tensor);
+    __atomic_fetch_add(&tensor->buffer->uses, 1, __ATOMIC_SEQ_CST); /* its reference is the run's */
+    run->overwritten[i] = tensor;
+}
+
+static void give_back(mica_run *run, int32_t i) {
+    mica_tensor *tensor = run->overwritten[i];
+    run->overwritten[i] = NULL;
+    __atomic_fetch_sub(&tensor->buffer->uses, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&tensor->consumed, 0, __ATOMIC_RELEASE);
+    mica_tensor_release(tensor);
+}
+
+static void drop_consumed(mica_run *run, int32_t i) {
+    mica_tensor *tensor = run->overwritten[i];
+    mica_buffer *buffer = tensor->buffer;
+    run->overwritten[i] = NULL;
+    tensor->buffer = NULL;
+    mica_buffer_unuse(buffer);
+    mica_tensor_release(tensor);
+}
+
+/* Chooses the donated inputs that become outputs. */
+static void consume_donated(mica_run *run, const mica_run_args *args) {
+    const mica_executable *exe = run->executable;
+    if (!args->donate || !exe->plan || !exe->cannot_fail) return;
+    /* From within a callback this run overtakes others, which may still read what it is given. */
+    bool overtakes = mica_stream_is_mine(run->stream), any = false;
+    for (int32_t i = 0; i < exe->n_inputs; i++) {
+        mica_tensor *t = args->inputs[i];
+        if (!args->donate[i] || exe->plan->overwritten_by[i] < 0 ||
+            !mica_refcount_is_one(&t->references) ||
+            __atomic_load_n(&t->views, __ATOMIC_SEQ_CST) != 0 || !mica_buffer_is_sole(t->buffer) ||
+            (overtakes && __atomic_load_n(&t->buffer->uses, __ATOMIC_SEQ_CST) != 1))
+            continue;
+        consume(run, i, t);
+        any = true;
+    }
+    /* A tensor that is also another input is not the run's alone. */
+    for (int32_t i = 0; i < exe->n_inputs && any; i++) {
+        mica_tensor *t = args->inputs[i];
+        if (run->overwritten[i] || !__atomic_load_n(&t->consumed, __ATOMIC_ACQUIRE)) continue;
+        for (int32_t k = 0; k < exe->n_inputs; k++)
+            if (run->overwritten[k] == t) give_back(run, k);
+    }
+}
+
+/* ---- starting ---------------------------------------------------------------------------------*/
+
+static mica_status check_input(const mica_executable *exe, int32_t i, const mica_tensor *t) {
+    if (!t) return MICA_INVALID("[run] input %d of '%s' is NULL", i, exe->graph->name);
+    if (t->device != exe->device)
+        return MICA_INVALID("[run] input %d of '%s' is on %s, the executable on %s", i,
+                            exe->graph->name, t->device->name, exe->device->name);
+    if (!mica_type_equal(&t->type, &exe->input_types[i]))
+        return MICA_INVALID("[run] input %d of '%s' is %s, expected %s", i, exe->graph->name,
+                            mica_type_text(&t->type).chars,
+                            mica_type_text(&exe->input_types[i]).chars);
+    return mica_tensor_check(t, "run");
+}
+
+static mica_status check_args(const mica_executable *exe, const mica_run_args *args) {
+    if (args->size < sizeof *args)
+        return MICA_INVALID("[run] size of the arguments is %zu, expected %zu", args->size,
+                            sizeof *args);
+    if (args->n_inputs != exe->n_inputs || args->n_outputs != exe->n_outputs)
+        return MICA_INVALID("[run] '%s' has %d inputs and %d outputs, given %d and %d",
+                            exe->graph->name, exe->n_inputs, exe->n_outputs, args->n_inputs,
+                            args->n_outputs);
+    for (int32_t i = 0; i < exe->n_inputs; i++) MICA_TRY(check_input(exe, i, args->inputs[i]));
+    return NULL;
+}
+
+/* The output that takes input i's memory is i's; all others get fresh memory. */
+static mica_status acquire_outputs(mica_run *run, mica_tensor **outputs) {
+    const mica_executable *exe = run->executable;
+    for (int32_t i = 0; i < exe->n_inputs; i++) {
+        if (!run->overwritten[i]) continue;
+        mica_buffer *buffer = run->overwritten[i]->buffer;
+        mica_buffer_use(buffer);
+        run->outputs[exe->plan->overwritten_by[i]] = buffer;
+    }
+    for (int32_t i = 0; i < exe->n_outputs; i++) {
+        mica_buffer *buffer = run->outputs[i];
+        if (buffer)
+            mica_buffer_retain(buffer);
+        else
+            MICA_TRY(
+                mica_buffer_create(exe->device, mica_type_bytes(&exe->output_types[i]), &buffer));
+        if (!run->outputs[i]) {
+            mica_buffer_use(buffer);
+            run->outputs[i] = buffer;
+        }
+        mica_status status = mica_tensor_create_on(buffer, &exe->output_types[i], &outputs[i]);
+        if (status) {
+            mica_buffer_release(buffer);
+            return status;
+        }
+    }
+    return NULL;
+}
+
+static void set_bases(mica_run *run) {
+    const mica_executable *exe = run->executable;
+    if (!exe->plan) return;
+    run->bases[MICA_BASE_ARENA] = run->arena ? run->arena->address : 0;
+    run->bases[MICA_BASE_CONSTANTS] = exe->constants ? exe->constants->address : 0;
+    mica_address *next = run->bases + MICA_BASE_FIRST;
+    for (int32_t i = 0; i < exe->n_inputs; i++) *next++ = run->inputs[i]->address;
+    for (int32_t i = 0; i < exe->n_outputs; i++) *next++ = run->outputs[i]->address;
+}
+
+/* All that the run needs; what it got before a failure is released with it. */
+static mica_status acquire(mica_run *run, const mica_run_args *args, mica_tensor **outputs) {
+    const mica_executable *exe = run->executable;
+    for (int32_t i = 0; i < exe->n_inputs; i++) {
+        run->inputs[i] = args->inputs[i]->buffer;
+        mica_buffer_use(run->inputs[i]);
+        run->pending[i] = mica_tensor_pending(args->inputs[i]);
+    }
+    consume_donated(run, args);
+    MICA_TRY(acquire_outputs(run, outputs));
+    if (exe->plan && exe->plan->arena_bytes)
+        MICA_TRY(mica_buffer_create(exe->device, exe->plan->arena_bytes, &run->arena));
+    if (exe->plan && exe->plan->n_lists)
+        MICA_TRY(mica_lists_init(&run->lists, exe->device, exe->plan->n_lists));
+    if (exe->plan && exe->plan->host_bytes && !exe->device->vtable->synchronous) {
+        run->host = mica_alloc(exe->plan->host_bytes);
+        if (!run->host) return MICA_NO_MEMORY();
+    }
+    if (!exe->device->vtable->synchronous)
+        MICA_TRY(exe->device->vtable->event_create(exe->device, &run->device_event));
+    set_bases(run);
+    return NULL;
+}
+
+static bool is_pending(const mica_run *run) {
+    for (int32_t i = 0; i < run->executable->n_inputs; i++)
+        if (run->pending[i]) return true;
+    return false;
+}
+
+/* The data of the outputs arrives with the event. */
+static void bind_outputs(mica_run *run, mica_tensor **outputs) {
+    for (int32_t i = 0; i < run->executable->n_outputs; i++) {
+        mica_event_retain(run->event);
+        __atomic_store_n(&outputs[i]->ready, run->event, __ATOMIC_RELEASE);
+    }
+}
+
+/* Undoes a run that was not started. */
+static void cancel(mica_run *run, mica_tensor **outputs) {
+    for (int32_t i = 0; i < run->executable->n_inputs; i++)
+        if (run->overwritten[i]) give_back(run, i);
+    for (int32_t i = 0; i < run->executable->n_outputs; i++) {
+        mica_tensor_release(outputs[i]);
+        outputs[i] = NULL;
+    }
+    release_memory(run);
+    if (run->event) mica_event_release(run->event);
+    destroy_run(run);
+}
+
+static mica_status start(mica_run *run, const mica_run_args *args, mica_event **out_done) {
+    mica_executable *exe = run->executable;
+    mica_stream *stream = run->stream;
+    bool is_mine = mica_stream_is_mine(stream);
+    bool is_inline = is_mine || (exe->is_small && !is_pending(run) && mica_stream_try_own(stream));
+    mica_status status = NULL;
+    if (!is_inline || out_done || !exe->cannot_fail || is_pending(run))
+        status = mica_event_create(exe->device, &run->event);
+    mica_event *event = run->event;
+    if (!status && event) {
+        mica_event_retain(event); /* for the caller, below */
+        bind_outputs(run, args->outputs);
+    }
+    if (!status && !is_inline) {
+        status = mica_stream_enqueue(stream, run);
+        if (status) mica_event_release(event);
+    } else if (!status) {
+        if (mica_run_issue(run)) mica_run_finish(run);
+    }
+    if (is_inline && !is_mine) mica_stream_disown(stream);
+    if (status) return status;
+    if (out_done)
+        *out_done = event;
+    else if (event)
+        mica_event_release(event);
+    return NULL;
+}
+
+mica_status mica_executable_run(mica_executable *exe, const mica_run_args *args,
+                                mica_event **out_done) {
+    if (out_done) *out_done = NULL;
+    for (int32_t i = 0; i < args->n_outputs; i++) args->outputs[i] = NULL;
+    MICA_TRY(mica_check_process("run"));
+    MICA_TRY(check_args(exe, args));
+    MICA_TRY(mica_stream_check(&exe->device->runtime->stream));
+    mica_run *run = create_run(exe);
+    if (!run) return MICA_NO_MEMORY();
+    run->completed = args->completed;
+    run->context = args->context;
+    run->timed = args->completed || out_done;
+    mica_status status = acquire(run, args, args->outputs);
+    if (!status) status = start(run, args, out_done);
+    if (status) cancel(run, args->outputs);
+    return status;
+}
+
+/* ---- on the stream ----------------------------------------------------------------------------*/
+
+static void end_run(mica_run *run, mica_status status) {
+    double seconds = run->timed && run->started ? mica_clock_seconds() - run->start_time : 0;
+    for (int32_t i = 0; i < run->executable->n_inputs; i++) {
+        if (!run->overwritten[i]) continue;
+        if (status && !run->started)
+            give_back(run, i);
+        else
+            drop_consumed(run, i);
+    }
+    release_memory(run);
+    if (status)
+        mica_log_write(MICA_LOG_RUN, "'%s' on %s failed: %s", run->executable->graph->name,
+                       run->executable->device->name, mica_status_message(status));
+    if (run->event) {
+        mica_event_finish(run->event, status, seconds);
+        mica_event_release(run->event);
+    }
+    if (run->completed) run->completed(run->context, status, seconds);
+    mica_status_release(status);
+    destroy_run(run);
+}
+
+/* Inputs that earlier commands of this stream make need no waiting: the stream is in order. */
+static mica_status wait_for_inputs(mica_run *run) {
+    for (int32_t i = 0; i < run->executable->n_inputs; i++) {
+        mica_event *event = run->pending[i];
+        if (!event) continue;
+        if (!mica_event_is_done(event) && &event->device->runtime->stream == run->stream &&
+            __atomic_load_n(&event->issued, __ATOMIC_ACQUIRE))
+            continue;
+        MICA_TRY(mica_event_wait(event));
+    }
+    return NULL;
+}
+
+static mica_status issue(mica_run *run) {
+    mica_device_stream *handle;
+    MICA_TRY(mica_stream_check(run->stream));
+    MICA_TRY(wait_for_inputs(run));
+    MICA_TRY(mica_stream_handle(run->stream, &handle));
+    if (run->timed) run->start_time = mica_clock_seconds();
+    run->started = true;
+    run->stream->depth++;
+    mica_status status = mica_run_execute(run, handle);
+    run->stream->depth--;
+    return status;
+}
+
+/* After a failure on an asynchronous device: nothing may still use the run's memory. */
+static mica_status settle(mica_run *run, mica_status status) {
+    const mica_device_vtable *vtable = run->executable->device->vtable;
+    if (mica_status_code(status) == MICA_DEVICE_ERROR) mica_stream_poison(run->stream, status);
+    if (vtable->synchronous || !run->started || !run->stream->handle) return status;
+    mica_status second = vtable->event_record(run->stream->handle, run->device_event);
+    if (!second) second = vtable->event_wait(run->device_event);
+    if (second && run->stream->depth == 0) mica_stream_close(run->stream);
+    return mica_status_join(status, second);
+}
+
+bool mica_run_issue(mica_run *run) {
+    const mica_device_vtable *vtable = run->executable->device->vtable;
+    mica_status status = issue(run);
+    if (!status && !vtable->synchronous)
+        status = vtable->event_record(run->stream->handle, run->device_event);
+    if (!status && !vtable->synchronous) {
+        if (run->event) __atomic_store_n(&run->event->issued, 1, __ATOMIC_RELEASE);
+        return true;
+    }
+    if (status) status = settle(run, status);
+    end_run(run, status);
+    return false;
+}
+
+void mica_run_finish(mica_run *run) {
+    mica_status status = run->executable->device->vtable->event_wait(run->device_event);
+    if (mica_status_code(status) == MICA_DEVICE_ERROR) mica_stream_poison(run->stream, status);
+    end_run(run, status);
+}

@@ -1,0 +1,287 @@
+#include "runtime/tensor.h"
+
+#include <string.h>
+
+enum { MOST_FREE_TENSORS = 1024 };
+
+/* ---- making and freeing -----------------------------------------------------------------------*/
+
+static mica_status check_type(const mica_type *type, const char *where) {
+    if (type->kind == MICA_TENSOR && type->rank >= 0 && type->rank <= MICA_MAX_RANK) return NULL;
+    char text[256];
+    mica_type_format(type, text, sizeof text);
+    return MICA_INVALID("[%s] not a tensor's type: %s", where, text);
+}
+
+mica_tensor *mica_tensor_take(mica_device *device) {
+    mica_device_runtime *r = device->runtime;
+    mica_tensor *tensor = r->free_tensors;
+    if (!tensor) return NULL;
+    r->free_tensors = tensor->next;
+    r->n_free_tensors--;
+    return tensor;
+}
+
+void mica_tensors_trim(mica_device *device) {
+    mica_device_runtime *r = device->runtime;
+    mica_mutex_lock(&r->lock);
+    mica_tensor *first = r->free_tensors;
+    r->free_tensors = NULL;
+    r->n_free_tensors = 0;
+    mica_mutex_unlock(&r->lock);
+    while (first) {
+        mica_tensor *tensor = first;
+        first = tensor->next;
+        mica_free(tensor);
+    }
+}
+
+mica_status mica_tensor_create_on(mica_buffer *buffer, const mica_type *type,
+                                  mica_tensor **out_tensor) {
+    mica_device *device = buffer->device;
+    mica_mutex_lock(&device->runtime->lock);
+    mica_tensor *tensor = mica_tensor_take(device);
+    mica_mutex_unlock(&device->runtime->lock);
+    if (!tensor) tensor = mica_alloc(sizeof *tensor);
+    if (!tensor) return MICA_NO_MEMORY();
+    *tensor = (mica_tensor){.references = {1},
+                            .device = device,
+                            .buffer = buffer,
+                            .bytes = mica_type_bytes(type),
+                            .type = *type};
+    mica_device_retain(device);
+    *out_tensor = tensor;
+    return NULL;
+}
+
+mica_status mica_tensor_create(mica_device *device, const mica_type *type,
+                               mica_tensor **out_tensor) {
+    *out_tensor = NULL;
+    MICA_TRY(mica_check_process("tensor"));
+    MICA_TRY(check_type(type, "tensor"));
+    mica_buffer *buffer = NULL;
+    MICA_TRY(mica_buffer_create(device, mica_type_bytes(type), &buffer));
+    mica_status status = mica_tensor_create_on(buffer, type, out_tensor);
+    if (status) mica_buffer_release(buffer);
+    return status;
+}
+
+mica_status mica_tensor_from_host(mica_device *device, const mica_type *type, const void *data,
+                                  mica_tensor **out_tensor) {
+    mica_tensor *tensor = NULL;
+    *out_tensor = NULL;
+    MICA_TRY(mica_tensor_create(device, type, &tensor));
+    mica_status status = mica_transfer_upload(tensor->buffer, 0, data, tensor->bytes);
+    if (status)
+        mica_tensor_release(tensor);
+    else
+        *out_tensor = tensor;
+    return status;
+}
+
+mica_status mica_tensor_wrap(mica_device *device, const mica_type *type, void *data,
+                             void (*free_data)(void *context), void *context,
+                             mica_tensor **out_tensor) {
+    *out_tensor = NULL;
+    MICA_TRY(mica_check_process("tensor"));
+    MICA_TRY(check_type(type, "tensor"));
+    if (!device->vtable->host_pointer) {
+        MICA_TRY(mica_tensor_from_host(device, type, data, out_tensor));
+        if (free_data) free_data(context);
+        return NULL;
+    }
+    mica_buffer *buffer = NULL;
+    MICA_TRY(mica_buffer_wrap(device, data, mica_type_bytes(type), free_data, context, &buffer));
+    mica_status status = mica_tensor_create_on(buffer, type, out_tensor);
+    if (status) {
+        buffer->free_data = NULL; /* a refusal changes nothing: the caller keeps the data */
+        mica_buffer_release(buffer);
+    }
+    return status;
+}
+
+void mica_tensor_retain(mica_tensor *tensor) {
+    mica_refcount_retain(&tensor->references);
+}
+
+void mica_tensor_release(mica_tensor *tensor) {
+    if (!tensor || !mica_refcount_release(&tensor->references)) return;
+    if (mica_fork_happened()) return;
+    mica_device *device = tensor->device;
+    mica_device_runtime *r = device->runtime;
+    mica_event *ready = tensor->ready;
+    mica_buffer *buffer = tensor->buffer;
+    if (__builtin_expect(tensor->staging != NULL, 0)) mica_free(tensor->staging);
+    bool last = buffer && mica_refcount_release(&buffer->references);
+    mica_mutex_lock(&r->lock);
+    if (last && buffer->size_class >= 0 && mica_pool_give(buffer)) last = false;
+    bool kept = r->n_free_tensors < MOST_FREE_TENSORS;
+    if (kept) {
+        tensor->next = r->free_tensors;
+        r->free_tensors = tensor;
+        r->n_free_tensors++;
+    }
+    mica_mutex_unlock(&r->lock);
+    if (last) mica_buffer_destroy(buffer);
+    if (!kept) mica_free(tensor);
+    if (ready) mica_event_release(ready);
+    mica_device_release(device);
+}
+
+const mica_type *mica_tensor_type(const mica_tensor *tensor) {
+    return &tensor->type;
+}
+
+mica_device *mica_tensor_device(const mica_tensor *tensor) {
+    return tensor->device;
+}
+
+/* ---- readiness --------------------------------------------------------------------------------*/
+
+mica_status mica_tensor_check(const mica_tensor *tensor, const char *where) {
+    if (!__builtin_expect(__atomic_load_n(&tensor->consumed, __ATOMIC_ACQUIRE), 0)) return NULL;
+    char text[256];
+    mica_type_format(&tensor->type, text, sizeof text);
+    return MICA_ERROR(MICA_FAILED_PRECONDITION,
+                      "[%s] the tensor %s was donated to a run and consumed", where, text);
+}
+
+static void forget_ready(mica_tensor *tensor, mica_event *event) {
+    mica_device_runtime *r = tensor->device->runtime;
+    mica_mutex_lock(&r->lock);
+    bool mine = tensor->ready == event;
+    if (mine) __atomic_store_n(&tensor->ready, NULL, __ATOMIC_RELEASE);
+    mica_mutex_unlock(&r->lock);
+    if (mine) mica_event_release(event);
+}
+
+mica_event *mica_tensor_pending(mica_tensor *tensor) {
+    if (!__atomic_load_n(&tensor->ready, __ATOMIC_ACQUIRE)) return NULL;
+    mica_device_runtime *r = tensor->device->runtime;
+    mica_mutex_lock(&r->lock);
+    mica_event *event = tensor->ready;
+    if (event) mica_event_retain(event);
+    mica_mutex_unlock(&r->lock);
+    if (event && mica_event_is_done(event) && !event->status) {
+        forget_ready(tensor, event);
+        mica_event_release(event);
+        return NULL;
+    }
+    return event;
+}
+
+mica_status mica_tensor_wait(mica_tensor *tensor) {
+    mica_event *event = mica_tensor_pending(tensor);
+    if (!event) return NULL;
+    mica_status status = mica_event_wait(event);
+    if (!status) forget_ready(tensor, event);
+    mica_event_release(event);
+    return status;
+}
+
+/* ---- data -------------------------------------------------------------------------------------*/
+
+static mica_status wait_for_data(mica_tensor *tensor, const char *where) {
+    MICA_TRY(mica_check_process(where));
+    MICA_TRY(mica_tensor_check(tensor, where));
+    MICA_TRY(mica_tensor_wait(tensor));
+    return NULL;
+}
+
+mica_status mica_tensor_to_host(mica_tensor *tensor, void *data, size_t bytes) {
+    MICA_TRY(wait_for_data(tensor, "to_host"));
+    if (bytes != tensor->bytes)
+        return MICA_INVALID("[to_host] %zu bytes asked for, the tensor has %zu", bytes,
+                            tensor->bytes);
+    MICA_TRY(mica_transfer_download(data, tensor->buffer, 0, bytes));
+    return NULL;
+}
+
+static mica_status copy_through_host(mica_tensor *tensor, mica_device *device,
+                                     mica_tensor **out_tensor) {
+    void *data = mica_alloc(tensor->bytes);
+    if (!data) return MICA_NO_MEMORY();
+    mica_status status = mica_transfer_download(data, tensor->buffer, 0, tensor->bytes);
+    if (!status) status = mica_tensor_from_host(device, &tensor->type, data, out_tensor);
+    mica_free(data);
+    return status;
+}
+
+mica_status mica_tensor_copy_to(mica_tensor *tensor, mica_device *device,
+                                mica_tensor **out_tensor) {
+    *out_tensor = NULL;
+    if (tensor->device == device) {
+        MICA_TRY(mica_tensor_check(tensor, "copy_to"));
+        mica_tensor_retain(tensor);
+        *out_tensor = tensor;
+        return NULL;
+    }
+    MICA_TRY(wait_for_data(tensor, "copy_to"));
+    if (tensor->buffer->host)
+        return mica_tensor_from_host(device, &tensor->type, tensor->buffer->host, out_tensor);
+    return copy_through_host(tensor, device, out_tensor);
+}
+
+/* ---- host views -------------------------------------------------------------------------------*/
+
+/* One copy serves all views of a tensor: it is made with the first and freed with the last. */
+static mica_status open_staging(mica_tensor *tensor, int access, void **out_data) {
+    mica_device_runtime *r = tensor->device->runtime;
+    mica_mutex_lock(&r->lock);
+    void *staging = tensor->staging;
+    if (staging && (access & MICA_WRITE)) tensor->staging_written = true;
+    mica_mutex_unlock(&r->lock);
+    if (!staging) {
+        staging = mica_alloc(tensor->bytes);
+        if (!staging) return MICA_NO_MEMORY();
+        mica_status status = mica_transfer_download(staging, tensor->buffer, 0, tensor->bytes);
+        if (status) {
+            mica_free(staging);
+            return status;
+        }
+        mica_mutex_lock(&r->lock);
+        void *other = tensor->staging; /* another thread was faster */
+        if (!other) tensor->staging = staging;
+        if (access & MICA_WRITE) tensor->staging_written = true;
+        mica_mutex_unlock(&r->lock);
+        if (other) mica_free(staging), staging = other;
+    }
+    *out_data = staging;
+    return NULL;
+}
+
+mica_status mica_tensor_open_view(mica_tensor *tensor, int access, void **out_data) {
+    *out_data = NULL;
+    if (!(access & (MICA_READ | MICA_WRITE)) || (access & ~(MICA_READ | MICA_WRITE)))
+        return MICA_INVALID("[view] access %d is neither MICA_READ nor MICA_WRITE", access);
+    MICA_TRY(wait_for_data(tensor, "view"));
+    __atomic_fetch_add(&tensor->views, 1, __ATOMIC_SEQ_CST);
+    /* Runs that were started before still read the old data. */
+    if ((access & MICA_WRITE) && __atomic_load_n(&tensor->buffer->uses, __ATOMIC_SEQ_CST))
+        mica_stream_drain(&tensor->device->runtime->stream);
+    *out_data = tensor->buffer->host;
+    mica_status status = *out_data ? NULL : open_staging(tensor, access, out_data);
+    if (status) __atomic_fetch_sub(&tensor->views, 1, __ATOMIC_SEQ_CST);
+    return status;
+}
+
+mica_status mica_tensor_close_view(mica_tensor *tensor) {
+    MICA_TRY(mica_check_process("view"));
+    int32_t views = __atomic_load_n(&tensor->views, __ATOMIC_SEQ_CST);
+    do {
+        if (views <= 0) return MICA_ERROR(MICA_FAILED_PRECONDITION, "[view] no view is open");
+    } while (!__atomic_compare_exchange_n(&tensor->views, &views, views - 1, false,
+                                          __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+    if (tensor->buffer->host || views > 1) return NULL;
+    mica_device_runtime *r = tensor->device->runtime;
+    mica_mutex_lock(&r->lock);
+    void *staging = tensor->staging;
+    bool written = tensor->staging_written;
+    tensor->staging = NULL;
+    tensor->staging_written = false;
+    mica_mutex_unlock(&r->lock);
+    mica_status status = NULL;
+    if (written) status = mica_transfer_upload(tensor->buffer, 0, staging, tensor->bytes);
+    mica_free(staging);
+    return status;
+}
