@@ -164,12 +164,13 @@ mica_value mica_mean(mica_graph *g, mica_value x, mica_ints axes) {
     return mica_div(g, sum, mica_scalar(g, type->dtype, count));
 }
 
-/* x reduced over an axis that stays with size 1. */
-static mica_value reduce_keeping(mica_graph *g, mica_value x, const char *kind, int64_t axis) {
-    mica_type type = *mica_value_type(x);
-    mica_value reduced = mica_reduce(g, x, kind, MICA_INTS(axis));
-    type.dims[axis] = 1;
-    return mica_reshape(g, reduced, dims_of(&type));
+/* x, which lost `axis` in a reduction of something of this shape, spread along it again. */
+static mica_value spread(mica_graph *g, mica_value x, const mica_type *shape, int64_t axis) {
+    int64_t axes[MICA_MAX_RANK];
+    int32_t n = 0;
+    for (int32_t i = 0; i < shape->rank; i++)
+        if (i != axis) axes[n++] = i;
+    return mica_broadcast(g, x, dims_of(shape), (mica_ints){axes, n});
 }
 
 mica_value mica_log_softmax(mica_graph *g, mica_value x, int64_t axis) {
@@ -181,8 +182,8 @@ mica_value mica_log_softmax(mica_graph *g, mica_value x, int64_t axis) {
                                         (long long)axis, mica_dims_text(type).chars));
         return MICA_NULL_VALUE;
     }
-    mica_value shifted = mica_sub(g, x, reduce_keeping(g, x, "max", from_start));
-    mica_value powers = mica_exp(g, shifted);
-    if (mica_value_is_null(powers)) return powers;
-    return mica_sub(g, shifted, mica_log(g, reduce_keeping(g, powers, "sum", from_start)));
+    mica_value largest = mica_reduce(g, x, "max", MICA_INTS(from_start));
+    mica_value shifted = mica_sub(g, x, spread(g, largest, type, from_start));
+    mica_value total = mica_reduce(g, mica_exp(g, shifted), "sum", MICA_INTS(from_start));
+    return mica_sub(g, shifted, spread(g, mica_log(g, total), type, from_start));
 }

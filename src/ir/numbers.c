@@ -153,6 +153,10 @@ static bool print_float(mica_dtype dtype, const element *e, char *text) {
         strcpy(text, signbit(value) ? "-nan" : "nan");
         return reads_back(dtype, text, e);
     }
+    if (value > -1e6 && value < 1e6 && value == (double)(int)value) { /* 100, not 1e+02 */
+        snprintf(text, MICA_NUMBER_CHARS, "%.0f", value);
+        if (reads_back(dtype, text, e)) return true;
+    }
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(text, MICA_NUMBER_CHARS, "%.*g", digits, value);
         replace_point(text, MICA_NUMBER_CHARS, decimal_point(point), ".");

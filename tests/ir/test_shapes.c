@@ -1,0 +1,329 @@
+/* Shape rules: for every row of the table what they infer and what they refuse, with the words of
+ * the refusal. The cases are lines of text; regions come from a few graphs above them. */
+#include "../test.h"
+#include "ir/graph.h"
+
+/* What a line may refer to. */
+static const char *const preamble =
+    "mica graph 1\n"
+    "graph @sin(%x: f32[3]) { %y = sin(%x) return %y }\n"
+    "graph @sum(%x: f32[3]) { %y = reduce(%x) {kind = \"sum\", axes = (0)} return %y }\n"
+    "graph @true(%c: f32[], %x: f32[3]) { %t = constant() {value = bool[] (true)} return %t }\n"
+    "graph @keep(%c: f32[], %x: f32[3]) { return %x }\n"
+    "graph @step(%c: f32[], %x: f32[]) { %y = add(%c, %x) return %y, %y }\n"
+    "graph @lists(%c: list(f32[3]), %x: f32[]) { return %c, %c }\n"
+    "graph @vjp(%x: f32[3], %y: f32[3], %d: f32[3]) { return %d }\n"
+    "graph @transposed(%d: f32[3]) { return %d }\n"
+    "graph @count(%x: f32[3]) { %i = constant() {value = i32[] (3)} return %i }\n"
+    "graph @test(%f: f32[], %x: f32[3], %m: f32[2,3], %n: f32[3,4], %i: i32[3], %j: i32[], "
+    "%b: bool[3], %p: bool[], %z: c64[3], %e: f32[0,3], %t: token, %l: list(f32[3]), "
+    "%s2: i32[2], %key: u32[2], %ctr: u32[4], %img: f32[2,8,9,4], %ker: f32[3,3,4,6], "
+    "%h: f16[3], %w: f32[300], %big: f32[2000000000,1000000000]) {\n";
+
+typedef struct shape_case {
+    const char *line;
+    const char *expected; /* the result types, or a part of the message */
+} shape_case;
+
+static const shape_case right[] = {
+    {"add(%x, %x)", "f32[3]"},
+    {"sub(%i, %i)", "i32[3]"},
+    {"not(%b)", "bool[3]"},
+    {"is_finite(%m)", "bool[2,3]"},
+    {"compare(%z, %z) {direction = \"eq\"}", "bool[3]"},
+    {"compare(%b, %b) {direction = \"lt\"}", "bool[3]"},
+    {"select(%b, %x, %x)", "f32[3]"},
+    {"select(%b, %z, %z)", "c64[3]"},
+    {"convert(%x) {dtype = bf16}", "bf16[3]"},
+    {"convert(%x) {dtype = c128}", "c128[3]"},
+    {"clamp(%i, %i, %i)", "i32[3]"},
+    {"constant() {value = i8[2] (1, -128)}", "i8[2]"},
+    {"constant() {value = list(f32[3])}", "list(f32[3])"},
+    {"constant() {value = token}", "token"},
+    {"iota() {shape = (2,3), axis = 1, dtype = f16}", "f16[2,3]"},
+    {"broadcast(%x) {shape = (5,3,7), axes = (1)}", "f32[5,3,7]"},
+    {"broadcast(%f) {shape = (0), axes = ()}", "f32[0]"},
+    {"reshape(%m) {shape = (3,2,1)}", "f32[3,2,1]"},
+    {"reshape(%e) {shape = (0)}", "f32[0]"},
+    {"transpose(%img) {permutation = (3,0,1,2)}", "f32[4,2,8,9]"},
+    {"slice(%m) {start = (0,1), limit = (2,3), stride = (1,2)}", "f32[2,1]"},
+    {"slice(%m) {start = (2,0), limit = (2,3), stride = (1,1)}", "f32[0,3]"},
+    {"pad(%x, %f) {low = (1), high = (-2), interior = (2)}", "f32[6]"},
+    {"pad(%e, %f) {low = (1,0), high = (0,0), interior = (5,0)}", "f32[1,3]"},
+    {"concat(%m, %e, %m) {axis = 0}", "f32[4,3]"},
+    {"reverse(%m) {axes = (1,0)}", "f32[2,3]"},
+    {"dynamic_slice(%m, %s2) {sizes = (1,3)}", "f32[1,3]"},
+    {"dynamic_update_slice(%m, %m, %s2)", "f32[2,3]"},
+    {"dot(%m, %n) {lhs_contract = (1), rhs_contract = (0), lhs_batch = (), rhs_batch = ()}",
+     "f32[2,4]"},
+    {"dot(%i, %i) {lhs_contract = (), rhs_contract = (), lhs_batch = (0), rhs_batch = (0)}",
+     "i32[3]"},
+    {"dot(%m, %n) {lhs_contract = (), rhs_contract = (), lhs_batch = (1), rhs_batch = (0)}",
+     "f32[3,2,4]"},
+    {"conv(%img, %ker) {layout = \"N01C,01IO,N01C\", strides = (1,2), low = (0,1), high = (0,1), "
+     "lhs_dilation = (1,1), rhs_dilation = (2,1), groups = 1, batch_groups = 1}",
+     "f32[2,4,5,6]"},
+    {"conv(%img, %ker) {layout = \"N01C,01IO,CN01\", strides = (1,1), low = (0,0), high = (0,0), "
+     "lhs_dilation = (1,2), rhs_dilation = (1,1), groups = 1, batch_groups = 2}",
+     "f32[6,1,6,15]"},
+    {"conv(%img, %ker) {layout = \"N01C,01IO,N01C\", strides = (1,1), low = (-9,0), high = (0,0), "
+     "lhs_dilation = (1,1), rhs_dilation = (1,1), groups = 1, batch_groups = 1}",
+     "f32[2,0,7,6]"},
+    {"reduce(%m) {kind = \"prod\", axes = (1,0)}", "f32[]"},
+    {"reduce(%b) {kind = \"or\", axes = (0)}", "bool[]"},
+    {"reduce(%i) {kind = \"and\", axes = ()}", "i32[3]"},
+    {"argmax(%m) {axis = 1, dtype = i8}", "i8[2]"},
+    {"argmin(%w) {axis = 0, dtype = u16}", "u16[]"},
+    {"rng_bits(%key, %ctr) {shape = (3), dtype = u32}", "u32[3]"},
+    {"cond(%p, %x) @sin @sin", "f32[3]"},
+    {"case(%j, %x) @sin", "f32[3]"},
+    {"while(%f, %x) @true @keep {consts = 1, bookkeeping = 0}", "f32[3]"},
+    {"scan(%f, %x) @step {consts = 0, carry = 1, length = 3, reverse = 0}", "(f32[], f32[3])"},
+    {"call(%x) @sin {name = \"s\", vjp = \"\", linear = 0, config = \"\"}", "f32[3]"},
+    {"call(%x) @sin @vjp {name = \"s\", vjp = \"v\", linear = 0, config = \"\"}", "f32[3]"},
+    {"call(%x) @sin @transposed {name = \"s\", vjp = \"\", linear = 1, config = \"\"}", "f32[3]"},
+    {"custom_gradient(%x) @sin @vjp", "f32[3]"},
+    {"remat(%x) @count", "i32[]"},
+    {"barrier(%t, %l, %x)", "(token, list(f32[3]), f32[3])"},
+    {"barrier()", "()"},
+    {"list_push(%l, %x)", "list(f32[3])"},
+    {"list_pop(%l)", "(list(f32[3]), f32[3])"},
+    {"axis_index() {axis = \"data\"}", "i32[]"},
+    {"all_reduce(%x) {kind = \"min\", axis = \"data\"}", "f32[3]"},
+    {"callback(%t, %x) {name = \"f\", function = 1, results = (i8[2])}", "(token, i8[2])"},
+};
+
+static const shape_case wrong[] = {
+    {"add(%x, %i)", "[add] dtypes differ: f32[3] and i32[3]"},
+    {"add(%x, %m)", "[add] shapes differ: (3) and (2,3)"},
+    {"add(%b, %b)", "[add] operand 0 is bool[3]; the op takes NUMBERS"},
+    {"add(%x)", "[add] takes 2 operands, not 1"},
+    {"add(%t, %t)", "[add] operand 0 must be a tensor, not token"},
+    {"sin(%i)", "[sin] operand 0 is i32[3]; the op takes FLOATS"},
+    {"sin(%z)", "[sin] operand 0 is c64[3]; the op takes FLOATS"},
+    {"sin(%l)", "[sin] operand 0 must be a tensor, not list(f32[3])"},
+    {"sin(%x) @sin", "[sin] takes no regions, not 1"},
+    {"not(%x)", "[not] operand 0 is f32[3]; the op takes BITS"},
+    {"is_finite(%i)", "[is_finite] operand 0 is i32[3]"},
+    {"compare(%x, %x) {direction = \"<\"}", "[compare] direction '<' is none of eq ne lt le gt ge"},
+    {"compare(%z, %z) {direction = \"lt\"}", "[compare] c64[3] has no order for 'lt'"},
+    {"select(%x, %x, %x)", "[select] the predicate must be bool, not f32[3]"},
+    {"select(%b, %x, %i)", "[select] dtypes differ: f32[3] and i32[3]"},
+    {"select(%p, %x, %x)", "[select] shapes differ: () and (3)"},
+    {"convert(%z) {dtype = f32}", "[convert] c64[3] does not convert to f32"},
+    {"clamp(%x, %f, %x)", "[clamp] shapes differ"},
+    {"constant() {value = f32[4611686018427387904] ()}", "is too large"},
+    {"constant() {value = bool[1] hex \"02\"}", "[constant] a bool is stored as 0 or 1"},
+    {"iota() {shape = (2), axis = 1, dtype = f32}", "[iota] axis 1 is out of range for (2)"},
+    {"iota() {shape = (2), axis = 0, dtype = bool}", "[iota] dtype bool is not a number"},
+    {"iota() {shape = (2,-1), axis = 0, dtype = f32}", "[iota] shape has a negative size: (2,-1)"},
+    {"iota() {shape = (1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1), axis = 0, dtype = f32}",
+     "[iota] shape has 17 axes; the limit is 16"},
+    {"iota() {shape = (0,4294967296,4294967296), axis = 0, dtype = f32}", "too large"},
+    {"broadcast(%x) {shape = (4), axes = (0)}", "[broadcast] (3) does not stretch to (4)"},
+    {"broadcast(%x) {shape = (3), axes = ()}", "[broadcast] axes () must have 1 entries"},
+    {"broadcast(%x) {shape = (3), axes = (1)}", "[broadcast] axes (1) are out of range for (3)"},
+    {"broadcast(%m) {shape = (3,2), axes = (1,0)}", "[broadcast] axes (1,0) must increase"},
+    {"broadcast(%m) {shape = (3,2), axes = (1,1)}", "[broadcast] axes (1,1) name an axis twice"},
+    {"reshape(%m) {shape = (7)}", "[reshape] element counts differ: (2,3) to (7)"},
+    {"transpose(%m) {permutation = (0)}", "[transpose] permutation (0) must have 2 entries"},
+    {"transpose(%m) {permutation = (0,0)}", "[transpose] permutation (0,0) name an axis twice"},
+    {"slice(%x) {start = (1), limit = (4), stride = (1)}",
+     "[slice] (1) to (4) does not lie inside (3)"},
+    {"slice(%x) {start = (2), limit = (1), stride = (1)}",
+     "[slice] (2) to (1) does not lie inside"},
+    {"slice(%x) {start = (0), limit = (1), stride = (0)}",
+     "[slice] strides (0) must be at least 1"},
+    {"slice(%x) {start = (), limit = (1), stride = (1)}", "[slice] start () must have 1 entries"},
+    {"pad(%x, %j) {low = (0), high = (0), interior = (0)}", "[pad] the value for f32[3] must be"},
+    {"pad(%x, %f) {low = (-4), high = (0), interior = (0)}", "has an impossible size"},
+    {"pad(%x, %f) {low = (0), high = (0), interior = (-1)}", "[pad] interior (-1) must not be"},
+    {"pad(%x, %f) {low = (9223372036854775807), high = (0), interior = (0)}", "impossible size"},
+    {"pad(%x, %f) {low = (0,0), high = (0), interior = (0)}", "[pad] low (0,0) must have 1"},
+    {"concat() {axis = 0}", "[concat] takes at least 1 operand"},
+    {"concat(%f, %f) {axis = 0}", "[concat] axis 0 is out of range for ()"},
+    {"concat(%m, %n) {axis = 0}",
+     "[concat] operands do not fit along axis 0: f32[2,3] and f32[3,4]"},
+    {"concat(%x, %i) {axis = 0}", "[concat] operands do not fit"},
+    {"concat(%big, %big, %big) {axis = 0}", "too large"},
+    {"reverse(%x) {axes = (0,0)}", "[reverse] axes (0,0) name an axis twice"},
+    {"reverse(%x) {axes = (-1)}", "[reverse] axes (-1) are out of range for (3)"},
+    {"dynamic_slice(%m, %i) {sizes = (1,1)}",
+     "[dynamic_slice] the start must be 2 integers, not i32[3]"},
+    {"dynamic_slice(%m, %s2) {sizes = (1,4)}", "[dynamic_slice] sizes (1,4) do not fit in (2,3)"},
+    {"dynamic_slice(%m, %s2) {sizes = (1)}", "[dynamic_slice] sizes (1) must have 2 entries"},
+    {"dynamic_update_slice(%m, %n, %s2)",
+     "[dynamic_update_slice] f32[3,4] does not fit in f32[2,3]"},
+    {"dynamic_update_slice(%m, %m, %x)", "[dynamic_update_slice] the start must be 2 integers"},
+    {"dot(%m, %m) {lhs_contract = (1), rhs_contract = (0), lhs_batch = (), rhs_batch = ()}",
+     "[dot] inner dimensions differ: (2,3) x (2,3)"},
+    {"dot(%m, %n) {lhs_contract = (1), rhs_contract = (), lhs_batch = (), rhs_batch = ()}",
+     "[dot] inner axes do not pair up: (1) and ()"},
+    {"dot(%m, %m) {lhs_contract = (0), rhs_contract = (0), lhs_batch = (0), rhs_batch = (0)}",
+     "[dot] an axis is both contracted and batched"},
+    {"dot(%m, %n) {lhs_contract = (), rhs_contract = (), lhs_batch = (0), rhs_batch = (0)}",
+     "[dot] batch dimensions differ: (2,3) x (3,4)"},
+    {"dot(%m, %n) {lhs_contract = (2), rhs_contract = (0), lhs_batch = (), rhs_batch = ()}",
+     "[dot] lhs_contract (2) are out of range for (2,3)"},
+    {"dot(%x, %i) {lhs_contract = (0), rhs_contract = (0), lhs_batch = (), rhs_batch = ()}",
+     "[dot] dtypes differ: f32[3] and i32[3]"},
+    {"dot(%big, %big) {lhs_contract = (), rhs_contract = (), lhs_batch = (), rhs_batch = ()}",
+     "[dot] f32[2000000000,1000000000,2000000000,1000000000] is too large"},
+    {"conv(%img, %ker) {layout = \"NHWC,01IO,N01C\", strides = (1,1), low = (0,0), high = (0,0), "
+     "lhs_dilation = (1,1), rhs_dilation = (1,1), groups = 1, batch_groups = 1}",
+     "[conv] layout 'NHWC,01IO,N01C' is not like 'N01C,01IO,N01C'"},
+    {"conv(%img, %ker) {layout = \"N0C,0IO,N0C\", strides = (1), low = (0), high = (0), "
+     "lhs_dilation = (1), rhs_dilation = (1), groups = 1, batch_groups = 1}",
+     "[conv] layout 'N0C,0IO,N0C' does not fit (2,8,9,4) * (3,3,4,6)"},
+    {"conv(%img, %ker) {layout = \"N01C,01IO,N01C\", strides = (1), low = (0,0), high = (0,0), "
+     "lhs_dilation = (1,1), rhs_dilation = (1,1), groups = 1, batch_groups = 1}",
+     "[conv] strides (1) must have 2 entries"},
+    {"conv(%img, %ker) {layout = \"N01C,01IO,N01C\", strides = (1,0), low = (0,0), high = (0,0), "
+     "lhs_dilation = (1,1), rhs_dilation = (1,1), groups = 1, batch_groups = 1}",
+     "[conv] strides and dilations must be at least 1"},
+    {"conv(%img, %ker) {layout = \"N01C,01IO,N01C\", strides = (1,1), low = (0,0), high = (0,0), "
+     "lhs_dilation = (1,1), rhs_dilation = (1,1), groups = 2, batch_groups = 1}",
+     "[conv] input channels differ: (2,8,9,4) with 4 in 2 groups, kernel (3,3,4,6) with 4"},
+    {"conv(%img, %ker) {layout = \"N01C,01IO,N01C\", strides = (1,1), low = (0,0), high = (0,0), "
+     "lhs_dilation = (1,1), rhs_dilation = (1,1), groups = 2, batch_groups = 2}",
+     "[conv] groups 2 and batch_groups 2"},
+    {"conv(%img, %ker) {layout = \"N01C,01IO,N01C\", strides = (1,1), low = (0,0), high = (0,0), "
+     "lhs_dilation = (1,1), rhs_dilation = (1,1), groups = 1, batch_groups = 3}",
+     "[conv] a batch of 2 does not divide into 3 groups"},
+    {"conv(%img, %ker) {layout = \"N01C,01IO,N01C\", strides = (1,1), low = (0,0), high = (0,0), "
+     "lhs_dilation = (1,1), rhs_dilation = (1,9223372036854775807), groups = 1, batch_groups = 1}",
+     "[conv] spatial axis 1 is too large"},
+    {"reduce(%x) {kind = \"mean\", axes = (0)}", "[reduce] kind 'mean' is none of"},
+    {"reduce(%x) {kind = \"and\", axes = (0)}", "[reduce] kind 'and' does not take f32[3]"},
+    {"reduce(%b) {kind = \"sum\", axes = (0)}", "[reduce] kind 'sum' does not take bool[3]"},
+    {"reduce(%x) {kind = \"sum\", axes = (1)}", "[reduce] axes (1) are out of range for (3)"},
+    {"argmax(%m) {axis = 2, dtype = i32}", "[argmax] axis 2 is out of range for (2,3)"},
+    {"argmax(%m) {axis = 0, dtype = f32}", "[argmax] an index is an integer, not f32"},
+    {"argmax(%e) {axis = 0, dtype = i32}", "[argmax] axis 0 of (0,3) is empty"},
+    {"argmin(%w) {axis = 0, dtype = u8}", "[argmin] indices along axis 0 of (300) do not fit u8"},
+    {"rng_bits(%ctr, %key) {shape = (3), dtype = u32}",
+     "[rng_bits] key and counter must be u32[2] and u32[4], not u32[4] and u32[2]"},
+    {"rng_bits(%key, %ctr) {shape = (3), dtype = i32}", "[rng_bits] dtype must be u32 or u64"},
+    {"cond(%p, %x) @sin", "[cond] takes 2 regions, not 1"},
+    {"cond(%j, %x) @sin @sin", "[cond] the predicate must be bool[], not i32[]"},
+    {"cond(%b, %x) @sin @sin", "[cond] the predicate must be bool[], not bool[3]"},
+    {"cond() @sin @sin", "[cond] the predicate is missing"},
+    {"cond(%p, %x) @sin @sum", "[cond] output 0 of region 'sum' is f32[]; it must be f32[3]"},
+    {"cond(%p, %m) @sin @sin", "[cond] parameter 0 of region 'sin' is f32[3] and gets f32[2,3]"},
+    {"cond(%p) @sin @sin", "[cond] region 'sin' has 1 parameters and gets 0 operands"},
+    {"case(%p, %x) @sin", "[case] the index must be i32[], not bool[]"},
+    {"case(%j, %x)", "[case] takes at least 1 regions, not 0"},
+    {"while(%f, %x) @keep @keep {consts = 1, bookkeeping = 0}",
+     "[while] output 0 of region 'keep' is f32[3]; it must be bool[]"},
+    {"while(%f, %x) @true @true {consts = 1, bookkeeping = 0}",
+     "[while] output 0 of region 'true' is bool[]; it must be f32[3]"},
+    {"while(%f, %x) @true @keep {consts = 3, bookkeeping = 0}",
+     "[while] consts is 3; it must lie between 0 and 2"},
+    {"while(%f, %x) @true @keep {consts = 1, bookkeeping = 2}", "[while] bookkeeping is 2"},
+    {"while(%f, %x) @true @keep {consts = 0, bookkeeping = 0}",
+     "[while] region 'keep' has 1 outputs; it must have 2"},
+    {"scan(%f, %x) @step {consts = 0, carry = 1, length = 4, reverse = 0}",
+     "[scan] operand 1 is f32[3]; its leading axis must be 4 long"},
+    {"scan(%f, %x) @step {consts = 2, carry = 1, length = 3, reverse = 0}", "[scan] carry is 1"},
+    {"scan(%f, %x) @step {consts = 0, carry = 1, length = 3, reverse = 2}", "[scan] reverse is 2"},
+    {"scan(%f, %x) @step {consts = 0, carry = 1, length = -1, reverse = 0}", "[scan] length is -1"},
+    {"scan(%x, %x) @step {consts = 0, carry = 1, length = 3, reverse = 0}",
+     "[scan] parameter 0 of region 'step' is f32[] and gets f32[3]"},
+    {"scan(%l, %x) @lists {consts = 0, carry = 1, length = 3, reverse = 0}",
+     "[scan] a list(f32[3]) cannot be stacked"},
+    {"call(%x) {name = \"s\", vjp = \"\", linear = 0, config = \"\"}", "[call] takes at least 1"},
+    {"call(%x) @sin @sin {name = \"s\", vjp = \"\", linear = 0, config = \"\"}",
+     "[call] region 'sin' has 1 parameters and gets 3 operands"},
+    {"call(%x) @sin @vjp {name = \"s\", vjp = \"\", linear = 1, config = \"\"}",
+     "[call] region 'vjp' has 3 parameters and gets 1 operands"},
+    {"call(%x) @count {name = \"s\", vjp = \"\", linear = 1, config = \"\"}",
+     "[call] result 0 is i32[] and cannot be linear"},
+    {"call(%x) @sin {name = \"s\", vjp = \"\", linear = 2, config = \"\"}", "[call] linear is 2"},
+    {"custom_gradient(%x) @sin", "[custom_gradient] takes 2 regions, not 1"},
+    {"custom_gradient(%x) @count @vjp",
+     "[custom_gradient] region 'vjp' has 3 parameters and gets 2 operands"},
+    {"remat(%m) @sin", "[remat] parameter 0 of region 'sin' is f32[3] and gets f32[2,3]"},
+    {"barrier(%x) @sin", "[barrier] takes 0 regions, not 1"},
+    {"list_push(%x, %x)", "[list_push] operand 0 must be a list, not f32[3]"},
+    {"list_push(%l, %m)", "[list_push] list(f32[3]) takes no f32[2,3]"},
+    {"list_push(%l, %l)", "[list_push] list(f32[3]) takes no list(f32[3])"},
+    {"list_pop(%t)", "[list_pop] operand 0 must be a list, not token"},
+    {"axis_index() {axis = \"\"}", "[axis_index] the axis has no name"},
+    {"all_reduce(%x) {kind = \"prod\", axis = \"a\"}",
+     "[all_reduce] kind 'prod' is none of sum max min"},
+    {"all_reduce(%b) {kind = \"sum\", axis = \"a\"}", "[all_reduce] operand 0 is bool[3]"},
+    {"callback(%x) {name = \"f\", function = 1, results = ()}",
+     "[callback] operand 0 must be a token"},
+    {"callback(%t) {name = \"f\", function = 0, results = ()}",
+     "[callback] there is no host function 0"},
+    {"callback(%t, %l) {name = \"f\", function = 1, results = ()}",
+     "[callback] operand 1 must be a tensor, not list(f32[3])"},
+    {"callback(%t) {name = \"f\", function = 1, results = (token)}",
+     "[callback] result 1 must be a tensor, not token"},
+};
+
+static mica_status infer(const shape_case *c, bool with_types, mica_graph **out_graph) {
+    char text[4000];
+    snprintf(text, sizeof text, "%s    %%r = %s%s%s\n    return\n}\n", preamble, c->line,
+             with_types ? " : " : "", with_types ? c->expected : "");
+    return mica_graph_parse(text, out_graph);
+}
+
+static mica_op op_of(const shape_case *c) {
+    char name[40];
+    mica_op op = MICA_OP_COUNT;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(c->line, "("), c->line);
+    if (!mica_op_parse(name, &op)) printf("    no op '%s'\n", name);
+    return op;
+}
+
+TEST(shape_rules_infer_the_types_of_results) {
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        mica_graph *g = NULL;
+        if (!test_ok(infer(&right[i], true, &g), __FILE__, __LINE__, right[i].line)) continue;
+        CHECK_OK(mica_graph_verify(g));
+        mica_graph_release(g);
+    }
+}
+
+TEST(shape_rules_refuse_with_the_op_and_the_shapes) {
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        mica_graph *g = NULL;
+        CHECK_FAILS(infer(&wrong[i], false, &g), MICA_INVALID_ARGUMENT, wrong[i].expected);
+        if (g) printf("    accepted: %s\n", wrong[i].line);
+        mica_graph_release(g);
+    }
+}
+
+/* Rows of class MAP share one rule; every other row has cases of its own. */
+TEST(every_row_has_cases_that_are_right_and_wrong) {
+    bool has_right[MICA_OP_COUNT + 1] = {0}, has_wrong[MICA_OP_COUNT + 1] = {0};
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) has_right[op_of(&right[i])] = true;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) has_wrong[op_of(&wrong[i])] = true;
+    CHECK(!has_right[MICA_OP_COUNT] && !has_wrong[MICA_OP_COUNT]);
+    for (int op = 0; op < MICA_OP_COUNT; op++) {
+        if (mica_op_class_of((mica_op)op) == MICA_CLASS_MAP) continue;
+        CHECK(has_right[op] && has_wrong[op]);
+        if (!has_right[op] || !has_wrong[op])
+            printf("    '%s' needs cases\n", mica_op_name((mica_op)op));
+    }
+}
+
+/* Every row of class MAP, on every dtype: accepted exactly when its set holds the dtype. */
+TEST(map_ops_take_exactly_the_dtypes_of_their_row) {
+    for (int op = 0; op < MICA_OP_COUNT; op++) {
+        if (mica_op_class_of((mica_op)op) != MICA_CLASS_MAP) continue;
+        for (int dtype = 0; dtype < MICA_DTYPE_COUNT; dtype++) {
+            mica_graph *g = NULL;
+            REQUIRE_OK(mica_graph_create("f", &g));
+            mica_type type = mica_type_make((mica_dtype)dtype, MICA_INTS(2, 5));
+            mica_value x = mica_parameter(g, &type), operands[] = {x, x, x};
+            mica_node *n = mica_node_create(g, (mica_op)op, operands,
+                                            mica_op_describe((mica_op)op)->arity, NULL, NULL, 0);
+            bool fits = mica_dtype_in_set((mica_dtype)dtype, mica_op_dtype_set((mica_op)op));
+            CHECK((n != NULL) == fits);
+            CHECK(!n || mica_type_equal(&n->results[0], &type));
+            mica_graph_release(g);
+        }
+    }
+}
