@@ -8,34 +8,39 @@
 #define STRING(x)                                                                                  \
     { .kind = MICA_ATTR_STRING, .as.string = (x) }
 
-static void clear(mica_value *out, int64_t n) {
-    for (int64_t i = 0; out && i < n; i++) out[i] = MICA_NULL_VALUE;
+/* The results, or n null values when there is no node. It comes last: `out` may be the array that
+ * the operands were read from. */
+static void give_results(const mica_node *node, int64_t n, mica_value *out) {
+    if (node) n = node->n_results;
+    for (int64_t i = 0; out && i < n; i++)
+        out[i] = node ? mica_node_result(node, (int32_t)i) : MICA_NULL_VALUE;
 }
 
-static void give_results(const mica_node *n, mica_value *out) {
-    for (int32_t i = 0; n && out && i < n->n_results; i++) out[i] = mica_node_result(n, i);
-}
-
-/* cond and case: the selector goes in front of the arguments. */
-static void build_branches(mica_graph *g, mica_op op, mica_value selector,
-                           mica_graph *const *regions, int32_t n_regions,
-                           const mica_value *arguments, int32_t n, mica_value *out) {
-    if (n_regions > 0 && regions) clear(out, mica_graph_output_count(regions[0]));
-    if (!mica_operands_check(g, mica_op_name(op), &selector, 1)) return;
-    if (n < 0 || (n && !arguments)) {
-        mica_graph_fail(g,
-                        MICA_INVALID("[%s] %d arguments at a null address", mica_op_name(op), n));
-        return;
-    }
+/* A node whose first operand comes from elsewhere than the rest. */
+static const mica_node *create_with_first(mica_graph *g, mica_op op, mica_value first,
+                                          const mica_value *rest, int32_t n, const mica_attr *attrs,
+                                          mica_graph *const *regions, int32_t n_regions) {
+    if (!mica_operands_check(g, mica_op_name(op), &first, 1) ||
+        !mica_operands_check(g, mica_op_name(op), rest, n))
+        return NULL;
     mica_value *operands = mica_calloc((size_t)n + 1, sizeof *operands);
     if (!operands) {
         mica_graph_fail(g, MICA_NO_MEMORY());
-        return;
+        return NULL;
     }
-    operands[0] = selector;
-    for (int32_t i = 0; i < n; i++) operands[i + 1] = arguments[i];
-    give_results(mica_node_create(g, op, operands, n + 1, NULL, regions, n_regions), out);
+    operands[0] = first;
+    for (int32_t i = 0; i < n; i++) operands[i + 1] = rest[i];
+    const mica_node *node = mica_node_create(g, op, operands, n + 1, attrs, regions, n_regions);
     mica_free(operands);
+    return node;
+}
+
+static void build_branches(mica_graph *g, mica_op op, mica_value selector,
+                           mica_graph *const *regions, int32_t n_regions,
+                           const mica_value *arguments, int32_t n, mica_value *out) {
+    const mica_graph *first = n_regions > 0 && regions ? regions[0] : NULL;
+    give_results(create_with_first(g, op, selector, arguments, n, NULL, regions, n_regions),
+                 mica_graph_output_count(first), out);
 }
 
 void mica_cond(mica_graph *g, mica_value predicate, mica_graph *then_region,
@@ -53,15 +58,15 @@ void mica_while(mica_graph *g, mica_graph *condition, mica_graph *body, const mi
                 int32_t n, int64_t n_consts, mica_value *out) {
     const mica_attr attrs[] = {INT(n_consts), INT(0)};
     mica_graph *regions[] = {condition, body};
-    clear(out, n_consts >= 0 ? n - n_consts : 0);
-    give_results(mica_node_create(g, MICA_OP_while, operands, n, attrs, regions, 2), out);
+    give_results(mica_node_create(g, MICA_OP_while, operands, n, attrs, regions, 2),
+                 n_consts >= 0 ? n - n_consts : 0, out);
 }
 
 void mica_scan(mica_graph *g, mica_graph *body, const mica_value *operands, int32_t n,
                int64_t n_consts, int64_t n_carry, int64_t length, bool reverse, mica_value *out) {
     const mica_attr attrs[] = {INT(n_consts), INT(n_carry), INT(length), INT(reverse)};
-    clear(out, mica_graph_output_count(body));
-    give_results(mica_node_create(g, MICA_OP_scan, operands, n, attrs, &body, 1), out);
+    give_results(mica_node_create(g, MICA_OP_scan, operands, n, attrs, &body, 1),
+                 mica_graph_output_count(body), out);
 }
 
 void mica_call(mica_graph *g, const char *name, const char *config, mica_graph *body,
@@ -69,28 +74,25 @@ void mica_call(mica_graph *g, const char *name, const char *config, mica_graph *
                mica_value *out) {
     const mica_attr attrs[] = {STRING(name), STRING(vjp_name), INT(0), STRING(config)};
     mica_graph *regions[] = {body, vjp};
-    clear(out, mica_graph_output_count(body));
-    give_results(mica_node_create(g, MICA_OP_call, operands, n, attrs, regions, vjp ? 2 : 1), out);
+    give_results(mica_node_create(g, MICA_OP_call, operands, n, attrs, regions, vjp ? 2 : 1),
+                 mica_graph_output_count(body), out);
 }
 
 void mica_custom_gradient(mica_graph *g, mica_graph *function, mica_graph *vjp,
                           const mica_value *operands, int32_t n, mica_value *out) {
     mica_graph *regions[] = {function, vjp};
-    clear(out, mica_graph_output_count(function));
-    give_results(mica_node_create(g, MICA_OP_custom_gradient, operands, n, NULL, regions, 2), out);
+    give_results(mica_node_create(g, MICA_OP_custom_gradient, operands, n, NULL, regions, 2),
+                 mica_graph_output_count(function), out);
 }
 
 void mica_remat(mica_graph *g, mica_graph *body, const mica_value *operands, int32_t n,
                 mica_value *out) {
-    clear(out, mica_graph_output_count(body));
-    give_results(mica_node_create(g, MICA_OP_remat, operands, n, NULL, &body, 1), out);
+    give_results(mica_node_create(g, MICA_OP_remat, operands, n, NULL, &body, 1),
+                 mica_graph_output_count(body), out);
 }
 
 void mica_barrier(mica_graph *g, const mica_value *operands, int32_t n, mica_value *out) {
-    /* out may be the same array as operands, so it is cleared after it was read. */
-    const mica_node *node = mica_node_create(g, MICA_OP_barrier, operands, n, NULL, NULL, 0);
-    clear(out, n);
-    give_results(node, out);
+    give_results(mica_node_create(g, MICA_OP_barrier, operands, n, NULL, NULL, 0), n, out);
 }
 
 static mica_value constant_of(mica_graph *g, const mica_type *type) {
@@ -127,21 +129,10 @@ void mica_list_pop(mica_graph *g, mica_value list, mica_value *out_list, mica_va
 
 void mica_callback(mica_graph *g, const char *name, int64_t function, mica_value token,
                    const mica_value *operands, int32_t n, mica_types results, mica_value *out) {
-    clear(out, (int64_t)results.n + 1);
-    if (!mica_operands_check(g, "callback", &token, 1) ||
-        !mica_operands_check(g, "callback", operands, n))
-        return;
-    mica_value *all = mica_calloc((size_t)n + 1, sizeof *all);
-    if (!all) {
-        mica_graph_fail(g, MICA_NO_MEMORY());
-        return;
-    }
-    all[0] = token;
-    for (int32_t i = 0; i < n; i++) all[i + 1] = operands[i];
     const mica_attr attrs[] = {
         STRING(name), INT(function), {.kind = MICA_ATTR_TYPES, .as.types = results}};
-    give_results(mica_node_create(g, MICA_OP_callback, all, n + 1, attrs, NULL, 0), out);
-    mica_free(all);
+    give_results(create_with_first(g, MICA_OP_callback, token, operands, n, attrs, NULL, 0),
+                 (int64_t)results.n + 1, out);
 }
 
 /* ---- host functions -------------------------------------------------------------------------

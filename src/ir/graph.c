@@ -421,32 +421,35 @@ static bool copy_nodes(mica_graph *g, const mica_graph *f, int32_t n_nodes, mica
     return true;
 }
 
-void mica_inline(mica_graph *g, const mica_graph *function, const mica_value *operands,
-                 int32_t n_operands, mica_value *out_results) {
-    const mica_graph *f = function;
-    for (int32_t i = 0; f && i < f->n_outputs; i++) out_results[i] = MICA_NULL_VALUE;
-    if (!open_for(g, "inline")) return;
-    if (!f) {
-        mica_graph_fail(g, MICA_INVALID("[inline] the function is null"));
-        return;
-    }
-    if (!mica_operands_check(g, "inline", operands, n_operands)) return;
-    mica_status status = check_inline(f, operands, n_operands);
-    if (status) {
-        mica_graph_fail(g, status);
-        return;
-    }
+/* false leaves a sticky error. */
+static bool inline_into(mica_graph *g, const mica_graph *f, mica_value *images) {
     int32_t n_nodes = f->n_nodes, widest = 1;
     for (int32_t i = 0; i < n_nodes; i++)
         if (f->nodes[i]->n_operands > widest) widest = f->nodes[i]->n_operands;
-    mica_value *images = mica_calloc((size_t)n_nodes, sizeof *images);
     mica_value *scratch = mica_calloc((size_t)widest, sizeof *scratch);
-    for (int32_t i = 0; images && i < n_operands; i++)
-        images[f->parameters[i].node->id] = operands[i];
-    if (!images || !scratch)
-        mica_graph_fail(g, MICA_NO_MEMORY());
-    else if (copy_nodes(g, f, n_nodes, images, scratch))
-        for (int32_t i = 0; i < f->n_outputs; i++) out_results[i] = image_of(images, f->outputs[i]);
-    mica_free(images);
+    if (!scratch) mica_graph_fail(g, MICA_NO_MEMORY());
+    bool done = scratch && copy_nodes(g, f, n_nodes, images, scratch);
     mica_free(scratch);
+    return done;
+}
+
+/* out_results is written last: it may be the array of the operands. */
+void mica_inline(mica_graph *g, const mica_graph *function, const mica_value *operands,
+                 int32_t n_operands, mica_value *out_results) {
+    const mica_graph *f = function;
+    mica_value *images = NULL;
+    bool done = false;
+    if (open_for(g, "inline") && mica_operands_check(g, "inline", operands, n_operands)) {
+        mica_status status = f ? check_inline(f, operands, n_operands)
+                               : MICA_INVALID("[inline] the function is null");
+        if (!status) images = mica_calloc((size_t)f->n_nodes, sizeof *images);
+        if (!images) mica_graph_fail(g, status ? status : MICA_NO_MEMORY());
+    }
+    if (images) {
+        for (int32_t i = 0; i < n_operands; i++) images[f->parameters[i].node->id] = operands[i];
+        done = inline_into(g, f, images);
+    }
+    for (int32_t i = 0; f && i < f->n_outputs; i++)
+        out_results[i] = done ? image_of(images, f->outputs[i]) : MICA_NULL_VALUE;
+    mica_free(images);
 }
