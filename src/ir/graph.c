@@ -296,9 +296,9 @@ mica_node *mica_node_clone(mica_graph *g, const mica_node *n, const mica_value *
 static mica_status check_extension(const mica_node *old, const mica_node *new) {
     const char *where = mica_op_name(old->op);
     if (old->op != MICA_OP_cond && old->op != MICA_OP_case && old->op != MICA_OP_while &&
-        old->op != MICA_OP_scan)
-        return MICA_ERROR(MICA_INTERNAL, "[%s] only cond, case, while and scan can be extended",
-                          where);
+        old->op != MICA_OP_scan && old->op != MICA_OP_call)
+        return MICA_ERROR(MICA_INTERNAL,
+                          "[%s] only cond, case, while, scan and call can be extended", where);
     for (int32_t i = 0; i < new->n_operands; i++)
         if (new->operands[i].node->id >= old->id)
             return MICA_ERROR(MICA_INTERNAL, "[%s] operand %d of an extension stands after it",

@@ -5,7 +5,7 @@
  * always stands before its user: that order is the topological order everybody walks.
  *
  * Nodes are not changed after they are made, with one exception: a region op (cond, case, scan,
- * while) may be extended in place by transform/, which gives it other regions and more results
+ * while, call) may be extended in place by transform/, which gives it other regions and more results
  * (and more operands, which stand before it). Its first results keep their meaning, so values that
  * others hold stay right. Region graphs are shared and never change once a node refers to them.
  */
