@@ -1,19 +1,27 @@
-"""Run the program ``mica`` that was built with this package: ``python -m mica devices``."""
+"""The `mica` program: ``python -m mica`` and the script of the package run the C one."""
+
+from __future__ import annotations
 
 import os
 import sys
 from pathlib import Path
 
 
-def main() -> None:
-    """Replace this process by the program, with the same arguments."""
+def _program() -> Path | None:
+    """Where the C program is: beside the package, in its scripts, or in a build tree."""
     package = Path(__file__).parent
     places = [package / "bin" / "mica", package.parent.parent / "bin" / "mica"]
-    for program in places:
-        if program.is_file():
-            os.execv(program, ["mica", *sys.argv[1:]])
-    sys.exit("mica: the program was not found; looked at " + ", ".join(map(str, places)))
+    return next((place for place in places if place.is_file()), None)
+
+
+def main() -> int:
+    """Run the C program with this process's arguments."""
+    program = _program()
+    if program is None:
+        print("mica: the program is not part of this installation", file=sys.stderr)
+        return 1
+    os.execv(program, ["mica", *sys.argv[1:]])
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,0 +1,312 @@
+/* The operators of Tensor and Traced. Python scalars adopt the array's dtype; two arrays must have
+ * the same one. `a + b` of two Tensors goes straight to mica_eager. */
+#include "extension.h"
+
+#include <string.h>
+
+/* Converts both operands; false with an error, or with none when the operator does not apply. */
+static bool both_operands(PyObject *a, PyObject *b, PyObject *out[2]) {
+    PyObject *like = is_array(a) ? a : b;
+    out[0] = as_operand(a, like);
+    if (!out[0]) return false;
+    out[1] = as_operand(b, like);
+    if (out[1]) return true;
+    Py_DECREF(out[0]);
+    return false;
+}
+
+/* Objects that are no numbers and no arrays leave the operator to the other operand. */
+static bool is_operand(PyObject *object) {
+    return is_array(object) || is_weak_scalar(object) || PyObject_CheckBuffer(object) ||
+           PyList_Check(object) || PyTuple_Check(object) || PyIndex_Check(object) ||
+           PyFloat_Check(object) || PyObject_HasAttrString(object, "__array__");
+}
+
+static PyObject *binary_slow(mica_op op, PyObject *a, PyObject *b) {
+    PyObject *operands[2];
+    if (!is_operand(a) || !is_operand(b)) Py_RETURN_NOTIMPLEMENTED;
+    if (!both_operands(a, b, operands)) return NULL;
+    PyObject *result = apply_op(op, operands, 2, NULL);
+    Py_DECREF(operands[0]);
+    Py_DECREF(operands[1]);
+    return result;
+}
+
+static inline PyObject *binary(mica_op op, PyObject *a, PyObject *b) {
+    if (is_tensor(a) && is_tensor(b)) return apply_op(op, (PyObject *[]){a, b}, 2, NULL);
+    return binary_slow(op, a, b);
+}
+
+#define BINARY(name)                                                                               \
+    static PyObject *number_##name(PyObject *a, PyObject *b) {                                     \
+        return binary(MICA_OP_##name, a, b);                                                       \
+    }
+BINARY(add)
+BINARY(sub)
+BINARY(mul)
+BINARY(and)
+BINARY(or)
+BINARY(xor)
+
+#define UNARY(name)                                                                                \
+    static PyObject *number_##name(PyObject *a) {                                                  \
+        return apply1(MICA_OP_##name, a);                                                          \
+    }
+UNARY(neg)
+UNARY(abs)
+UNARY(not )
+
+static PyObject *number_positive(PyObject *a) {
+    Py_INCREF(a);
+    return a;
+}
+
+static bool is_float_array(PyObject *array) {
+    mica_dtype_kind kind = mica_dtype_kind_of(array_type(array)->dtype);
+    return kind == MICA_KIND_FLOAT || kind == MICA_KIND_COMPLEX;
+}
+
+static PyObject *number_divide(PyObject *a, PyObject *b) {
+    PyObject *array = is_array(a) ? a : b;
+    if (!is_float_array(array)) {
+        PyErr_Format(PyExc_TypeError, "[div] / needs a float dtype, not %s; use // or astype",
+                     mica_dtype_name(array_type(array)->dtype));
+        return NULL;
+    }
+    return binary(MICA_OP_div, a, b);
+}
+
+/* A chain of primitives whose intermediate results are dropped at the end: each step consumes no
+ * reference, adds its result, and does nothing after a failure. */
+typedef struct chain {
+    PyObject *values[24];
+    int n;
+    bool failed;
+} chain;
+
+static PyObject *keep(chain *c, PyObject *value) {
+    if (!value) c->failed = true;
+    if (value) c->values[c->n++] = value;
+    return value;
+}
+
+static PyObject *step(chain *c, mica_op op, PyObject *a, PyObject *b, PyObject *third) {
+    if (c->failed) return NULL;
+    PyObject *operands[3] = {a, b, third};
+    return keep(c, apply_op(op, operands, third ? 3 : b ? 2 : 1, NULL));
+}
+
+static PyObject *step_compare(chain *c, const char *direction, PyObject *a, PyObject *b) {
+    if (c->failed) return NULL;
+    mica_attribute attribute = {.string = direction};
+    return keep(c, apply_op(MICA_OP_compare, (PyObject *[]){a, b}, 2, &attribute));
+}
+
+static PyObject *chain_end(chain *c, PyObject *result) {
+    if (c->failed) result = NULL;
+    Py_XINCREF(result);
+    for (int i = 0; i < c->n; i++) Py_DECREF(c->values[i]);
+    return result;
+}
+
+/* Where trunc and floor differ: the remainder is not zero and its sign is not the divisor's. */
+static PyObject *rounds_down(chain *c, PyObject *remainder, PyObject *b) {
+    PyObject *zero = c->failed ? NULL : keep(c, scalar_like(b, 0));
+    PyObject *inexact = step_compare(c, "ne", remainder, zero);
+    PyObject *remainder_negative = step_compare(c, "lt", remainder, zero);
+    PyObject *divisor_negative = step_compare(c, "lt", b, zero);
+    PyObject *differ = step(c, MICA_OP_xor, remainder_negative, divisor_negative, NULL);
+    return step(c, MICA_OP_and, inexact, differ, NULL);
+}
+
+/* floor(a / b), exact where it is an integer that the dtype holds. */
+static PyObject *floor_divide(PyObject *a, PyObject *b) {
+    chain c = {.n = 0};
+    PyObject *remainder = step(&c, MICA_OP_rem, a, b, NULL);
+    PyObject *down = rounds_down(&c, remainder, b);
+    PyObject *one = c.failed ? NULL : keep(&c, scalar_like(b, 1));
+    PyObject *quotient, *result;
+    if (is_float_array(a)) {
+        PyObject *whole = step(&c, MICA_OP_sub, a, remainder, NULL);
+        quotient = step(&c, MICA_OP_div, whole, b, NULL);
+        quotient = step(&c, MICA_OP_round, quotient, NULL, NULL);
+    } else {
+        quotient = step(&c, MICA_OP_div, a, b, NULL);
+    }
+    PyObject *lower = step(&c, MICA_OP_sub, quotient, one, NULL);
+    result = step(&c, MICA_OP_select, down, lower, quotient);
+    if (is_float_array(a)) { /* a / 0 is infinite or NaN, as in Python's C */
+        PyObject *zero = c.failed ? NULL : keep(&c, scalar_like(b, 0));
+        PyObject *by_zero = step_compare(&c, "eq", b, zero);
+        PyObject *plain = step(&c, MICA_OP_div, a, b, NULL);
+        plain = step(&c, MICA_OP_floor, plain, NULL, NULL);
+        result = step(&c, MICA_OP_select, by_zero, plain, result);
+    }
+    return chain_end(&c, result);
+}
+
+/* a - b floor(a / b): with the sign of b, as in Python. */
+static PyObject *modulo(PyObject *a, PyObject *b) {
+    chain c = {.n = 0};
+    PyObject *remainder = step(&c, MICA_OP_rem, a, b, NULL);
+    PyObject *down = rounds_down(&c, remainder, b);
+    PyObject *shifted = step(&c, MICA_OP_add, remainder, b, NULL);
+    return chain_end(&c, step(&c, MICA_OP_select, down, shifted, remainder));
+}
+
+static PyObject *composed(PyObject *a, PyObject *b, PyObject *(*compose)(PyObject *, PyObject *)) {
+    PyObject *operands[2];
+    if (!is_operand(a) || !is_operand(b)) Py_RETURN_NOTIMPLEMENTED;
+    if (!both_operands(a, b, operands)) return NULL;
+    PyObject *result = compose(operands[0], operands[1]);
+    Py_DECREF(operands[0]);
+    Py_DECREF(operands[1]);
+    return result;
+}
+
+static PyObject *number_floor_divide(PyObject *a, PyObject *b) {
+    return composed(a, b, floor_divide);
+}
+static PyObject *number_modulo(PyObject *a, PyObject *b) {
+    return composed(a, b, modulo);
+}
+static PyObject *number_divmod(PyObject *a, PyObject *b) {
+    PyObject *quotient = number_floor_divide(a, b);
+    if (!quotient || quotient == Py_NotImplemented) return quotient;
+    PyObject *remainder = number_modulo(a, b);
+    return remainder ? Py_BuildValue("NN", quotient, remainder) : (Py_DECREF(quotient), NULL);
+}
+
+/* Small whole exponents are multiplications, for integers, too. */
+static PyObject *whole_power(PyObject *base, long exponent) {
+    chain c = {.n = 0};
+    PyObject *square = base, *result = NULL;
+    for (long rest = exponent; rest > 0 && !c.failed; rest >>= 1) {
+        if (rest & 1) result = result ? step(&c, MICA_OP_mul, result, square, NULL) : square;
+        if (rest > 1) square = step(&c, MICA_OP_mul, square, square, NULL);
+    }
+    if (!result && !c.failed) {
+        PyObject *one = keep(&c, scalar_like(base, 1));
+        const mica_type *type = array_type(base);
+        if (one) result = keep(&c, array_broadcast(one, type->dims, type->rank));
+    }
+    return chain_end(&c, result);
+}
+
+static PyObject *number_power(PyObject *a, PyObject *b, PyObject *modulus) {
+    if (modulus != Py_None) {
+        PyErr_SetString(PyExc_TypeError, "[pow] with a modulus is not defined for arrays");
+        return NULL;
+    }
+    if (is_array(a) && PyLong_CheckExact(b)) {
+        long exponent = PyLong_AsLong(b);
+        if (exponent == -1 && PyErr_Occurred()) PyErr_Clear();
+        if (exponent >= 0 && exponent <= (is_float_array(a) ? 8 : 64))
+            return whole_power(a, exponent);
+        if (!is_float_array(a)) {
+            PyErr_Format(PyExc_ValueError, "[pow] an integer to the power %R", b);
+            return NULL;
+        }
+    }
+    return binary(MICA_OP_pow, a, b);
+}
+
+PyObject *array_compare(PyObject *a, PyObject *b, int operation) {
+    static const char *const directions[] = {
+        [Py_LT] = "lt", [Py_LE] = "le", [Py_EQ] = "eq",
+        [Py_NE] = "ne", [Py_GT] = "gt", [Py_GE] = "ge",
+    };
+    mica_attribute direction = {.string = directions[operation]};
+    PyObject *operands[2];
+    if (!is_operand(a) || !is_operand(b)) Py_RETURN_NOTIMPLEMENTED;
+    if (!both_operands(a, b, operands)) return NULL;
+    PyObject *result = apply_op(MICA_OP_compare, operands, 2, &direction);
+    Py_DECREF(operands[0]);
+    Py_DECREF(operands[1]);
+    return result;
+}
+
+/* ---- matmul: numpy's rule
+ * ------------------------------------------------------------------------*/
+
+static PyObject *dot(PyObject *a, PyObject *b, int32_t batch, int32_t lhs, int32_t rhs) {
+    int64_t axes[MICA_MAX_RANK], lhs_contract = lhs, rhs_contract = rhs;
+    for (int32_t i = 0; i < batch; i++) axes[i] = i;
+    mica_attribute attributes[4] = {{.ints = {&lhs_contract, 1}},
+                                    {.ints = {&rhs_contract, 1}},
+                                    {.ints = {axes, batch}},
+                                    {.ints = {axes, batch}}};
+    return apply_op(MICA_OP_dot, (PyObject *[]){a, b}, 2, attributes);
+}
+
+/* The leading axes of both stretched to one shape. */
+static int batch_shape(const mica_type *a, const mica_type *b, int64_t *dims, int32_t *out_n) {
+    int32_t na = a->rank - 2, nb = b->rank - 2, n = na > nb ? na : nb;
+    for (int32_t i = 0; i < n; i++) {
+        int64_t da = i < n - na ? 1 : a->dims[i - (n - na)];
+        int64_t db = i < n - nb ? 1 : b->dims[i - (n - nb)];
+        if (da != db && da != 1 && db != 1) {
+            char left[256], right[256];
+            mica_type_format(a, left, sizeof left);
+            mica_type_format(b, right, sizeof right);
+            PyErr_Format(PyExc_ValueError, "[matmul] batch dimensions differ: %s x %s", left,
+                         right);
+            return -1;
+        }
+        dims[i] = da == 1 ? db : da;
+    }
+    *out_n = n;
+    return 0;
+}
+
+static PyObject *batched_matmul(PyObject *a, PyObject *b) {
+    mica_type ta = *array_type(a), tb = *array_type(b);
+    int64_t dims[MICA_MAX_RANK];
+    int32_t n;
+    if (batch_shape(&ta, &tb, dims, &n) < 0) return NULL;
+    memcpy(dims + n, ta.dims + ta.rank - 2, 2 * sizeof *dims);
+    PyObject *left = array_broadcast(a, dims, n + 2);
+    memcpy(dims + n, tb.dims + tb.rank - 2, 2 * sizeof *dims);
+    PyObject *right = left ? array_broadcast(b, dims, n + 2) : NULL;
+    PyObject *result = right ? dot(left, right, n, n + 1, n) : NULL;
+    Py_XDECREF(left);
+    Py_XDECREF(right);
+    return result;
+}
+
+static PyObject *matmul(PyObject *a, PyObject *b) {
+    const mica_type *ta = array_type(a), *tb = array_type(b);
+    if (ta->rank == 0 || tb->rank == 0) {
+        PyErr_SetString(PyExc_ValueError, "[matmul] operands must have at least one axis");
+        return NULL;
+    }
+    if (tb->rank == 1) return dot(a, b, 0, ta->rank - 1, 0);
+    if (ta->rank == 2 && tb->rank == 2) return dot(a, b, 0, 1, 0);
+    if (ta->rank > 1) return batched_matmul(a, b);
+    if (tb->rank == 2) return dot(a, b, 0, 0, 0);
+    int64_t row[2] = {1, ta->dims[0]}; /* a vector from the left: a row, taken away again */
+    PyObject *matrix = array_reshape(a, row, 2);
+    PyObject *product = matrix ? batched_matmul(matrix, b) : NULL;
+    Py_XDECREF(matrix);
+    if (!product) return NULL;
+    mica_type type = *array_type(product);
+    type.dims[type.rank - 2] = type.dims[type.rank - 1];
+    PyObject *result = array_reshape(product, type.dims, type.rank - 1);
+    Py_DECREF(product);
+    return result;
+}
+
+PyObject *array_matmul(PyObject *a, PyObject *b) {
+    return composed(a, b, matmul);
+}
+
+#define SHARED_SLOTS                                                                               \
+    .nb_add = number_add, .nb_subtract = number_sub, .nb_multiply = number_mul,                    \
+    .nb_remainder = number_modulo, .nb_divmod = number_divmod, .nb_power = number_power,           \
+    .nb_negative = number_neg, .nb_positive = number_positive, .nb_absolute = number_abs,          \
+    .nb_invert = number_not, .nb_and = number_and, .nb_xor = number_xor, .nb_or = number_or,       \
+    .nb_floor_divide = number_floor_divide, .nb_true_divide = number_divide,                       \
+    .nb_matrix_multiply = array_matmul
+
+PyNumberMethods array_number = {SHARED_SLOTS};
+PyNumberMethods traced_number = {SHARED_SLOTS};

@@ -1,0 +1,203 @@
+"""Mica: tensors, derivatives and compiled functions on CPUs and GPUs.
+
+Every primitive of the table (``mica.ops()``) is a function of this package; what their names mean
+is their docstring. On them stand everyday functions, control flow, `jit`, `grad`, `value_and_grad`,
+`jvp`, `vjp` and `vmap`.
+
+Examples
+--------
+>>> import mica
+>>> x = mica.tensor([1.0, 2.0, 3.0])
+>>> mica.grad(lambda v: (v * v).sum())(x).tolist()
+[2.0, 4.0, 6.0]
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from . import _mica
+from ._control import (
+    barrier,
+    call,
+    callback,
+    case,
+    composite,
+    cond,
+    custom_gradient,
+    remat,
+    scan,
+    while_loop,
+)
+from ._functions import (
+    all,
+    any,
+    arange,
+    broadcast_to,
+    clip,
+    concatenate,
+    expand_dims,
+    eye,
+    full,
+    full_like,
+    gelu,
+    log_softmax,
+    logsumexp,
+    maximum,
+    mean,
+    minimum,
+    one_hot,
+    ones,
+    ones_like,
+    prod,
+    relu,
+    sigmoid,
+    silu,
+    softmax,
+    softplus,
+    squeeze,
+    stack,
+    stop_gradient,
+    sum,
+    var,
+    where,
+    zeros,
+    zeros_like,
+)
+from ._mica import (
+    Device,
+    DType,
+    Executable,
+    Graph,
+    Tensor,
+    Traced,
+    __version__,
+    device,
+    from_dlpack,
+    is_tracing,
+    matmul,
+    ops,
+    set_default_device,
+    set_threads,
+    tensor,
+    threads,
+)
+from ._tracing import clear_caches
+from ._transforms import grad, jacobian, jit, jvp, trace, value_and_grad, vjp, vmap
+
+
+class DeviceInfo(NamedTuple):
+    """A kind of device, present or not.
+
+    Attributes
+    ----------
+    name : str
+        What `device` takes.
+    description : str
+        What it is, or why there is none.
+    available : bool
+        Whether it can be used.
+    priority : int
+        "any" takes the highest; negative: never by itself.
+    """
+
+    name: str
+    description: str
+    available: bool
+    priority: int
+
+
+def devices() -> list[DeviceInfo]:
+    """Every kind of device that is built in, present or not."""
+    return [DeviceInfo(**row) for row in _mica.devices()]
+
+
+# The rest of the table: primitives that no function above stands in for.
+_DTYPES = ["bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
+_DTYPES += ["f16", "bf16", "f32", "f64", "c64", "c128"]
+_primitives = [row["name"] for row in ops() if row["class"] not in ("CONTROL", "HOST")]
+for _name in [*_primitives, *_DTYPES]:
+    globals()[_name] = getattr(_mica, _name)
+# `and`, `or` and `not` are words of Python.
+and_, or_, not_, bool_ = (getattr(_mica, _name) for _name in ("and", "or", "not", "bool"))
+del _name
+
+from . import random  # noqa: E402  (after the names it uses)
+
+__all__ = [
+    "DType",
+    "Device",
+    "DeviceInfo",
+    "Executable",
+    "Graph",
+    "Tensor",
+    "Traced",
+    "__version__",
+    "all",
+    "and_",
+    "any",
+    "arange",
+    "barrier",
+    "bool_",
+    "broadcast_to",
+    "call",
+    "callback",
+    "case",
+    "clear_caches",
+    "clip",
+    "composite",
+    "concatenate",
+    "cond",
+    "custom_gradient",
+    "device",
+    "devices",
+    "expand_dims",
+    "eye",
+    "from_dlpack",
+    "full",
+    "full_like",
+    "gelu",
+    "grad",
+    "is_tracing",
+    "jacobian",
+    "jit",
+    "jvp",
+    "log_softmax",
+    "logsumexp",
+    "matmul",
+    "maximum",
+    "mean",
+    "minimum",
+    "not_",
+    "one_hot",
+    "ones",
+    "ones_like",
+    "ops",
+    "or_",
+    "prod",
+    "random",
+    "relu",
+    "remat",
+    "scan",
+    "set_default_device",
+    "set_threads",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softplus",
+    "squeeze",
+    "stack",
+    "stop_gradient",
+    "sum",
+    "tensor",
+    "threads",
+    "trace",
+    "value_and_grad",
+    "var",
+    "vjp",
+    "vmap",
+    "where",
+    "while_loop",
+    "zeros",
+    "zeros_like",
+]

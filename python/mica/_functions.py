@@ -1,0 +1,285 @@
+"""Everyday functions, composed of primitives: they work on tensors and inside traces alike."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from . import _mica
+from ._mica import DType, Tensor
+from ._tracing import as_array
+
+Axis = int | Sequence[int] | None
+Array = Any  # a Tensor, a Traced, or what mica.tensor takes
+
+
+def _like(value: Any, other: Any) -> Any:
+    """An operand beside another: scalars stay, everything else becomes an array."""
+    return value if isinstance(value, (bool, int, float)) else as_array(value)
+
+
+def _float(x: Any, what: str) -> Any:
+    x = as_array(x)
+    if x.dtype.kind != "float":
+        raise TypeError(f"[{what}] needs a float dtype, not {x.dtype}; use astype")
+    return x
+
+
+# ---- making --------------------------------------------------------------------------------------
+def full(shape: int | Sequence[int], value: Any, dtype: Any = None) -> Tensor:
+    """An array filled with a value.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+    value : scalar
+    dtype : optional
+        By default that of the value: bool, i32 or f32 for Python scalars.
+    """
+    if dtype is None:
+        if isinstance(value, bool):
+            dtype = _mica.bool
+        elif isinstance(value, int):
+            dtype = _mica.i32
+        else:
+            dtype = getattr(value, "dtype", _mica.f32)
+    return _mica.full(shape, value, dtype)
+
+
+def zeros(shape: int | Sequence[int], dtype: Any = "f32") -> Tensor:
+    """An array of zeros."""
+    return _mica.full(shape, _scalar(0, dtype), dtype)
+
+
+def ones(shape: int | Sequence[int], dtype: Any = "f32") -> Tensor:
+    """An array of ones."""
+    return _mica.full(shape, _scalar(1, dtype), dtype)
+
+
+def _scalar(value: int, dtype: Any) -> int | bool:
+    return value != 0 if DType(dtype).kind == "boolean" else value
+
+
+def zeros_like(x: Array) -> Tensor:
+    """Zeros of the shape and dtype of another array."""
+    x = as_array(x)
+    return zeros(x.shape, x.dtype)
+
+
+def ones_like(x: Array) -> Tensor:
+    """Ones of the shape and dtype of another array."""
+    x = as_array(x)
+    return ones(x.shape, x.dtype)
+
+
+def full_like(x: Array, value: Any) -> Tensor:
+    """An array filled with a value, of the shape and dtype of another."""
+    x = as_array(x)
+    return full(x.shape, value, x.dtype)
+
+
+def arange(start: float, stop: float | None = None, step: float = 1, dtype: Any = None) -> Tensor:
+    """Evenly spaced numbers: start, start + step ... below stop; with one argument, from 0.
+
+    Parameters
+    ----------
+    start, stop, step : int or float
+    dtype : optional
+        i32 for integers, else f32.
+    """
+    if stop is None:
+        start, stop = 0, start
+    if step == 0:
+        raise ValueError("[arange] the step is 0")
+    if dtype is None:
+        whole = builtins.all(isinstance(v, int) for v in (start, stop, step))
+        dtype = _mica.i32 if whole else _mica.f32
+    count = max(0, math.ceil((stop - start) / step))
+    numbers = _mica.iota(shape=(count,), axis=0, dtype=dtype)
+    if step != 1:
+        numbers = numbers * step
+    return numbers + start if start != 0 else numbers
+
+
+def eye(n: int, dtype: Any = "f32") -> Tensor:
+    """The identity matrix."""
+    rows = _mica.iota(shape=(n, n), axis=0, dtype="i32")
+    return (rows == _mica.iota(shape=(n, n), axis=1, dtype="i32")).astype(dtype)
+
+
+def one_hot(labels: Array, n: int, dtype: Any = "f32") -> Tensor:
+    """A last axis of size n with a 1 at the label and 0 elsewhere (all 0 for labels outside)."""
+    labels = as_array(labels)
+    classes = _mica.iota(shape=(*labels.shape, n), axis=labels.ndim, dtype=labels.dtype)
+    return (classes == labels.reshape(*labels.shape, 1)).astype(dtype)
+
+
+# ---- shapes --------------------------------------------------------------------------------------
+def stack(arrays: Sequence[Array], axis: int = 0) -> Tensor:
+    """Arrays of one shape, joined along a new axis."""
+    items = [as_array(a) for a in arrays]
+    if not items:
+        raise ValueError("[stack] needs at least one array")
+    rank = items[0].ndim + 1
+    if not -rank <= axis < rank:
+        raise ValueError(f"[stack] axis {axis} is out of range for {rank} axes")
+    axis %= rank
+    shape = items[0].shape
+    return _mica.concat(
+        [a.reshape(*shape[:axis], 1, *shape[axis:]) if a.shape == shape else a for a in items],
+        axis=axis,
+    )
+
+
+def concatenate(arrays: Sequence[Array], axis: int = 0) -> Tensor:
+    """Arrays one after the other along an axis."""
+    items = [as_array(a) for a in arrays]
+    if not items:
+        raise ValueError("[concatenate] needs at least one array")
+    return _mica.concat(items, axis=axis % items[0].ndim if items[0].ndim else axis)
+
+
+def expand_dims(x: Array, axis: int) -> Tensor:
+    """One more axis of size 1."""
+    x = as_array(x)
+    rank = x.ndim + 1
+    if not -rank <= axis < rank:
+        raise ValueError(f"[expand_dims] axis {axis} is out of range for {rank} axes")
+    axis %= rank
+    return x.reshape(*x.shape[:axis], 1, *x.shape[axis:])
+
+
+def squeeze(x: Array, axis: Axis = None) -> Tensor:
+    """Without axes of size 1: all of them, or those given."""
+    x = as_array(x)
+    if axis is None:
+        axes = [i for i, n in enumerate(x.shape) if n == 1]
+    else:
+        axes = [a % x.ndim for a in ([axis] if isinstance(axis, int) else axis)]
+    for a in axes:
+        if x.shape[a] != 1:
+            raise ValueError(f"[squeeze] axis {a} has size {x.shape[a]}")
+    return x.reshape(tuple(n for i, n in enumerate(x.shape) if i not in axes))
+
+
+def broadcast_to(x: Array, shape: Sequence[int]) -> Tensor:
+    """The array stretched to a shape by numpy's rule."""
+    return as_array(x).broadcast_to(shape)
+
+
+# ---- choosing ------------------------------------------------------------------------------------
+def where(condition: Array, x: Any, y: Any) -> Tensor:
+    """x where the condition holds, else y, element by element."""
+    return _mica.select(as_array(condition), _like(x, y), _like(y, x))
+
+
+def maximum(x: Any, y: Any) -> Tensor:
+    """The larger of two, element by element."""
+    return _mica.max(_like(x, y), _like(y, x))
+
+
+def minimum(x: Any, y: Any) -> Tensor:
+    """The smaller of two, element by element."""
+    return _mica.min(_like(x, y), _like(y, x))
+
+
+def clip(x: Array, low: Any, high: Any) -> Tensor:
+    """x, but not below low and not above high."""
+    return _mica.clamp(as_array(x), low, high)
+
+
+# ---- reductions ----------------------------------------------------------------------------------
+def sum(x: Array, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
+    """The sum over axes, or over all."""
+    return as_array(x).sum(axis, keepdims)
+
+
+def prod(x: Array, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
+    """The product over axes, or over all."""
+    return as_array(x).prod(axis, keepdims)
+
+
+def mean(x: Array, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
+    """The mean over axes, or over all."""
+    return as_array(x).mean(axis, keepdims)
+
+
+def var(x: Array, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
+    """The variance over axes: the mean of the squared distance from the mean."""
+    x = _float(x, "var")
+    centred = x - x.mean(axis, True)
+    return (centred * centred).mean(axis, keepdims)
+
+
+def any(x: Array, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
+    """Whether any element over axes is not zero."""
+    return as_array(x).any(axis, keepdims)
+
+
+def all(x: Array, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
+    """Whether no element over axes is zero."""
+    return as_array(x).all(axis, keepdims)
+
+
+def logsumexp(x: Array, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
+    """ln of the sum of e^x over axes, computed without overflow."""
+    x = _float(x, "logsumexp")
+    top = _stop_infinite(x.max(axis, True))
+    total = _mica.log(_mica.exp(x - top).sum(axis, True)) + top
+    return total if keepdims else total.reshape(x.max(axis).shape)
+
+
+def _stop_infinite(top: Any) -> Any:
+    return where(_mica.is_finite(top), top, zeros_like(top))
+
+
+# ---- neural networks -----------------------------------------------------------------------------
+def relu(x: Array) -> Tensor:
+    """max(x, 0)."""
+    return _mica.max(as_array(x), 0)
+
+
+def sigmoid(x: Array) -> Tensor:
+    """1 / (1 + e^-x)."""
+    return _mica.logistic(_float(x, "sigmoid"))
+
+
+def softplus(x: Array) -> Tensor:
+    """ln(1 + e^x), computed without overflow."""
+    x = _float(x, "softplus")
+    return relu(x) + _mica.log1p(_mica.exp(-abs(x)))
+
+
+def silu(x: Array) -> Tensor:
+    """x / (1 + e^-x)."""
+    x = _float(x, "silu")
+    return x * _mica.logistic(x)
+
+
+def gelu(x: Array) -> Tensor:
+    """x times the normal distribution function of x."""
+    x = _float(x, "gelu")
+    return x * 0.5 * (_mica.erf(x * math.sqrt(0.5)) + 1)
+
+
+def softmax(x: Array, axis: int = -1) -> Tensor:
+    """e^x over its sum along an axis, computed without overflow."""
+    x = _float(x, "softmax")
+    powers = _mica.exp(x - x.max(axis, True))
+    return powers / powers.sum(axis, True)
+
+
+def log_softmax(x: Array, axis: int = -1) -> Tensor:
+    """ln of softmax along an axis, computed without overflow."""
+    x = _float(x, "log_softmax")
+    shifted = x - x.max(axis, True)
+    return shifted - _mica.log(_mica.exp(shifted).sum(axis, True))
+
+
+def stop_gradient(x: Array) -> Tensor:
+    """The same value, constant for derivatives."""
+    from ._control import custom_gradient
+
+    return custom_gradient(lambda v: v, lambda arguments, result, cotangent: (None,))(x)
