@@ -41,7 +41,7 @@ static mica_value stretch(mica_graph *g, mica_value x, const mica_type *shape) {
 
 static mica_value elementwise(mica_graph *g, mica_op op, const mica_value *operands, int32_t n,
                               const mica_attr *attrs) {
-    const mica_type *types[3];
+    const mica_type *types[3] = {NULL};
     mica_value stretched[3];
     mica_type shape;
     if (!mica_operands_check(g, mica_op_name(op), operands, n)) return MICA_NULL_VALUE;

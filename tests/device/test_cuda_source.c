@@ -19,11 +19,11 @@ static bool admits(const mica_op_info *info, mica_dtype dtype) {
 TEST(the_source_of_a_map_row_calls_its_expression_for_the_dtype) {
     char *source = NULL;
     REQUIRE_OK(mica_cuda_write_map(MICA_OP_clamp, MICA_DTYPE_i16, &source));
-    CHECK(strstr(source, "y[i] = mica_min_i16(mica_max_i16(a, b), c);") != NULL);
+    CHECK(strstr(source, "result[k] = mica_min_i16(mica_max_i16(a, b), c);") != NULL);
     mica_free(source);
     REQUIRE_OK(mica_cuda_write_map(MICA_OP_tanh, MICA_DTYPE_bf16, &source));
     CHECK(strstr(source, "float a = mica_convert_bf16_f32(x0[i]);") != NULL);
-    CHECK(strstr(source, "y[i] = mica_convert_f32_bf16(mica_tanh_f32(a));") != NULL);
+    CHECK(strstr(source, "result[k] = mica_convert_f32_bf16(mica_tanh_f32(a));") != NULL);
     mica_free(source);
 }
 

@@ -49,7 +49,6 @@ enum {
     X(device_attribute, cuDeviceGetAttribute, (int *value, int attribute, CUdevice device))        \
     X(context_retain, cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device))            \
     X(context_release, cuDevicePrimaryCtxRelease_v2, (CUdevice device))                            \
-    X(context_reset, cuDevicePrimaryCtxReset_v2, (CUdevice device))                                \
     X(context_push, cuCtxPushCurrent_v2, (CUcontext context))                                      \
     X(context_pop, cuCtxPopCurrent_v2, (CUcontext * context))                                      \
     X(memory_allocate, cuMemAlloc_v2, (CUdeviceptr * address, size_t bytes))                       \

@@ -53,22 +53,34 @@ mica_status mica_cuda_write_map(mica_op op, mica_dtype dtype, char **out_source)
     mica_text_init(&text);
     mica_text_append(&text, "#include \"ir/scalar.h\"\nextern \"C\" __global__ void map(");
     for (int32_t i = 0; i < info->arity; i++) mica_text_printf(&text, "const %s *x%d, ", type, i);
-    /* y may be one of the operands: an element is read before it is written */
+    /* Four elements a round, loaded before any is stored, keep enough loads in flight. y may be one
+     * of the operands: each element is read before it is written, by the same thread. */
     mica_text_printf(&text,
                      "%s *y, int64_t n) {\n"
                      "    int64_t step = (int64_t)gridDim.x * blockDim.x;\n"
-                     "    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n;"
-                     " i += step) {\n",
-                     type);
+                     "    int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;\n"
+                     "    for (; first < n; first += 4 * step) {\n"
+                     "        %s result[4];\n"
+                     "#pragma unroll\n"
+                     "        for (int k = 0; k < 4; k++) {\n"
+                     "            int64_t i = first + k * step;\n"
+                     "            if (i >= n) continue;\n",
+                     type, type);
     for (int32_t i = 0; i < info->arity; i++) {
         const char *open = narrow ? name : "", *before = narrow ? "mica_convert_" : "";
-        mica_text_printf(&text, "        %s %c = %s%s%sx%d[i]%s;\n", narrow ? "float" : type,
+        mica_text_printf(&text, "            %s %c = %s%s%sx%d[i]%s;\n", narrow ? "float" : type,
                          'a' + i, before, open, narrow ? "_f32(" : "", i, narrow ? ")" : "");
     }
-    mica_text_append(&text, "        y[i] = ");
+    mica_text_append(&text, "            result[k] = ");
     if (narrow) mica_text_printf(&text, "mica_convert_f32_%s(", name);
     write_expression(&text, info->expression, narrow ? "f32" : name);
-    mica_text_append(&text, narrow ? ");\n    }\n}\n" : ";\n    }\n}\n");
+    mica_text_append(&text, narrow ? ");\n" : ";\n");
+    mica_text_append(&text, "        }\n"
+                            "#pragma unroll\n"
+                            "        for (int k = 0; k < 4; k++) {\n"
+                            "            int64_t i = first + k * step;\n"
+                            "            if (i < n) y[i] = result[k];\n"
+                            "        }\n    }\n}\n");
     return mica_text_finish(&text, out_source);
 }
 

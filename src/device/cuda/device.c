@@ -18,7 +18,6 @@ typedef struct cuda_device {
     CUdevice handle;
     CUcontext context; /* the primary one, shared with other users of the GPU in this process */
     int32_t capability, multiprocessors;
-    int32_t poison; /* the CUresult that broke the context, or 0 */
     mica_mutex mutex;
     map_function functions[MICA_OP_COUNT][MICA_DTYPE_COUNT];
 } cuda_device;
@@ -68,10 +67,7 @@ static mica_status error_of(const cuda_device *device, CUresult result, const ch
 /* The result of a call on a stream. Running out of memory leaves the stream as it was. */
 static mica_status stream_result(cuda_stream *stream, CUresult result, const char *what) {
     if (result == CUDA_SUCCESS) return NULL;
-    if (result != CUDA_ERROR_OUT_OF_MEMORY) {
-        stream->poison = result;
-        __atomic_store_n(&stream->device->poison, result, __ATOMIC_RELAXED);
-    }
+    if (result != CUDA_ERROR_OUT_OF_MEMORY) stream->poison = result;
     return error_of(stream->device, result, what);
 }
 
@@ -147,6 +143,7 @@ static mica_status cuda_stream_create(mica_device *base, mica_device_stream **ou
 static void cuda_stream_destroy(mica_device_stream *base) {
     cuda_stream *stream = (cuda_stream *)base;
     if (enter(stream->device) == CUDA_SUCCESS) {
+        stream->device->api->stream_synchronize(stream->handle);
         stream->device->api->stream_destroy(stream->handle);
         leave(stream->device);
     }
@@ -258,9 +255,7 @@ static mica_status cuda_event_wait(mica_device_event *base) {
             leave(event->device);
         }
     }
-    if (result == CUDA_SUCCESS) return NULL;
-    __atomic_store_n(&event->device->poison, result, __ATOMIC_RELAXED);
-    return error_of(event->device, result, "event_wait");
+    return result == CUDA_SUCCESS ? NULL : error_of(event->device, result, "event_wait");
 }
 
 static mica_status cuda_stream_wait(mica_device_stream *base, mica_device_event *base_event) {
@@ -453,8 +448,6 @@ static void cuda_recording_destroy(mica_recording *base) {
 
 /* ---- the device ----------------------------------------------------------------------------- */
 
-/* A context that an asynchronous failure broke stays broken until it is reset, which other users of
- * the GPU in this process cannot suffer from: theirs is the same, and as broken. */
 static void cuda_destroy(mica_device *base) {
     cuda_device *device = (cuda_device *)base;
     if (enter(device) == CUDA_SUCCESS) {
@@ -466,8 +459,6 @@ static void cuda_destroy(mica_device *base) {
         }
         leave(device);
     }
-    bool broken = __atomic_load_n(&device->poison, __ATOMIC_RELAXED) != 0;
-    if (broken) device->api->context_reset(device->handle);
     device->api->context_release(device->handle);
     mica_free(device);
 }
