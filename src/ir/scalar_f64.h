@@ -148,8 +148,7 @@ MICA_SCALAR double mica_digamma_f64(double a) {
                            r2 * (1.0 / 132 -
                                  r2 * (691.0 / 32760 - r2 * (1.0 / 12 - r2 * (3617.0 / 8160))))))));
     double y = log(x) - 0.5 * r - series - shift;
-    double fraction = a - floor(a); /* exact; cot has period 1 in a */
-    double angle = fraction > 0.5 ? fraction - 1.0 : fraction;
+    double angle = a - rint(a); /* exact; cot has period 1 in a */
     y = reflect ? y - pi / tan(pi * angle) : y;
     y = a == 0.0 ? -1.0 / a : y;
     int pole = ((a < 0.0) & (angle == 0.0)) | (a == -MICA_INF_F64);

@@ -343,7 +343,13 @@ bool mica_run_issue(mica_run *run) {
 }
 
 void mica_run_finish(mica_run *run) {
-    mica_status status = run->executable->device->vtable->event_wait(run->device_event);
+    const mica_device_vtable *vtable = run->executable->device->vtable;
+    mica_status status = vtable->event_wait(run->device_event);
     if (mica_status_code(status) == MICA_DEVICE_ERROR) mica_stream_poison(run->stream, status);
+    /* When waiting itself failed, the commands may still be under way. */
+    if (status && run->stream->depth == 0)
+        mica_stream_close(run->stream);
+    else if (status)
+        mica_status_release(vtable->event_wait(run->device_event));
     end_run(run, status);
 }

@@ -3,7 +3,7 @@
 
 #include "test.h"
 
-static const char *const devices[] = {"cpu", "ref"};
+static const char *const devices[] = {"cpu", "fake", "ref"};
 enum { DEVICES = sizeof devices / sizeof *devices };
 
 static mica_type vector(int64_t n) {
@@ -33,8 +33,8 @@ static mica_executable *make_example(mica_device *device, const char *passes) {
 
 static mica_tensor *run2(mica_executable *exe, mica_tensor *a, mica_tensor *b) {
     mica_tensor *inputs[] = {a, b}, *output = NULL;
-    mica_run_args args = {.size = sizeof args, .inputs = inputs, .n_inputs = 2,
-                          .outputs = &output, .n_outputs = 1};
+    mica_run_args args = {
+        .size = sizeof args, .inputs = inputs, .n_inputs = 2, .outputs = &output, .n_outputs = 1};
     CHECK_OK(mica_executable_run(exe, &args, NULL));
     return output;
 }
@@ -44,7 +44,8 @@ TEST(a_graph_runs_and_gives_its_values) {
         for (int p = 0; p < 2; p++) {
             mica_device *device = NULL;
             REQUIRE_OK(mica_device_open(devices[d], &device));
-            mica_executable *exe = make_example(device, p ? "-simplify,-inline,-schedule,-plan" : NULL);
+            mica_executable *exe =
+                make_example(device, p ? "-simplify,-inline,-schedule,-plan" : NULL);
             float xs[4] = {0, 0.5f, -1, 2}, bs[1] = {0.25f}, ys[4] = {0};
             mica_tensor *x = tensor_of(device, xs, 4), *b = tensor_of(device, bs, 1);
             mica_tensor *y = run2(exe, x, b);

@@ -76,8 +76,7 @@ static double real_digamma(const double *x) {
     if (t == 0) return signbit(t) ? INFINITY : -INFINITY;
     if (t < 0) {
         if (t == floor(t)) return NAN;
-        double angle = t - floor(t);
-        if (angle > 0.5) angle -= 1; /* both steps are exact */
+        double angle = t - rint(t); /* exact */
         result = -pi / tan(pi * angle);
         t = 1 - t;
     }

@@ -105,7 +105,7 @@ FINITE_LOOP(finite_bf16, bits16, 0x7f80u)
 FINITE_LOOP(finite_f32, bits32, 0x7f800000u)
 FINITE_LOOP(finite_f64, bits64, 0x7ff0000000000000u)
 
-/* ---- convert: every pair of real dtypes --------------------------------------------------------
+/* ---- convert: every pair of real dtypes, and to complex ones ----------------------------------
  */
 
 #define CONVERT_LOOP(from, from_type, to, to_type)                                                 \
@@ -114,6 +114,22 @@ FINITE_LOOP(finite_f64, bits64, 0x7ff0000000000000u)
         to_type *y = (to_type *)result;                                                            \
         CPU_INDEPENDENT                                                                            \
         for (int64_t i = 0; i < n; i++) y[i] = mica_convert_##from##_##to(xa[i]);                  \
+    }
+/* A real number is the real part, the imaginary part is 0. */
+#define COMPLEX_LOOP(from, from_type, to, part, part_type)                                         \
+    static void from##_to_##to(const void *const *x, void *result, int64_t n) {                    \
+        const from_type *xa = (const from_type *)x[0];                                             \
+        part_type *y = (part_type *)result;                                                        \
+        CPU_INDEPENDENT                                                                            \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            y[2 * i] = mica_convert_##from##_##part(xa[i]);                                        \
+            y[2 * i + 1] = 0;                                                                      \
+        }                                                                                          \
+    }
+/* Between complex dtypes both parts convert alike. */
+#define PARTS_LOOP(from, to, real_loop)                                                            \
+    static void from##_to_##to(const void *const *x, void *result, int64_t n) {                    \
+        real_loop(x, result, 2 * n);                                                               \
     }
 #define CONVERT_LOOPS(from, type)                                                                  \
     CONVERT_LOOP(from, type, bool, uint8_t)                                                        \
@@ -128,7 +144,9 @@ FINITE_LOOP(finite_f64, bits64, 0x7ff0000000000000u)
     CONVERT_LOOP(from, type, f16, uint16_t)                                                        \
     CONVERT_LOOP(from, type, bf16, uint16_t)                                                       \
     CONVERT_LOOP(from, type, f32, float)                                                           \
-    CONVERT_LOOP(from, type, f64, double)
+    CONVERT_LOOP(from, type, f64, double)                                                          \
+    COMPLEX_LOOP(from, type, c64, f32, float)                                                      \
+    COMPLEX_LOOP(from, type, c128, f64, double)
 #define CONVERT_ENTRIES(from)                                                                      \
     [MICA_DTYPE_##from] = {[MICA_DTYPE_bool] = from##_to_bool, [MICA_DTYPE_i8] = from##_to_i8,     \
                            [MICA_DTYPE_i16] = from##_to_i16,   [MICA_DTYPE_i32] = from##_to_i32,   \
@@ -136,7 +154,8 @@ FINITE_LOOP(finite_f64, bits64, 0x7ff0000000000000u)
                            [MICA_DTYPE_u16] = from##_to_u16,   [MICA_DTYPE_u32] = from##_to_u32,   \
                            [MICA_DTYPE_u64] = from##_to_u64,   [MICA_DTYPE_f16] = from##_to_f16,   \
                            [MICA_DTYPE_bf16] = from##_to_bf16, [MICA_DTYPE_f32] = from##_to_f32,   \
-                           [MICA_DTYPE_f64] = from##_to_f64}
+                           [MICA_DTYPE_f64] = from##_to_f64,   [MICA_DTYPE_c64] = from##_to_c64,   \
+                           [MICA_DTYPE_c128] = from##_to_c128}
 
 CONVERT_LOOPS(bool, uint8_t)
 CONVERT_LOOPS(i8, int8_t)
@@ -151,6 +170,10 @@ CONVERT_LOOPS(f16, uint16_t)
 CONVERT_LOOPS(bf16, uint16_t)
 CONVERT_LOOPS(f32, float)
 CONVERT_LOOPS(f64, double)
+PARTS_LOOP(c64, c64, f32_to_f32)
+PARTS_LOOP(c64, c128, f32_to_f64)
+PARTS_LOOP(c128, c64, f64_to_f32)
+PARTS_LOOP(c128, c128, f64_to_f64)
 
 const mica_cpu_elementwise MICA_ISA_NAME(mica_cpu_elementwise) = {
     .compare = {[CPU_EQ] = COMPARE_ENTRIES(eq),
@@ -162,10 +185,12 @@ const mica_cpu_elementwise MICA_ISA_NAME(mica_cpu_elementwise) = {
                   [MICA_DTYPE_bf16] = finite_bf16,
                   [MICA_DTYPE_f32] = finite_f32,
                   [MICA_DTYPE_f64] = finite_f64},
-    .convert = {CONVERT_ENTRIES(bool), CONVERT_ENTRIES(i8), CONVERT_ENTRIES(i16),
-                CONVERT_ENTRIES(i32), CONVERT_ENTRIES(i64), CONVERT_ENTRIES(u8),
-                CONVERT_ENTRIES(u16), CONVERT_ENTRIES(u32), CONVERT_ENTRIES(u64),
-                CONVERT_ENTRIES(f16), CONVERT_ENTRIES(bf16), CONVERT_ENTRIES(f32),
-                CONVERT_ENTRIES(f64)},
+    .convert =
+        {CONVERT_ENTRIES(bool), CONVERT_ENTRIES(i8), CONVERT_ENTRIES(i16), CONVERT_ENTRIES(i32),
+         CONVERT_ENTRIES(i64), CONVERT_ENTRIES(u8), CONVERT_ENTRIES(u16), CONVERT_ENTRIES(u32),
+         CONVERT_ENTRIES(u64), CONVERT_ENTRIES(f16), CONVERT_ENTRIES(bf16), CONVERT_ENTRIES(f32),
+         CONVERT_ENTRIES(f64),
+         [MICA_DTYPE_c64] = {[MICA_DTYPE_c64] = c64_to_c64, [MICA_DTYPE_c128] = c64_to_c128},
+         [MICA_DTYPE_c128] = {[MICA_DTYPE_c64] = c128_to_c64, [MICA_DTYPE_c128] = c128_to_c128}},
 };
 #endif

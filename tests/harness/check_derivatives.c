@@ -1,0 +1,202 @@
+#include "harness.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static arrays copy_of(const arrays *list) {
+    arrays copy = {.n = list->n};
+    for (int32_t i = 0; i < list->n; i++) {
+        copy.items[i] = array_create(&list->items[i].type);
+        if (list->items[i].data)
+            memcpy(copy.items[i].data, list->items[i].data, mica_type_bytes(&list->items[i].type));
+    }
+    return copy;
+}
+
+/* Moves everything from one list to the end of another. */
+static void append(arrays *to, arrays *from) {
+    for (int32_t i = 0; i < from->n; i++) to->items[to->n++] = from->items[i];
+    from->n = 0;
+}
+
+/* One direction per float array of `like`. */
+static arrays directions(const arrays *like, random_state *r) {
+    arrays out = {0};
+    for (int32_t i = 0; i < like->n; i++)
+        if (is_float(&like->items[i].type))
+            out.items[out.n++] = draw_direction(&like->items[i].type, r);
+    return out;
+}
+
+static void keep_floats(arrays *list) {
+    arrays floats = {0}, rest = {0};
+    for (int32_t i = 0; i < list->n; i++) {
+        arrays *to = is_float(&list->items[i].type) ? &floats : &rest;
+        to->items[to->n++] = list->items[i];
+    }
+    arrays_free(&rest);
+    *list = floats;
+}
+
+/* The float outputs of f at x + step * t. */
+static arrays run_shifted(const mica_graph *f, const arrays *x, const arrays *t, double step,
+                          const char *what) {
+    arrays moved = copy_of(x);
+    int32_t k = 0;
+    for (int32_t i = 0; i < moved.n; i++) {
+        if (!is_float(&moved.items[i].type)) continue;
+        for (int64_t j = 0; j < mica_type_elements(&moved.items[i].type); j++)
+            array_set(&moved.items[i], j,
+                      array_get(&moved.items[i], j) + step * array_get(&t->items[k], j));
+        k++;
+    }
+    arrays out = run_reference(f, &moved, what);
+    arrays_free(&moved);
+    keep_floats(&out);
+    return out;
+}
+
+/* Five points: (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12h. */
+static arrays differences(const mica_graph *f, const arrays *x, const arrays *t, const char *what) {
+    const double h = 1e-3;
+    arrays a = run_shifted(f, x, t, h, what), b = run_shifted(f, x, t, -h, what);
+    arrays c = run_shifted(f, x, t, 2 * h, what), d = run_shifted(f, x, t, -2 * h, what);
+    for (int32_t i = 0; i < a.n; i++)
+        for (int64_t j = 0; j < mica_type_elements(&a.items[i].type); j++)
+            array_set(&a.items[i], j,
+                      (8 * (array_get(&a.items[i], j) - array_get(&b.items[i], j)) -
+                       (array_get(&c.items[i], j) - array_get(&d.items[i], j))) /
+                          (12 * h));
+    arrays_free(&b);
+    arrays_free(&c);
+    arrays_free(&d);
+    return a;
+}
+
+static double inner_product(const arrays *a, const arrays *b, double *magnitude) {
+    double sum = 0;
+    for (int32_t i = 0; i < a->n; i++)
+        for (int64_t j = 0; j < mica_type_elements(&a->items[i].type); j++) {
+            double term = array_get(&a->items[i], j) * array_get(&b->items[i], j);
+            sum += term;
+            *magnitude += fabs(term);
+        }
+    return sum;
+}
+
+static bool is_usable(mica_graph *g, const char *what) {
+    mica_status status = mica_graph_check(g);
+    if (!status) status = mica_graph_verify(g);
+    return harness_ok(status, what);
+}
+
+static double largest_of(const arrays *list) {
+    double largest = 1;
+    for (int32_t i = 0; i < list->n; i++)
+        for (int64_t j = 0; j < mica_type_elements(&list->items[i].type); j++)
+            largest = fmax(largest, fabs(array_get(&list->items[i], j)));
+    return largest;
+}
+
+/* x and what comes after it, as the inputs of a derived graph. */
+static arrays with(const arrays *x, const arrays *more) {
+    arrays out = copy_of(x), rest = copy_of(more);
+    append(&out, &rest);
+    return out;
+}
+
+static const tolerance device_tolerance = {.of_largest = 1e-11, .absolute = 1e-11};
+
+void check_graph_derivatives(const op_case *c, const mica_graph *f, const arrays *inputs, int order,
+                             random_state *r, const char *what) {
+    char title[200];
+    mica_graph *jvp = jvp_graph(f), *vjp = vjp_graph(f);
+    arrays outputs = run_reference(f, inputs, what);
+    keep_floats(&outputs);
+    arrays t = directions(inputs, r), ct = directions(&outputs, r);
+    arrays jvp_inputs = with(inputs, &t), vjp_inputs = with(inputs, &ct);
+    snprintf(title, sizeof title, "jvp of %s", what);
+    bool usable = is_usable(jvp, title);
+    arrays pushed = {0}, pulled = {0};
+    if (usable) {
+        arrays want = differences(f, inputs, &t, title);
+        pushed = run_reference(jvp, &jvp_inputs, title);
+        tolerance allowed = {.absolute = (c->noise > 0 ? c->noise : 1e-7) * largest_of(&want)};
+        arrays_agree(&pushed, &want, &allowed, title);
+        check_on_devices(c, MICA_DTYPE_f64, jvp, &jvp_inputs, &pushed, &device_tolerance, title);
+        arrays_free(&want);
+    }
+    snprintf(title, sizeof title, "vjp of %s", what);
+    if (usable && is_usable(vjp, title)) {
+        pulled = run_reference(vjp, &vjp_inputs, title);
+        double magnitude = 1, left = inner_product(&ct, &pushed, &magnitude);
+        double right = inner_product(&pulled, &t, &magnitude);
+        harness_count();
+        if (!(fabs(left - right) <= (c->noise > 0 ? 1e-3 * c->noise : 1e-10) * magnitude))
+            harness_fail("%s: <ct, J t> = %.15g, <J^T ct, t> = %.15g", title, left, right);
+        check_on_devices(c, MICA_DTYPE_f64, vjp, &vjp_inputs, &pulled, &device_tolerance, title);
+        if (order > 1) check_graph_derivatives(c, vjp, &vjp_inputs, order - 1, r, title);
+    }
+    mica_graph_release(jvp);
+    mica_graph_release(vjp);
+    arrays_free(&outputs);
+    arrays_free(&t);
+    arrays_free(&ct);
+    arrays_free(&jvp_inputs);
+    arrays_free(&vjp_inputs);
+    arrays_free(&pushed);
+    arrays_free(&pulled);
+}
+
+/* The derivative graphs in f32, on the devices against the reference. */
+static void check_single_precision(const op_case *c, random_state *r) {
+    char title[200];
+    mica_type types[MOST_OPERANDS];
+    const tolerance allowed = {.of_largest = 2e-5, .absolute = 2e-5};
+    case_types(c, MICA_DTYPE_f32, types);
+    mica_graph *f = case_graph(c, MICA_DTYPE_f32, types);
+    for (int32_t i = 0; f && i < c->n_operands; i++) types[i] = *mica_value_type(f->parameters[i]);
+    for (int reverse = 0; f && reverse < 2; reverse++) {
+        snprintf(title, sizeof title, "%s of %s f32", reverse ? "vjp" : "jvp", case_title(c));
+        mica_graph *g = reverse ? vjp_graph(f) : jvp_graph(f);
+        arrays inputs = draw_operands(c, types, c->n_operands, r);
+        arrays outputs = run_reference(f, &inputs, title);
+        arrays more = directions(reverse ? &outputs : &inputs, r);
+        append(&inputs, &more);
+        if (is_usable(g, title)) {
+            arrays want = run_reference(g, &inputs, title);
+            check_on_devices(c, MICA_DTYPE_f32, g, &inputs, &want, &allowed, title);
+            arrays_free(&want);
+        }
+        arrays_free(&outputs);
+        arrays_free(&inputs);
+        mica_graph_release(g);
+    }
+    mica_graph_release(f);
+}
+
+static bool has_float(const mica_value *values, int32_t n) {
+    for (int32_t i = 0; i < n; i++)
+        if (is_float(mica_value_type(values[i]))) return true;
+    return false;
+}
+
+/* Graphs from no floats, or to none, have no derivative to check. */
+void check_derivatives(const op_case *c) {
+    mica_type types[MOST_OPERANDS];
+    random_state r = case_random(c, "derivatives");
+    if (!case_takes(c, MICA_DTYPE_f64) || (c->flags & (OPAQUE | COARSE | SPRINKLED))) return;
+    case_types(c, MICA_DTYPE_f64, types);
+    mica_graph *f = case_graph(c, MICA_DTYPE_f64, types);
+    if (!f) return;
+    for (int32_t i = 0; i < c->n_operands; i++) types[i] = *mica_value_type(f->parameters[i]);
+    arrays inputs = draw_operands(c, types, c->n_operands, &r);
+    if (harness_ok(mica_graph_check(f), case_title(c)) &&
+        has_float(f->parameters, f->n_parameters) && has_float(f->outputs, f->n_outputs)) {
+        check_graph_derivatives(c, f, &inputs, 2, &r, case_title(c));
+        check_single_precision(c, &r);
+    }
+    arrays_free(&inputs);
+    mica_graph_release(f);
+}

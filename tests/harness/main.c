@@ -1,0 +1,193 @@
+#include "harness.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool harness_quick;
+static int64_t checks, failures;
+
+void harness_count(void) {
+    checks++;
+}
+
+void harness_fail(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    failures++;
+    printf("    ");
+    vprintf(format, arguments);
+    printf("\n");
+    va_end(arguments);
+}
+
+bool harness_ok(mica_status status, const char *what) {
+    if (!status) return true;
+    harness_fail("%s: %s", what, mica_status_trace(status));
+    mica_status_release(status);
+    return false;
+}
+
+const char *case_title(const op_case *c) {
+    static char title[100];
+    snprintf(title, sizeof title, "%s%s%s", mica_op_name(c->op), c->name ? " " : "",
+             c->name ? c->name : "");
+    return title;
+}
+
+random_state case_random(const op_case *c, const char *part) {
+    random_state r = {0};
+    for (const char *at = case_title(c); *at; at++) r.state = r.state * 131 + (uint8_t)*at;
+    for (const char *at = part; *at; at++) r.state = r.state * 131 + (uint8_t)*at;
+    return r;
+}
+
+/* ---- the table of what devices can do ---------------------------------------------------------*/
+
+typedef struct support {
+    bool ran, refused;
+    char reason[120];
+} support;
+static support notes[2][MICA_OP_COUNT][MICA_DTYPE_COUNT];
+
+/* What a device may refuse, and why. A refusal that is not here fails, and so does an entry here
+ * that was not refused. */
+typedef struct refusal {
+    const char *device;
+    mica_op op;
+    mica_dtype dtype;
+    const char *reason;
+} refusal;
+static const refusal refusals[] = {
+    {NULL, MICA_OP_COUNT, MICA_DTYPE_COUNT, NULL},
+};
+
+void harness_note(const char *device, mica_op op, mica_dtype dtype, bool supported,
+                  const char *reason) {
+    support *note = &notes[strcmp(device, harness_devices[0]) != 0][op][dtype];
+    if (supported)
+        note->ran = true;
+    else {
+        note->refused = true;
+        snprintf(note->reason, sizeof note->reason, "%s", reason);
+    }
+}
+
+static bool is_expected_refusal(const char *device, mica_op op, mica_dtype dtype) {
+    for (const refusal *r = refusals; r->device; r++)
+        if (!strcmp(r->device, device) && r->op == op && r->dtype == dtype) return true;
+    return false;
+}
+
+static void check_refusals(void) {
+    for (int d = 0; d < 2; d++)
+        for (int op = 0; op < MICA_OP_COUNT; op++)
+            for (int t = 0; t < MICA_DTYPE_COUNT; t++) {
+                const support *note = &notes[d][op][t];
+                bool expected = is_expected_refusal(harness_devices[d], (mica_op)op, (mica_dtype)t);
+                if (note->refused && !expected)
+                    harness_fail("%s %s is not supported on %s: %s", mica_op_name((mica_op)op),
+                                 mica_dtype_name((mica_dtype)t), harness_devices[d], note->reason);
+                if (!note->refused && note->ran && expected)
+                    harness_fail("%s %s is supported on %s: strike it from the refusals",
+                                 mica_op_name((mica_op)op), mica_dtype_name((mica_dtype)t),
+                                 harness_devices[d]);
+            }
+}
+
+static void print_table(void) {
+    printf("%-22s %-6s %s\n", "op", "device", "dtypes (- before one that is refused)");
+    for (int op = 0; op < MICA_OP_COUNT; op++)
+        for (int d = 0; d < 2; d++) {
+            printf("%-22s %-6s", d ? "" : mica_op_name((mica_op)op), harness_devices[d]);
+            for (int t = 0; t < MICA_DTYPE_COUNT; t++) {
+                const support *note = &notes[d][op][t];
+                if (note->ran || note->refused)
+                    printf(" %s%s", note->refused ? "-" : "", mica_dtype_name((mica_dtype)t));
+            }
+            printf("\n");
+        }
+}
+
+/* ---- the program ------------------------------------------------------------------------------*/
+
+static const case_table *const tables[] = {&elementwise_cases, &array_cases, &contraction_cases,
+                                           &control_cases};
+enum { N_TABLES = sizeof tables / sizeof *tables };
+
+static void check_every_row_has_a_case(void) {
+    bool seen[MICA_OP_COUNT] = {false};
+    for (int t = 0; t < N_TABLES; t++)
+        for (int32_t i = 0; i < tables[t]->n; i++) seen[tables[t]->cases[i].op] = true;
+    for (int op = 0; op < MICA_OP_COUNT; op++) {
+        harness_count();
+        if (!seen[op])
+            harness_fail("%s has no case: add one to tests/harness/cases_*.c",
+                         mica_op_name((mica_op)op));
+    }
+}
+
+typedef struct part {
+    const char *name;
+    void (*check)(const op_case *c);
+} part;
+static const part parts[] = {{"values", check_values},
+                             {"derivatives", check_derivatives},
+                             {"vmap", check_vmap},
+                             {"errors", check_errors}};
+enum { N_PARTS = sizeof parts / sizeof *parts };
+
+static void run_case(const op_case *c, const bool *wanted) {
+    for (int p = 0; p < N_PARTS; p++) {
+        int64_t before = failures;
+        if (!wanted[p]) continue;
+        parts[p].check(c);
+        if (failures > before) printf("FAILED %s: %s\n", case_title(c), parts[p].name);
+    }
+}
+
+static int usage(void) {
+    printf("usage: harness [--table] [values|derivatives|vmap|errors]... [part of an op's name]\n");
+    return 2;
+}
+
+int main(int argc, char **argv) {
+    bool wanted[N_PARTS] = {false}, any = false, table = false;
+    const char *filter = NULL;
+    const char *quick = getenv("MICA_TEST_QUICK");
+    harness_quick = quick && *quick == '1';
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    for (int i = 1; i < argc; i++) {
+        int p = 0;
+        while (p < N_PARTS && strcmp(argv[i], parts[p].name) != 0) p++;
+        if (p < N_PARTS)
+            wanted[p] = any = true;
+        else if (!strcmp(argv[i], "--table"))
+            table = true;
+        else if (argv[i][0] == '-' || filter)
+            return usage();
+        else
+            filter = argv[i];
+    }
+    for (int p = 0; p < N_PARTS && !any; p++) wanted[p] = true;
+    check_every_row_has_a_case();
+    int64_t cases = 0;
+    for (int t = 0; t < N_TABLES; t++)
+        for (int32_t i = 0; i < tables[t]->n; i++) {
+            const op_case *c = &tables[t]->cases[i];
+            if (filter && !strstr(case_title(c), filter)) continue;
+            run_case(c, wanted);
+            cases++;
+        }
+    if (filter && !cases) harness_fail("no case is called '%s'", filter);
+    check_refusals();
+    if (table) print_table();
+    harness_close();
+    mica_shutdown();
+    if (mica_memory_live_blocks() != 0)
+        harness_fail("%lld blocks of memory were not freed", (long long)mica_memory_live_blocks());
+    printf("%lld cases, %lld checks, %lld failures\n", (long long)cases, (long long)checks,
+           (long long)failures);
+    return failures != 0;
+}

@@ -1,0 +1,106 @@
+#include "harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const harness_devices[2] = {"cpu", "fake"};
+static mica_device *opened[2];
+
+static void pointers(const arrays *list, void **out) {
+    for (int32_t i = 0; i < list->n; i++) out[i] = list->items[i].data;
+}
+
+static arrays outputs_of(const mica_graph *g) {
+    arrays out = {.n = g->n_outputs};
+    for (int32_t i = 0; i < g->n_outputs; i++)
+        out.items[i] = array_create(mica_value_type(g->outputs[i]));
+    return out;
+}
+
+arrays run_reference(const mica_graph *g, const arrays *inputs, const char *what) {
+    void *in[MOST_ARRAYS], *out[MOST_ARRAYS];
+    mica_status status = mica_graph_check(g);
+    if (!harness_ok(status, what)) return (arrays){0};
+    arrays outputs = outputs_of(g);
+    pointers(inputs, in);
+    pointers(&outputs, out);
+    harness_ok(mica_ref_evaluate(g, (const void *const *)in, out), what);
+    return outputs;
+}
+
+static mica_status open_device(const char *name, mica_device **out_device) {
+    for (int i = 0; i < 2; i++) {
+        if (strcmp(harness_devices[i], name) != 0) continue;
+        if (!opened[i]) MICA_TRY(mica_device_open(name, &opened[i]));
+        *out_device = opened[i];
+        return NULL;
+    }
+    return MICA_INVALID("no device '%s' in the harness", name);
+}
+
+void harness_close(void) {
+    for (int i = 0; i < 2; i++) {
+        mica_device_release(opened[i]);
+        opened[i] = NULL;
+    }
+    control_cases_close();
+}
+
+static mica_status upload_all(mica_device *device, const arrays *inputs, mica_tensor **tensors) {
+    for (int32_t i = 0; i < inputs->n; i++)
+        MICA_TRY(mica_tensor_from_host(device, &inputs->items[i].type, inputs->items[i].data,
+                                       &tensors[i]));
+    return NULL;
+}
+
+static mica_status run_executable(mica_device *device, mica_executable *executable,
+                                  const arrays *inputs, arrays *outputs) {
+    mica_tensor *in[MOST_ARRAYS] = {NULL}, *out[MOST_ARRAYS] = {NULL};
+    mica_status status = upload_all(device, inputs, in);
+    mica_run_args args = {.size = sizeof args,
+                          .inputs = in,
+                          .n_inputs = inputs->n,
+                          .outputs = out,
+                          .n_outputs = outputs->n};
+    if (!status) status = mica_executable_run(executable, &args, NULL);
+    for (int32_t i = 0; !status && i < outputs->n; i++)
+        status = mica_tensor_to_host(out[i], outputs->items[i].data,
+                                     mica_type_bytes(&outputs->items[i].type));
+    for (int32_t i = 0; i < MOST_ARRAYS; i++) {
+        mica_tensor_release(in[i]);
+        mica_tensor_release(out[i]);
+    }
+    return status;
+}
+
+mica_status run_on_device(const char *name, const mica_graph *g, const arrays *inputs,
+                          arrays *out) {
+    mica_device *device = NULL;
+    mica_executable *executable = NULL;
+    *out = (arrays){0};
+    MICA_TRY(open_device(name, &device));
+    MICA_TRY(mica_executable_create(device, g, NULL, &executable));
+    *out = outputs_of(g);
+    mica_status status = run_executable(device, executable, inputs, out);
+    mica_executable_release(executable);
+    if (status) arrays_free(out);
+    return status;
+}
+
+void check_on_devices(const op_case *c, mica_dtype dtype, const mica_graph *g, const arrays *inputs,
+                      const arrays *want, const tolerance *allowed, const char *what) {
+    for (int i = 0; i < 2; i++) {
+        char title[300];
+        arrays got;
+        snprintf(title, sizeof title, "%s on %s", what, harness_devices[i]);
+        mica_status status = run_on_device(harness_devices[i], g, inputs, &got);
+        bool unsupported = mica_status_code(status) == MICA_UNSUPPORTED;
+        harness_note(harness_devices[i], c->op, dtype, !unsupported, mica_status_message(status));
+        if (unsupported)
+            mica_status_release(status);
+        else if (harness_ok(status, title))
+            arrays_agree(&got, want, allowed, title);
+        arrays_free(&got);
+    }
+}

@@ -1,0 +1,761 @@
+"""The reference device against numpy and scipy, for every row of the table of primitives.
+
+A row is checked by examples: operands as numpy arrays, attributes, and what numpy says comes out.
+Rows with regions or effects are checked by small programs as text. A row with neither fails.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+
+mica = pytest.importorskip("mica")
+special = pytest.importorskip("scipy.special")
+signal = pytest.importorskip("scipy.signal")
+
+NAMES = {
+    "bool": np.bool_,
+    "i8": np.int8,
+    "i16": np.int16,
+    "i32": np.int32,
+    "i64": np.int64,
+    "u8": np.uint8,
+    "u16": np.uint16,
+    "u32": np.uint32,
+    "u64": np.uint64,
+    "f16": np.float16,
+    "f32": np.float32,
+    "f64": np.float64,
+}
+DTYPE_NAMES = {np.dtype(dtype): name for name, dtype in NAMES.items()}
+INTEGERS = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
+SETS = {
+    "FLOATS": ["f32", "f64"],
+    "NUMBERS": ["f32", "f64", *INTEGERS],
+    "BITS": ["bool", *INTEGERS],
+    "ANY": ["f32", "f64", "bool", *INTEGERS],
+}
+TABLE = {row["name"]: row for row in mica.ops()}
+
+
+# ---- running a graph on the reference ------------------------------------------------------------
+
+
+def type_text(array):
+    sizes = ",".join(str(size) for size in array.shape)
+    return f"{DTYPE_NAMES[array.dtype]}[{sizes}]"
+
+
+def attribute_text(value):
+    if isinstance(value, str):
+        return value if value in NAMES else f'"{value}"'
+    if isinstance(value, (tuple, list)):
+        return "(" + ",".join(str(item) for item in value) + ")"
+    return str(value)
+
+
+def run_text(text, *arrays):
+    executable = mica.Graph.parse(text).compile("ref")
+    tensors = [mica.tensor(array, device="ref") for array in arrays]
+    return [np.asarray(result.numpy()) for result in executable.run(tensors)]
+
+
+def run_op(name, operands, attributes, expected):
+    """Run one primitive whose result has the type of `expected`."""
+    parameters = ", ".join(f"%{i}: {type_text(x)}" for i, x in enumerate(operands))
+    used = ", ".join(f"%{i}" for i in range(len(operands)))
+    listed = ", ".join(f"{key} = {attribute_text(value)}" for key, value in attributes.items())
+    braces = f" {{{listed}}}" if listed else ""
+    n = len(operands)
+    text = (
+        f"mica graph 1\n\ngraph @main({parameters}) {{\n"
+        f"    %{n} = {name}({used}){braces} : {type_text(expected)}\n"
+        f"    return %{n}\n}}\n"
+    )
+    return run_text(text, *operands)[0]
+
+
+def assert_same(got, expected, ulps, at_least=0.0):
+    """Equal, or within some ulps; of numbers smaller than `at_least`, within its ulps."""
+    assert got.dtype == expected.dtype and got.shape == expected.shape
+    if expected.dtype.kind != "f" or ulps == 0:
+        np.testing.assert_array_equal(got, expected)
+        if expected.dtype.kind == "f":
+            numbers = ~np.isnan(expected)
+            np.testing.assert_array_equal(np.signbit(got[numbers]), np.signbit(expected[numbers]))
+        return
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(expected))
+    finite = np.isfinite(expected)
+    np.testing.assert_array_equal(got[np.isinf(expected)], expected[np.isinf(expected)])
+    error = np.abs(got[finite].astype(np.longdouble) - expected[finite].astype(np.longdouble))
+    scale = np.maximum(np.abs(expected[finite]), expected.dtype.type(at_least))
+    assert np.all(error <= ulps * np.spacing(scale)), float(np.max(error))
+
+
+# ---- elementwise rows ----------------------------------------------------------------------------
+
+
+def float_examples(dtype):
+    edges = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, 1e-30, 20.0, -20.0, 88.0]
+    edges += [np.inf, -np.inf, np.nan, np.finfo(dtype).tiny / 4, np.finfo(dtype).max]
+    draws = np.random.default_rng(7).uniform(-4, 4, 40)
+    return np.concatenate([edges, draws]).astype(dtype)
+
+
+def integer_examples(dtype):
+    info = np.iinfo(dtype)
+    edges = [0, 1, 2, 3, 7, 100, info.max, info.max - 1, info.min, info.min + 1]
+    if info.min < 0:
+        edges += [-1, -2, -7]
+    return np.array(edges, dtype=dtype)
+
+
+def examples(name):
+    dtype = NAMES[name]
+    if name == "bool":
+        return np.array([False, True])
+    if name.startswith("f"):
+        return float_examples(dtype)
+    return integer_examples(dtype)
+
+
+def pairs(name):
+    a, b = np.array(list(itertools.product(examples(name), repeat=2)), dtype=NAMES[name]).T
+    return np.ascontiguousarray(a), np.ascontiguousarray(b)
+
+
+def in_f64(function):
+    """Compute f32 in f64 and round once; f64 as it is."""
+
+    def rounded(*operands):
+        return function(*[x.astype(np.float64) for x in operands]).astype(operands[0].dtype)
+
+    return rounded
+
+
+def divide(a, b):
+    if a.dtype.kind == "f":
+        return a / b
+    with np.errstate(all="ignore"):
+        safe = np.where(b == 0, 1, b)
+        quotient = np.abs(a.astype(object)) // np.abs(safe.astype(object))
+        negative = (a.astype(object) < 0) != (safe.astype(object) < 0)
+        exact = np.where(negative, -quotient, quotient)
+        exact = np.where(b == 0, -1, exact)
+    return wrap(exact, a.dtype)
+
+
+def remainder(a, b):
+    if a.dtype.kind == "f":
+        return np.fmod(a, b)
+    safe = np.where(b == 0, 1, b)
+    exact = np.abs(a.astype(object)) % np.abs(safe.astype(object))
+    exact = np.where(a.astype(object) < 0, -exact, exact)
+    return wrap(np.where(b == 0, a.astype(object), exact), a.dtype)
+
+
+def wrap(exact, dtype):
+    bits = 8 * dtype.itemsize
+    values = [int(v) % (1 << bits) for v in exact.ravel()]
+    return np.array(values, dtype=f"u{dtype.itemsize}").view(dtype).reshape(exact.shape)
+
+
+def larger(a, b):
+    result = np.maximum(a, b)
+    if a.dtype.kind == "f":
+        both_zero = (a == 0) & (b == 0)
+        result = np.where(both_zero, np.where(np.signbit(a) & np.signbit(b), -0.0, 0.0), result)
+    return result.astype(a.dtype)
+
+
+def smaller(a, b):
+    if a.dtype.kind == "f":
+        return -larger(-a, -b)
+    return np.minimum(a, b)
+
+
+def sign(x):
+    if x.dtype.kind != "f":
+        return np.sign(x)
+    return np.where(x == 0, x, np.sign(x)).astype(x.dtype)
+
+
+def logistic(x):
+    return np.where(x < 0, np.exp(x) / (1 + np.exp(x)), 1 / (1 + np.exp(-x)))
+
+
+def digamma(x):
+    return np.where((x < 0) & (x == np.floor(x)), np.nan, special.digamma(x))
+
+
+def lgamma(x):
+    """Gamma(x) is 1/x near 0, where scipy overflows."""
+    near = np.abs(x) < 1e-300
+    return np.where(near, -np.log(np.abs(x)), np.where(np.isinf(x), np.inf, special.gammaln(x)))
+
+
+# name: (function, ulps allowed in f32, in f64)
+UNARY = {
+    "neg": (np.negative, 0, 0),
+    "abs": (np.abs, 0, 0),
+    "sign": (sign, 0, 0),
+    "floor": (np.floor, 0, 0),
+    "ceil": (np.ceil, 0, 0),
+    "round": (np.rint, 0, 0),
+    "exp": (in_f64(np.exp), 1, 2),
+    "expm1": (in_f64(np.expm1), 1, 2),
+    "log": (in_f64(np.log), 1, 2),
+    "log1p": (in_f64(np.log1p), 1, 2),
+    "sqrt": (np.sqrt, 0, 0),
+    "rsqrt": (in_f64(lambda x: 1 / np.sqrt(x)), 1, 2),
+    "sin": (in_f64(np.sin), 1, 2),
+    "cos": (in_f64(np.cos), 1, 2),
+    "tan": (in_f64(np.tan), 1, 4),
+    "asin": (in_f64(np.arcsin), 1, 2),
+    "acos": (in_f64(np.arccos), 1, 2),
+    "atan": (in_f64(np.arctan), 1, 2),
+    "sinh": (in_f64(np.sinh), 1, 4),
+    "cosh": (in_f64(np.cosh), 1, 4),
+    "tanh": (in_f64(np.tanh), 1, 4),
+    "asinh": (in_f64(np.arcsinh), 1, 4),
+    "acosh": (in_f64(np.arccosh), 1, 4),
+    "atanh": (in_f64(np.arctanh), 1, 4),
+    "erf": (in_f64(special.erf), 1, 4),
+    "erfc": (in_f64(special.erfc), 1, 16),
+    "lgamma": (in_f64(lgamma), 1, 8),
+    "digamma": (in_f64(digamma), 1, 64),
+    "logistic": (in_f64(logistic), 1, 4),
+    "not": (np.invert, 0, 0),
+}
+BINARY = {
+    "add": (np.add, 0, 0),
+    "sub": (np.subtract, 0, 0),
+    "mul": (np.multiply, 0, 0),
+    "div": (divide, 0, 0),
+    "rem": (remainder, 0, 0),
+    "pow": (in_f64(np.power), 1, 2),
+    "max": (larger, 0, 0),
+    "min": (smaller, 0, 0),
+    "atan2": (in_f64(np.arctan2), 1, 2),
+    "and": (np.bitwise_and, 0, 0),
+    "or": (np.bitwise_or, 0, 0),
+    "xor": (np.bitwise_xor, 0, 0),
+}
+COMPARISONS = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+
+
+@pytest.mark.parametrize("name", sorted(UNARY))
+def test_unary_rows_agree_with_numpy(name):
+    function, in_f32, in_f64_ = UNARY[name]
+    for dtype in SETS[TABLE[name]["dtypes"]]:
+        x = examples(dtype)
+        with np.errstate(all="ignore"):
+            expected = np.asarray(function(x))
+        ulps = {"f32": in_f32, "f64": in_f64_}.get(dtype, 0)
+        at_least = 1.0 if name in ("lgamma", "digamma") else 0.0  # their zeros are ill-conditioned
+        assert_same(run_op(name, [x], {}, expected), expected, ulps, at_least)
+
+
+@pytest.mark.parametrize("name", sorted(BINARY))
+def test_binary_rows_agree_with_numpy(name):
+    function, in_f32, in_f64_ = BINARY[name]
+    for dtype in SETS[TABLE[name]["dtypes"]]:
+        a, b = pairs(dtype)
+        with np.errstate(all="ignore"):
+            expected = np.asarray(function(a, b))
+        ulps = {"f32": in_f32, "f64": in_f64_}.get(dtype, 0)
+        assert_same(run_op(name, [a, b], {}, expected), expected, ulps)
+
+
+# ---- every other row: examples as (operands, attributes, expected, ulps) -------------------------
+
+R = np.random.default_rng(3)
+
+
+def draw(name, *shape):
+    dtype = NAMES[name]
+    if name == "bool":
+        return R.integers(0, 2, shape).astype(np.bool_)
+    if name.startswith("f"):
+        return R.uniform(-2, 2, shape).astype(dtype)
+    info = np.iinfo(dtype)
+    return R.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
+
+
+def clamp_examples():
+    for dtype in SETS["NUMBERS"]:
+        x, low, high = draw(dtype, 5, 4), draw(dtype, 5, 4), draw(dtype, 5, 4)
+        yield [x, low, high], {}, np.minimum(np.maximum(x, low), high), 0
+
+
+def is_finite_examples():
+    for dtype in SETS["FLOATS"]:
+        yield [examples(dtype)], {}, np.isfinite(examples(dtype)), 0
+
+
+def compare_examples():
+    for dtype in SETS["ANY"]:
+        a, b = pairs(dtype)
+        for direction, function in COMPARISONS.items():
+            yield [a, b], {"direction": direction}, function(a, b), 0
+
+
+def select_examples():
+    for dtype in SETS["ANY"]:
+        p, a, b = draw("bool", 3, 4), draw(dtype, 3, 4), draw(dtype, 3, 4)
+        yield [p, a, b], {}, np.where(p, a, b), 0
+
+
+def converted(x, target):
+    """What numpy gives, except that floats saturate and NaN becomes 0 on the way to integers."""
+    dtype = np.dtype(NAMES[target])
+    if dtype.kind not in "iu" or x.dtype.kind != "f":
+        return x.astype(dtype)
+    info = np.iinfo(dtype)
+    values = [
+        0 if np.isnan(v) else info.max if v >= info.max else info.min if v <= info.min else int(v)
+        for v in x.astype(np.float64)
+    ]
+    return np.array(values, dtype=dtype)
+
+
+def convert_examples():
+    for source, target in itertools.product(SETS["ANY"], [*SETS["ANY"], "f16"]):
+        x = examples(source)
+        with np.errstate(all="ignore"):
+            yield [x], {"dtype": target}, converted(x, target), 0
+
+
+def iota_examples():
+    for dtype in SETS["NUMBERS"]:
+        expected = np.broadcast_to(np.arange(5, dtype=NAMES[dtype])[None, :, None], (2, 5, 3))
+        yield [], {"shape": (2, 5, 3), "axis": 1, "dtype": dtype}, expected, 0
+
+
+def broadcast_examples():
+    for dtype in SETS["ANY"]:
+        x = draw(dtype, 2, 1)
+        expected = np.broadcast_to(x[None], (3, 2, 4))
+        yield [x], {"shape": (3, 2, 4), "axes": (1, 2)}, expected, 0
+
+
+def reshape_examples():
+    for dtype in SETS["ANY"]:
+        x = draw(dtype, 2, 6)
+        yield [x], {"shape": (3, 4)}, x.reshape(3, 4), 0
+
+
+def transpose_examples():
+    for dtype in SETS["ANY"]:
+        x = draw(dtype, 2, 3, 4)
+        yield [x], {"permutation": (2, 0, 1)}, np.ascontiguousarray(x.transpose(2, 0, 1)), 0
+
+
+def slice_examples():
+    for dtype in SETS["ANY"]:
+        x = draw(dtype, 5, 7)
+        attributes = {"start": (1, 0), "limit": (4, 7), "stride": (2, 3)}
+        yield [x], attributes, np.ascontiguousarray(x[1:4:2, 0:7:3]), 0
+
+
+def pad_examples():
+    for dtype in SETS["ANY"]:
+        x, value = draw(dtype, 3, 4), draw(dtype)
+        expected = np.full((3 + 2 + 1, 4 + 3 * 2 + 0 - 1), value, dtype=x.dtype)
+        expected[2:5, 0::3] = x[:, :3]
+        attributes = {"low": (2, 0), "high": (1, -1), "interior": (0, 2)}
+        yield [x, np.asarray(value)], attributes, expected, 0
+
+
+def concat_examples():
+    for dtype in SETS["ANY"]:
+        parts = [draw(dtype, 2, 3), draw(dtype, 2, 1), draw(dtype, 2, 0)]
+        yield parts, {"axis": 1}, np.concatenate(parts, axis=1), 0
+
+
+def reverse_examples():
+    for dtype in SETS["ANY"]:
+        x = draw(dtype, 2, 3, 4)
+        yield [x], {"axes": (2, 0)}, np.ascontiguousarray(np.flip(x, (2, 0))), 0
+
+
+def dynamic_slice_examples():
+    for dtype, start in itertools.product(SETS["ANY"], [(0, 0), (1, 3), (9, -4)]):
+        x = draw(dtype, 4, 6)
+        i, j = np.clip(start[0], 0, 2), np.clip(start[1], 0, 3)
+        expected = np.ascontiguousarray(x[i : i + 2, j : j + 3])
+        yield [x, np.array(start, np.int32)], {"sizes": (2, 3)}, expected, 0
+
+
+def dynamic_update_slice_examples():
+    for dtype, start in itertools.product(SETS["ANY"], [(0, 0), (1, 3), (9, -4)]):
+        x, update = draw(dtype, 4, 6), draw(dtype, 2, 3)
+        i, j = np.clip(start[0], 0, 2), np.clip(start[1], 0, 3)
+        expected = x.copy()
+        expected[i : i + 2, j : j + 3] = update
+        yield [x, update, np.array(start, np.int64)], {}, expected, 0
+
+
+def dot_examples():
+    none = {"lhs_batch": (), "rhs_batch": ()}
+    for dtype in SETS["NUMBERS"]:
+        a, b = draw(dtype, 3, 5), draw(dtype, 5, 4)
+        with np.errstate(all="ignore"):
+            yield [a, b], {"lhs_contract": (1,), "rhs_contract": (0,), **none}, a @ b, 64
+            a, b = draw(dtype, 5, 2, 3), draw(dtype, 3, 5, 4)
+            attributes = {"lhs_contract": (0,), "rhs_contract": (1,)}
+            attributes |= {"lhs_batch": (2,), "rhs_batch": (0,)}
+            expected = np.einsum("kib,bkj->bij", a, b).astype(a.dtype)
+            yield [a, b], attributes, expected, 64
+
+
+def correlate(x, kernel, strides, low, high, lhs_dilation, rhs_dilation, groups):
+    """N01C with 01IO by scipy: dilate, pad, correlate channel by channel, stride."""
+    n, h, w, c = x.shape
+    kh, kw, inputs, outputs = kernel.shape
+    spread = np.zeros((n, (h - 1) * lhs_dilation[0] + 1, (w - 1) * lhs_dilation[1] + 1, c))
+    spread[:, :: lhs_dilation[0], :: lhs_dilation[1]] = x
+    padded = np.pad(spread, ((0, 0), (low[0], high[0]), (low[1], high[1]), (0, 0)))
+    window = ((kh - 1) * rhs_dilation[0] + 1, (kw - 1) * rhs_dilation[1] + 1)
+    taps = np.zeros((*window, inputs, outputs))
+    taps[:: rhs_dilation[0], :: rhs_dilation[1]] = kernel
+    planes = []
+    for example, o in itertools.product(range(n), range(outputs)):
+        first = o // (outputs // groups) * inputs
+        plane = sum(
+            signal.correlate2d(padded[example, :, :, first + i], taps[:, :, i, o], mode="valid")
+            for i in range(inputs)
+        )
+        planes.append(plane[:: strides[0], :: strides[1]])
+    shape = (n, outputs, *planes[0].shape)
+    return np.ascontiguousarray(np.stack(planes).reshape(shape).transpose(0, 2, 3, 1))
+
+
+def conv_examples():
+    settings = [
+        ((1, 1), (0, 0), (0, 0), (1, 1), (1, 1), 1),
+        ((2, 1), (1, 0), (2, 1), (1, 1), (1, 1), 1),
+        ((1, 2), (1, 2), (1, 0), (2, 3), (2, 1), 1),
+        ((1, 1), (1, 1), (1, 1), (1, 1), (1, 1), 2),
+    ]
+    for dtype, setting in itertools.product(SETS["FLOATS"], settings):
+        strides, low, high, lhs_dilation, rhs_dilation, groups = setting
+        x, kernel = draw(dtype, 2, 5, 6, 4), draw(dtype, 3, 2, 4 // groups, 6)
+        attributes = {
+            "layout": "N01C,01IO,N01C",
+            "strides": strides,
+            "low": low,
+            "high": high,
+            "lhs_dilation": lhs_dilation,
+            "rhs_dilation": rhs_dilation,
+            "groups": groups,
+            "batch_groups": 1,
+        }
+        expected = correlate(x, kernel, *setting).astype(x.dtype)
+        yield [x, kernel], attributes, expected, 512
+
+
+def reduce_examples():
+    kinds = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min}
+    for dtype, (kind, function) in itertools.product(SETS["NUMBERS"], kinds.items()):
+        x = draw(dtype, 3, 4, 5)
+        wraps = kind in ("sum", "prod")
+        with np.errstate(all="ignore"):
+            expected = function(x, axis=(0, 2), **({"dtype": x.dtype} if wraps else {}))
+        ulps = 256 if wraps else 0
+        yield [x], {"kind": kind, "axes": (0, 2)}, np.asarray(expected, x.dtype), ulps
+    for dtype in SETS["BITS"]:
+        x = draw(dtype, 3, 4)
+        for kind, function in {"and": np.bitwise_and, "or": np.bitwise_or}.items():
+            yield [x], {"kind": kind, "axes": (0,)}, function.reduce(x, axis=0), 0
+    for dtype in SETS["FLOATS"]:
+        x = draw(dtype, 2, 0)
+        for kind, value in {"sum": 0, "prod": 1, "max": -np.inf, "min": np.inf}.items():
+            yield [x], {"kind": kind, "axes": (1,)}, np.full(2, value, x.dtype), 0
+
+
+def arg_examples(function):
+    for dtype in SETS["NUMBERS"]:
+        x = draw(dtype, 3, 7)
+        yield [x], {"axis": 1, "dtype": "i32"}, function(x, axis=1).astype(np.int32), 0
+    x = np.array([[1, np.nan, 3, np.nan], [2, 5, 5, -1], [0, -0.0, -3, -3]], np.float32)
+    yield [x], {"axis": 1, "dtype": "i64"}, function(x, axis=1).astype(np.int64), 0
+
+
+def philox(key, counter):
+    """One block by the published definition, in Python's integers."""
+    k, c = [int(v) for v in key], [int(v) for v in counter]
+    for _ in range(10):
+        p0, p1 = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [(p1 >> 32) ^ c[1] ^ k[0], p1 & 0xFFFFFFFF, (p0 >> 32) ^ c[3] ^ k[1], p0 & 0xFFFFFFFF]
+        k = [(k[0] + 0x9E3779B9) & 0xFFFFFFFF, (k[1] + 0xBB67AE85) & 0xFFFFFFFF]
+    return c
+
+
+def rng_bits_examples():
+    key = np.array([0xA4093822, 0x299F31D0], np.uint32)
+    for first in (0x243F6A88, 0xFFFFFFFF):
+        counter = np.array([first, 0xFFFFFFFF, 0xFFFFFFFF, 1], np.uint32)
+        start = sum(int(word) << (32 * i) for i, word in enumerate(counter))
+        blocks = [
+            philox(key, [(start + k >> (32 * i)) & 0xFFFFFFFF for i in range(4)]) for k in range(3)
+        ]
+        words = np.array(blocks, np.uint32).ravel()
+        yield [key, counter], {"shape": (2, 5), "dtype": "u32"}, words[:10].reshape(2, 5), 0
+        yield [key, counter], {"shape": (5,), "dtype": "u64"}, words.view(np.uint64)[:5], 0
+
+
+
+
+EXAMPLES = {
+    "clamp": clamp_examples,
+    "is_finite": is_finite_examples,
+    "compare": compare_examples,
+    "select": select_examples,
+    "convert": convert_examples,
+    "iota": iota_examples,
+    "broadcast": broadcast_examples,
+    "reshape": reshape_examples,
+    "transpose": transpose_examples,
+    "slice": slice_examples,
+    "pad": pad_examples,
+    "concat": concat_examples,
+    "reverse": reverse_examples,
+    "dynamic_slice": dynamic_slice_examples,
+    "dynamic_update_slice": dynamic_update_slice_examples,
+    "dot": dot_examples,
+    "conv": conv_examples,
+    "reduce": reduce_examples,
+    "argmax": lambda: arg_examples(np.argmax),
+    "argmin": lambda: arg_examples(np.argmin),
+    "rng_bits": rng_bits_examples,
+}
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_rows_with_attributes_agree_with_numpy(name):
+    count = 0
+    for operands, attributes, expected, ulps in EXAMPLES[name]():
+        expected = np.asarray(expected)
+        got = run_op(name, [np.asarray(x) for x in operands], attributes, expected)
+        if ulps:
+            tolerance = ulps * np.finfo(expected.dtype).eps if expected.dtype.kind == "f" else 0
+            scale = np.max(np.abs(expected)) if expected.dtype.kind == "f" else 0
+            np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance * scale)
+            assert got.dtype == expected.dtype
+        else:
+            assert_same(got, expected, 0)
+        count += 1
+    assert count > 0
+
+
+# ---- programs ------------------------------------------------------------------------------------
+
+BRANCHES = """
+graph @sine(%0: f64[3], %1: f64[3]) {
+    %2 = sin(%0) : f64[3]
+    %3 = mul(%2, %1) : f64[3]
+    return %3
+}
+
+graph @sum(%0: f64[3], %1: f64[3]) {
+    %2 = add(%0, %1) : f64[3]
+    return %2
+}
+"""
+
+
+def run_program(text, *arrays):
+    return run_text("mica graph 1\n" + text, *arrays)
+
+
+X = np.array([0.5, -1.25, 2.0])
+Y = np.array([3.0, 0.75, -1.5])
+
+
+def program_constant():
+    line = "%0 = constant() {value = i32[2] (1, -2)} : i32[2]"
+    text = f"graph @main() {{\n    {line}\n    return %0\n}}\n"
+    np.testing.assert_array_equal(run_program(text)[0], np.array([1, -2], np.int32))
+
+
+def program_cond():
+    text = BRANCHES + (
+        "graph @main(%0: bool[], %1: f64[3], %2: f64[3]) {\n"
+        "    %3 = cond(%0, %1, %2) @sine @sum : f64[3]\n    return %3\n}\n"
+    )
+    np.testing.assert_allclose(run_program(text, np.array(True), X, Y)[0], np.sin(X) * Y, 1e-15)
+    np.testing.assert_array_equal(run_program(text, np.array(False), X, Y)[0], X + Y)
+
+
+def program_case():
+    text = BRANCHES + (
+        "graph @main(%0: i32[], %1: f64[3], %2: f64[3]) {\n"
+        "    %3 = case(%0, %1, %2) @sine @sum : f64[3]\n    return %3\n}\n"
+    )
+    for index, expected in [(0, np.sin(X) * Y), (1, X + Y), (2, X + Y), (-1, X + Y)]:
+        got = run_program(text, np.array(index, np.int32), X, Y)[0]
+        np.testing.assert_allclose(got, expected, 1e-15)
+
+
+def program_while():
+    text = """
+graph @below(%0: i64[], %1: i64[], %2: i64[]) {
+    %3 = compare(%1, %0) {direction = "lt"} : bool[]
+    return %3
+}
+
+graph @fibonacci(%0: i64[], %1: i64[], %2: i64[]) {
+    %3 = add(%1, %2) : i64[]
+    return %2, %3
+}
+
+graph @main(%0: i64[], %1: i64[], %2: i64[]) {
+    %3:2 = while(%0, %1, %2) @below @fibonacci {consts = 1, bookkeeping = 0} : (i64[], i64[])
+    return %3, %3.1
+}
+"""
+    got = run_program(text, np.array(1000), np.array(0), np.array(1))
+    assert [int(v) for v in got] == [1597, 2584]
+
+
+def program_scan():
+    text = """
+graph @step(%0: f64[], %1: f64[]) {
+    %2 = add(%0, %1) : f64[]
+    return %2, %2
+}
+
+graph @main(%0: f64[], %1: f64[3]) {
+    %2:2 = scan(%0, %1) @step {consts = 0, carry = 1, length = 3, reverse = 0} : (f64[], f64[3])
+    %3:2 = scan(%0, %1) @step {consts = 0, carry = 1, length = 3, reverse = 1} : (f64[], f64[3])
+    return %2, %2.1, %3.1
+}
+"""
+    last, forwards, backwards = run_program(text, np.array(0.0), X)
+    np.testing.assert_allclose(last, X.sum(), 1e-15)
+    np.testing.assert_allclose(forwards, np.cumsum(X), 1e-15)
+    np.testing.assert_allclose(backwards, np.cumsum(X[::-1])[::-1], 1e-15)
+
+
+def composite(line):
+    return (
+        BRANCHES
+        + """
+graph @vjp(%0: f64[3], %1: f64[3], %2: f64[3], %3: f64[3]) {
+    return %3, %3
+}
+
+"""
+        + f"graph @main(%0: f64[3], %1: f64[3]) {{\n    {line}\n    return %2\n}}\n"
+    )
+
+
+def program_call():
+    attributes = '{name = "s", vjp = "", linear = 0, config = ""}'
+    text = composite(f"%2 = call(%0, %1) @sine {attributes} : f64[3]")
+    np.testing.assert_allclose(run_program(text, X, Y)[0], np.sin(X) * Y, 1e-15)
+
+
+def program_custom_gradient():
+    text = composite("%2 = custom_gradient(%0, %1) @sine @vjp : f64[3]")
+    np.testing.assert_allclose(run_program(text, X, Y)[0], np.sin(X) * Y, 1e-15)
+
+
+def program_remat():
+    text = composite("%2 = remat(%0, %1) @sum : f64[3]")
+    np.testing.assert_array_equal(run_program(text, X, Y)[0], X + Y)
+
+
+def program_barrier():
+    text = "graph @main(%0: f64[3], %1: f64[3]) {\n    %2:2 = barrier(%0, %1) : (f64[3], f64[3])\n"
+    got = run_program(text + "    return %2.1, %2\n}\n", X, Y)
+    np.testing.assert_array_equal(got[0], Y)
+    np.testing.assert_array_equal(got[1], X)
+
+
+def program_lists():
+    text = """
+graph @main(%0: f64[3], %1: f64[3]) {
+    %2 = constant() {value = list(f64[3])} : list(f64[3])
+    %3 = list_push(%2, %0) : list(f64[3])
+    %4 = list_push(%3, %1) : list(f64[3])
+    %5:2 = list_pop(%4) : (list(f64[3]), f64[3])
+    %6:2 = list_pop(%5) : (list(f64[3]), f64[3])
+    %7:2 = list_pop(%6) : (list(f64[3]), f64[3])
+    return %5.1, %6.1, %7.1
+}
+"""
+    for got, expected in zip(run_program(text, X, Y), [Y, X, np.zeros(3)], strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
+def program_axis_index():
+    batch = np.arange(6.0).reshape(3, 2)
+    with mica.device("ref"):
+        got = mica.vmap(
+            lambda x: x * mica.convert(mica.axis_index(axis="rows"), dtype="f64"),
+            axis_name="rows",
+        )(mica.tensor(batch, device="ref"))
+    np.testing.assert_array_equal(got.numpy(), batch * np.arange(3.0)[:, None])
+
+
+def program_all_reduce():
+    batch = np.arange(6.0).reshape(3, 2)
+    for kind, function in {"sum": np.sum, "max": np.max, "min": np.min}.items():
+        with mica.device("ref"):
+            got = mica.vmap(
+                lambda x, kind=kind: mica.all_reduce(x, kind=kind, axis="rows"), axis_name="rows"
+            )(mica.tensor(batch, device="ref"))
+        expected = np.broadcast_to(function(batch, axis=0), (3, 2))
+        np.testing.assert_array_equal(got.numpy(), expected)
+
+
+def program_callback():
+    seen = []
+
+    def double(x):
+        seen.append(np.asarray(x).copy())
+        return 2 * np.asarray(x)
+
+    with mica.device("ref"):
+        function = mica.jit(lambda x: mica.callback(double, x, like=x) + x)
+        got = function(mica.tensor(X, device="ref"))
+    np.testing.assert_array_equal(got.numpy(), 3 * X)
+    np.testing.assert_array_equal(seen[0], X)
+
+
+PROGRAMS = {
+    "constant": program_constant,
+    "cond": program_cond,
+    "case": program_case,
+    "while": program_while,
+    "scan": program_scan,
+    "call": program_call,
+    "custom_gradient": program_custom_gradient,
+    "remat": program_remat,
+    "barrier": program_barrier,
+    "list_push": program_lists,
+    "list_pop": program_lists,
+    "axis_index": program_axis_index,
+    "all_reduce": program_all_reduce,
+    "callback": program_callback,
+}
+
+
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
+def test_programs_agree_with_numpy(name):
+    PROGRAMS[name]()
+
+
+@pytest.mark.parametrize("name", sorted(TABLE))
+def test_every_row_has_an_oracle(name):
+    oracles = [UNARY, BINARY, EXAMPLES, PROGRAMS]
+    assert any(name in oracle for oracle in oracles), f"{name} has no entry in this file"
