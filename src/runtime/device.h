@@ -68,6 +68,7 @@ typedef struct mica_device_vtable {
     mica_status (*kernel_create)(mica_device *device, const mica_node *node,
                                  mica_kernel **out_kernel);
     void (*kernel_destroy)(mica_device *device, mica_kernel *kernel);
+    /* Operands and results without elements have the address 0. */
     mica_status (*launch)(mica_device_stream *stream, const mica_kernel *kernel,
                           const mica_address *operands, const mica_address *results,
                           mica_address scratch);

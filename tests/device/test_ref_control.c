@@ -178,8 +178,8 @@ TEST(callbacks_run_in_the_order_of_their_tokens_and_may_refuse) {
     CHECK_FAILS(mica_ref_evaluate(g, (const void *[]){&a, &b}, (void *[]){&out}),
                 MICA_CALLBACK_ERROR, "negative");
     mica_host_function_unregister(number);
-    CHECK_FAILS(mica_ref_evaluate(g, (const void *[]){&a, &b}, (void *[]){&out}), MICA_NOT_FOUND,
-                "[callback]");
+    CHECK_FAILS(mica_ref_evaluate(g, (const void *[]){&a, &b}, (void *[]){&out}),
+                MICA_FAILED_PRECONDITION, "[callback]");
     mica_graph_release(g);
 }
 

@@ -43,8 +43,8 @@ static mica_status execute_launch(fake_device *device, const command *c) {
     _Static_assert(sizeof(void *) == sizeof(mica_address), "a pointer takes an address's place");
     for (int32_t i = 0; i < n; i++) {
         mica_address address = c->addresses[i];
-        void *pointer = fake_translate(device, address);
-        if (!pointer) return bad_address(address);
+        void *pointer = address ? fake_translate(device, address) : NULL; /* 0: nothing there */
+        if (address && !pointer) return bad_address(address);
         memcpy(&pointers[i], &pointer, sizeof pointer);
     }
     void *scratch = c->scratch ? fake_translate(device, c->scratch) : NULL;

@@ -168,7 +168,8 @@ mica_status ref_callback(const mica_node *n, ref_value *const *operands, ref_val
     void *context;
     int64_t number = mica_node_int(n, "function");
     if (!mica_host_function_find(number, &function, &context))
-        return MICA_ERROR(MICA_NOT_FOUND, "[callback] '%s': no host function has the number %lld",
+        return MICA_ERROR(MICA_FAILED_PRECONDITION,
+                          "[callback] '%s': no host function is registered as number %lld",
                           mica_node_string(n, "name"), (long long)number);
     for (int32_t k = 0; k < n->n_results; k++)
         MICA_TRY(ref_value_create(&n->results[k], &results[k]));
