@@ -40,9 +40,10 @@ static mica_dtype random_dtype(random_builder *b, mica_dtype_set set) {
 }
 
 static mica_type random_type(random_builder *b, mica_dtype dtype) {
-    static const int64_t sizes[] = {1, 2, 3, 4, 5, 2, 3, 0, 7};
+    static const int64_t sizes[] = {1, 2, 3, 4, 5, 2, 3, 6, 7};
     mica_type type = {.kind = MICA_TENSOR, .dtype = dtype, .rank = (int32_t)random_below(b, 4)};
-    for (int32_t i = 0; i < type.rank; i++) type.dims[i] = sizes[random_below(b, 9)];
+    for (int32_t i = 0; i < type.rank; i++)
+        type.dims[i] = random_below(b, 40) ? sizes[random_below(b, 9)] : 0;
     return type;
 }
 
@@ -230,8 +231,8 @@ static mica_value add_slice(random_builder *b) {
     if (!type) return MICA_NULL_VALUE;
     int64_t start[MICA_MAX_RANK], limit[MICA_MAX_RANK], stride[MICA_MAX_RANK];
     for (int32_t i = 0; i < type->rank; i++) {
-        start[i] = random_below(b, type->dims[i] + 1) / 2;
-        limit[i] = type->dims[i] - random_below(b, type->dims[i] - start[i] + 1) / 2;
+        start[i] = random_below(b, type->dims[i]) / 2;
+        limit[i] = type->dims[i] - random_below(b, type->dims[i] - start[i]) / 2;
         stride[i] = 1 + random_below(b, 3) / 2;
     }
     return mica_slice(b->g, x, (mica_ints){start, type->rank}, (mica_ints){limit, type->rank},
@@ -264,7 +265,7 @@ static mica_value add_concat(random_builder *b) {
     int64_t axis = random_below(b, type->rank);
     for (int32_t i = 1; i < n; i++) {
         mica_type other = *type;
-        other.dims[axis] = random_below(b, 4);
+        if (random_below(b, 4) == 0) other.dims[axis] = random_below(b, 4);
         operands[i] = random_of_type(b, &other);
     }
     return mica_concat(b->g, operands, n, axis);
@@ -277,7 +278,7 @@ static mica_value add_dynamic(random_builder *b, mica_op op) {
     if (!type) return MICA_NULL_VALUE;
     mica_type start = mica_type_make(integers[random_below(b, 3)], MICA_INTS(type->rank));
     mica_type part = *type;
-    for (int32_t i = 0; i < type->rank; i++) part.dims[i] = random_below(b, type->dims[i] + 1);
+    for (int32_t i = 0; i < type->rank; i++) part.dims[i] -= random_below(b, type->dims[i]);
     mica_value at = random_of_type(b, &start);
     if (op == MICA_OP_dynamic_slice) return mica_dynamic_slice(b->g, x, at, dims_of(&part));
     return mica_dynamic_update_slice(b->g, x, random_of_type(b, &part), at);

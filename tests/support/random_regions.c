@@ -127,7 +127,7 @@ static void add_scan(random_builder *b) {
     int32_t n_consts = pick_arguments(b, operands);
     int32_t n_carry = pick_arguments(b, operands + n_consts), n = n_consts + n_carry;
     int32_t n_ys = (int32_t)random_below(b, 2) + 1;
-    int64_t length = random_below(b, 4);
+    int64_t length = random_below(b, 9) ? 1 + random_below(b, 3) : 0;
     if (b->g->error) return;
     random_builder *inner = begin_region(b, "step");
     if (!inner) return;
