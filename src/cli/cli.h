@@ -1,0 +1,37 @@
+/* cli/: the `mica` program, on the public API alone. Each command is a function from its own
+ * arguments to an exit code: 0 done, 1 it failed (the message is on standard error), 2 the
+ * arguments were wrong. */
+#ifndef MICA_CLI_H
+#define MICA_CLI_H
+
+#include <mica/mica.h>
+#include <stdio.h>
+
+enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
+
+int cli_devices(int argc, char **argv);
+int cli_ops(int argc, char **argv);
+int cli_run(int argc, char **argv);
+int cli_doctor(int argc, char **argv);
+
+/* Prints the status's message and releases it; CLI_FAILED. */
+int cli_fail(mica_status status);
+/* Prints a message about the arguments and where help is; CLI_USAGE. */
+int cli_usage(const char *format, ...) MICA_PRINTF(1, 2);
+
+/* A whole file with a 0 after it; free() it. */
+MICA_MUST_CHECK mica_status cli_read_file(const char *path, char **out_bytes, size_t *out_size);
+/* An array of this type from a .npy or .raw file, onto the device. */
+MICA_MUST_CHECK mica_status cli_load_tensor(const char *path, const mica_type *type,
+                                            mica_device *device, mica_tensor **out_tensor);
+/* Numbers that depend on the seed and on `index` only: floats in [-1, 1), integers 0 to 9. */
+MICA_MUST_CHECK mica_status cli_make_tensor(uint64_t seed, int32_t index, const mica_type *type,
+                                            mica_device *device, mica_tensor **out_tensor);
+double cli_element(const void *data, int64_t i, mica_dtype dtype);
+void cli_print_tensor(FILE *to, const mica_type *type, const void *data);
+
+/* Compares the device with the reference on a handful of graphs; prints a line for each. Returns
+ * the number of disagreements. */
+int cli_self_check(mica_device *device);
+
+#endif
