@@ -3,17 +3,32 @@
 
 #include "transform/rules.h"
 
-/* One flag per node of g: outputs depend on it. Nodes are named by position, so the flags hold
- * until the graph changes. */
-static bool *find_needed(mica_transform *t, mica_graph *g, const mica_value *outputs, int32_t n) {
-    bool *needed = mica_transform_alloc(t, g, (size_t)g->n_nodes + 1, sizeof *needed);
-    if (!needed) return NULL;
+/* Which results outputs depend on: flags[first[id] + i] for result i of a node. By position, so it
+ * holds until the graph changes. */
+typedef struct needed_values {
+    bool *flags;
+    int32_t *first;
+} needed_values;
+
+static bool find_needed(mica_transform *t, mica_graph *g, const mica_value *outputs, int32_t n,
+                        needed_values *out) {
+    int32_t room = 0;
+    for (int32_t i = 0; i < g->n_nodes; i++) room += g->nodes[i]->n_results;
+    bool *flags = out->flags = mica_transform_alloc(t, g, (size_t)room + 1, sizeof *flags);
+    int32_t *first = out->first = mica_transform_alloc(t, g, (size_t)g->n_nodes + 1, sizeof *first);
+    if (!flags || !first) return false;
+    for (int32_t i = 0; i < g->n_nodes; i++) first[i + 1] = first[i] + g->nodes[i]->n_results;
     for (int32_t i = 0; i < n; i++)
-        if (outputs[i].node) needed[outputs[i].node->id] = true;
-    for (int32_t i = g->n_nodes; i-- > 0;)
-        for (int32_t k = 0; needed[i] && k < g->nodes[i]->n_operands; k++)
-            needed[g->nodes[i]->operands[k].node->id] = true;
-    return needed;
+        if (outputs[i].node) flags[first[outputs[i].node->id] + outputs[i].index] = true;
+    for (int32_t i = g->n_nodes; i-- > 0;) {
+        bool any = false;
+        for (int32_t k = first[i]; k < first[i + 1]; k++) any |= flags[k];
+        for (int32_t k = 0; any && k < g->nodes[i]->n_operands; k++) {
+            mica_value operand = g->nodes[i]->operands[k];
+            flags[first[operand.node->id] + operand.index] = true;
+        }
+    }
+    return true;
 }
 
 /* Tangents of n's operands; false when all are zero. */
@@ -61,13 +76,17 @@ void mica_push_forward(mica_transform *t, mica_graph *g, bool joint, const mica_
     mica_value_map_init(&pass.inputs, t, g);
     mica_value_map_init(&pass.tangents, t, g);
     int32_t n_nodes = g->n_nodes;
-    bool *needed = find_needed(t, g, outputs, n_outputs);
+    needed_values needed;
     mica_node **nodes = mica_transform_alloc(t, g, (size_t)n_nodes + 1, sizeof *nodes);
-    if (!needed || !nodes) return;
+    if (!nodes || !find_needed(t, g, outputs, n_outputs, &needed)) return;
     memcpy(nodes, g->nodes, (size_t)n_nodes * sizeof *nodes);
     set_inputs(&pass, inputs, tangents, n_inputs);
-    for (int32_t i = 0; i < n_nodes && !g->error; i++)
-        if (needed[i] && nodes[i]->op != MICA_OP_PARAMETER) apply_rule(&pass, nodes[i]);
+    for (int32_t i = 0; i < n_nodes && !g->error; i++) {
+        bool any = false;
+        pass.wanted = needed.flags + needed.first[i];
+        for (int32_t k = 0; k < nodes[i]->n_results; k++) any |= pass.wanted[k];
+        if (any && nodes[i]->op != MICA_OP_PARAMETER) apply_rule(&pass, nodes[i]);
+    }
     for (int32_t i = 0; i < n_outputs && !g->error; i++)
         out_tangents[i] = mica_value_map_get(&pass.tangents, outputs[i]);
 }

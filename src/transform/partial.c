@@ -43,17 +43,18 @@ static void find_linear_roles(mica_split *s) {
             s->tangents[i] = MICA_NULL_VALUE;
 }
 
-static bool has_list_result(const mica_node *n) {
+static bool uses_a_list(const mica_node *n, const bool *used) {
     for (int32_t i = 0; i < n->n_results; i++)
-        if (n->results[i].kind == MICA_LIST) return true;
+        if (used[i] && n->results[i].kind == MICA_LIST) return true;
     return false;
 }
 
-/* Cheap to compute again, or impossible to keep; effects happen once. */
-static bool is_recomputed(const mica_node *n, uint8_t depends, bool in_loop) {
+/* Cheap to compute again, or impossible to keep; effects happen once. A list is not hoisted out of a
+ * loop either: its cotangents could not be added up. used: per result. */
+static bool is_recomputed(const mica_node *n, const bool *used, uint8_t depends, bool in_loop) {
     if (n->op == MICA_OP_PARAMETER || mica_node_has_effects(n)) return false;
     if (depends == CONSTANT_ONLY || n->op == MICA_OP_broadcast) return true;
-    return in_loop && depends == VARYING && has_list_result(n);
+    return in_loop && uses_a_list(n, used);
 }
 
 /* Result k of n is kept. Loops keep tensors only, unless every iteration has the same. */
@@ -95,7 +96,7 @@ static bool find_residuals(mica_split *s, const uint8_t *depends, bool in_loop) 
         bool any = false, invariant = in_loop && depends[i] < VARYING;
         for (int32_t k = 0; k < n->n_results; k++) any |= used[first[i] + k];
         if (s->roles[i] == PRIMAL && !any) continue;
-        if (s->roles[i] == PRIMAL && is_recomputed(n, depends[i], in_loop))
+        if (s->roles[i] == PRIMAL && is_recomputed(n, used + first[i], depends[i], in_loop))
             s->roles[i] = RECOMPUTED;
         for (int32_t k = 0; s->roles[i] == PRIMAL && k < n->n_results; k++)
             if (used[first[i] + k] && !add_residual(s, n, k, in_loop, invariant)) return false;
@@ -119,7 +120,7 @@ static bool clone_body(mica_split *s, const mica_graph *body, mica_value *output
 }
 
 bool mica_split_begin(mica_split *s, mica_transform *t, mica_graph *g, const mica_graph *body,
-                      const bool *active, const bool *invariant) {
+                      const bool *active, const bool *invariant, const bool *wanted) {
     *s = (mica_split){
         .t = t, .g = g, .n_parameters = body->n_parameters, .n_outputs = body->n_outputs};
     if (g->error) return false;
@@ -131,6 +132,8 @@ bool mica_split_begin(mica_split *s, mica_transform *t, mica_graph *g, const mic
     mica_graph *p = s->primal;
     for (int32_t i = 0; i < s->n_parameters; i++)
         if (active[i]) s->placeholders[i] = mica_placeholder(p, mica_value_type(p->parameters[i]));
+    for (int32_t i = 0; wanted && i < s->n_outputs; i++)
+        if (!wanted[i]) outputs[i] = MICA_NULL_VALUE;
     mica_push_forward(t, p, false, outputs, s->n_outputs, p->parameters, s->placeholders,
                       s->n_parameters, s->tangents);
     if (!mica_region_check(g, p)) return false;
@@ -323,9 +326,9 @@ mica_graph *mica_jvp_graph(mica_transform *t, mica_graph *g, const mica_graph *b
         if (active[i]) tangents[i] = mica_parameter(region, mica_value_type(parameters[i]));
     mica_node *last = mica_last_node(region);
     mica_inline(region, body, parameters, body->n_parameters, outputs);
+    if (with_outputs) mica_region_output(region, outputs, body->n_outputs);
     mica_push_forward(t, region, true, outputs, body->n_outputs, parameters, tangents,
                       body->n_parameters, results);
-    if (with_outputs) mica_region_output(region, outputs, body->n_outputs);
     for (int32_t i = 0; i < body->n_outputs && !region->error; i++) {
         const mica_type *type = mica_value_type(outputs[i]);
         if (want ? want[i] : mica_type_is_differentiable(type))

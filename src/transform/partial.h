@@ -38,9 +38,10 @@ typedef struct mica_split {
 } mica_split;
 
 /* active[i]: parameter i has a tangent. invariant is NULL for a body that runs once; else it says
- * which parameters are a loop's constants. false after an error. */
+ * which parameters are a loop's constants. wanted[j]: output j's tangent is asked for (NULL: all).
+ * false after an error. */
 bool mica_split_begin(mica_split *s, mica_transform *t, mica_graph *g, const mica_graph *body,
-                      const bool *active, const bool *invariant);
+                      const bool *active, const bool *invariant, const bool *wanted);
 /* Copies the linear nodes into `to`. residuals[i] and tangents[k] stand there for s->residuals[i]
  * and parameter k's tangent; out has one value per output of the body, null where it is zero. */
 void mica_split_tangent(mica_split *s, mica_graph *to, const mica_value *residuals,

@@ -18,6 +18,7 @@ typedef struct branches {
     int32_t n_arguments, n_regions, n_results;
     bool *active;       /* per argument */
     bool *needed;       /* per argument: some residual is this very argument */
+    const bool *wanted; /* per result: its tangent is asked for */
     bool *results;      /* per result: it has a tangent in some branch */
     mica_split *splits; /* per branch */
     int32_t **slots;    /* per branch and residual: slot, or -1 - argument */
@@ -35,7 +36,8 @@ static bool branches_init(branches *b, mica_tangent_pass *pass, mica_node *n, in
                     .first = first,
                     .n_arguments = n->n_operands - first,
                     .n_regions = n_regions,
-                    .n_results = n->n_results};
+                    .n_results = n->n_results,
+                    .wanted = pass->wanted};
     b->active = mica_transform_alloc(t, g, (size_t)b->n_arguments + 1, sizeof *b->active);
     b->needed = mica_transform_alloc(t, g, (size_t)b->n_arguments + 1, sizeof *b->needed);
     b->results = mica_transform_alloc(t, g, (size_t)b->n_results + 1, sizeof *b->results);
@@ -59,7 +61,8 @@ static bool split_branches(branches *b) {
     int32_t n_residuals = 0;
     for (int32_t r = 0; r < b->n_regions; r++) {
         mica_split *s = &b->splits[r];
-        if (!mica_split_begin(s, b->t, b->g, b->n->regions[r], b->active, NULL)) return false;
+        if (!mica_split_begin(s, b->t, b->g, b->n->regions[r], b->active, NULL, b->wanted))
+            return false;
         for (int32_t i = 0; i < b->n_results; i++) b->results[i] |= !mica_is_zero(s->tangents[i]);
         n_residuals += s->n_residuals;
     }
@@ -188,12 +191,23 @@ static void emit_branches(branches *b, mica_graph **primal, mica_graph **tangent
 
 /* What was found out about a call's body, kept with the two graphs made from it: slots, needed
  * arguments, active results. */
+static bool *call_key(branches *b) {
+    size_t room = (size_t)(b->n_arguments + b->n_results) + 1;
+    bool *key = mica_transform_alloc(b->t, b->g, room, sizeof *key);
+    if (!key) return NULL;
+    memcpy(key, b->active, (size_t)b->n_arguments * sizeof *key);
+    memcpy(key + b->n_arguments, b->wanted, (size_t)b->n_results * sizeof *key);
+    return key;
+}
+
 static void remember(branches *b, mica_graph *primal, mica_graph *tangent) {
     mica_graph *body = b->n->regions[0];
+    bool *key = call_key(b);
+    if (!key) return;
     mica_graph_retain(primal);
     mica_graph_retain(tangent);
-    mica_made *made = mica_made_add(b->t, b->g, MICA_MADE_SPLIT, body, b->active, b->n_arguments,
-                                    primal, tangent);
+    mica_made *made = mica_made_add(b->t, b->g, MICA_MADE_SPLIT, body, key,
+                                    b->n_arguments + b->n_results, primal, tangent);
     size_t room = (size_t)(1 + b->n_arguments + b->n_results);
     int32_t *integers = made ? mica_transform_alloc(b->t, b->g, room, sizeof *integers) : NULL;
     if (!integers) return;
@@ -204,8 +218,10 @@ static void remember(branches *b, mica_graph *primal, mica_graph *tangent) {
 }
 
 static const mica_made *recall(branches *b) {
+    bool *key = call_key(b);
+    if (!key) return NULL;
     const mica_made *made =
-        mica_made_find(b->t, MICA_MADE_SPLIT, b->n->regions[0], b->active, b->n_arguments);
+        mica_made_find(b->t, MICA_MADE_SPLIT, b->n->regions[0], key, b->n_arguments + b->n_results);
     if (!made || !made->integers) return NULL;
     const int32_t *integers = made->integers;
     b->n_slots = *integers++;
@@ -249,14 +265,15 @@ static void joint_branches(mica_tangent_pass *pass, mica_node *n, const mica_val
     mica_graph *g = pass->g;
     if (!branches_init(&b, pass, n, 1, n->n_regions, dx)) return;
     for (int32_t i = 0; i < n->n_results; i++)
-        b.results[i] = mica_type_is_differentiable(&n->results[i]);
+        b.results[i] = b.wanted[i] && mica_type_is_differentiable(&n->results[i]);
     mica_graph **regions = mica_transform_alloc(b.t, g, (size_t)n->n_regions, sizeof *regions);
     mica_value *operands =
         mica_transform_alloc(b.t, g, 2 * (size_t)n->n_operands, sizeof *operands);
     if (!regions || !operands) return;
     bool fine = true;
     for (int32_t r = 0; fine && r < n->n_regions; r++)
-        fine = (regions[r] = mica_jvp_graph(b.t, g, n->regions[r], b.active, NULL, false)) != NULL;
+        fine = (regions[r] = mica_jvp_graph(b.t, g, n->regions[r], b.active, b.results, false)) !=
+               NULL;
     int32_t n_operands = 0;
     for (int32_t i = 0; i < n->n_operands; i++) operands[n_operands++] = n->operands[i];
     for (int32_t i = 0; i < b.n_arguments; i++)

@@ -41,6 +41,7 @@ typedef struct linear_scan {
     scan_shape shape;
     bool *active;  /* per operand */
     bool *results; /* per output of the body */
+    bool *wanted;  /* the same: every carry, and ys that are asked for */
     mica_split split;
     int32_t n_old_results;
     /* Being put together: the tangent body with its parameters' meaning, and the operands. */
@@ -130,7 +131,9 @@ static bool linear_scan_init(linear_scan *l, mica_tangent_pass *pass, mica_node 
     size_t n_operands = (size_t)n->n_operands;
     l->active = mica_transform_alloc(l->t, l->g, n_operands + 1, sizeof *l->active);
     l->results = mica_transform_alloc(l->t, l->g, (size_t)n->n_results + 1, sizeof *l->results);
-    if (!l->active || !l->results) return false;
+    l->wanted = mica_transform_alloc(l->t, l->g, (size_t)n->n_results + 1, sizeof *l->wanted);
+    if (!l->active || !l->results || !l->wanted) return false;
+    for (int32_t i = 0; i < n->n_results; i++) l->wanted[i] = i < l->shape.carry || pass->wanted[i];
     for (int32_t i = 0; i < n->n_operands; i++) l->active[i] = !mica_is_zero(dx[i]);
     return mica_find_active(l->t, l->g, n->regions[0], l->active, l->shape.consts, l->shape.carry,
                             l->results);
@@ -142,7 +145,7 @@ static bool split_scan(linear_scan *l) {
         mica_transform_alloc(l->t, l->g, (size_t)l->n->n_operands + 1, sizeof *invariant);
     if (!invariant) return false;
     for (int32_t i = 0; i < l->shape.consts; i++) invariant[i] = true;
-    if (!mica_split_begin(&l->split, l->t, l->g, l->n->regions[0], l->active, invariant))
+    if (!mica_split_begin(&l->split, l->t, l->g, l->n->regions[0], l->active, invariant, l->wanted))
         return false;
     size_t n_residuals = (size_t)l->split.n_residuals, n_operands = (size_t)l->n->n_operands;
     l->residuals = mica_transform_alloc(l->t, l->g, n_residuals + 1, sizeof *l->residuals);
@@ -227,6 +230,7 @@ static void joint_scan(mica_tangent_pass *pass, mica_node *n, const mica_value *
         mica_transform_alloc(l.t, l.g, 2 * (size_t)n->n_operands + 1, sizeof *operands);
     if (!operands) return;
     for (int32_t i = 0; i < l.shape.carry; i++) l.results[i] = l.active[l.shape.consts + i];
+    for (int32_t i = 0; i < n->n_results; i++) l.results[i] &= l.wanted[i];
     int32_t count = 0, sizes[3], start = 0;
     for (int32_t group = 0; group < 3; start = ends[group++]) {
         int32_t before = count;

@@ -142,6 +142,7 @@ typedef struct mica_tangent_pass {
     mica_transform *t;
     mica_graph *g;
     bool joint;
+    const bool *wanted;      /* per result of the node at hand: outputs depend on it */
     mica_value_map inputs;   /* values whose tangent is given: maps to themselves */
     mica_value_map tangents; /* of values; null is zero */
 } mica_tangent_pass;

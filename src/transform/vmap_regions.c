@@ -120,9 +120,17 @@ MICA_VMAP_RULE(branches) {
 
 /* ---- loops ------------------------------------------------------------------------------------*/
 
-/* Widens mapped[consts + i], for every carry, until the body's outputs agree. */
-static bool widen(mica_batch_pass *pass, mica_graph *body, bool *mapped, int32_t consts,
-                  int32_t carry, bool *out) {
+/* An empty list can be made again with a batch axis; no other list can get one. */
+static bool is_empty_list(mica_value v) {
+    const mica_type *type = mica_value_type(v);
+    return type && type->kind == MICA_LIST && v.node->op == MICA_OP_constant;
+}
+
+/* Widens mapped[consts + i], for every carry, until the body's outputs agree. Carries that start as
+ * empty lists are mapped from the outset, since what will be pushed is not known. */
+static bool widen(mica_batch_pass *pass, mica_graph *body, const mica_batched *x, bool *mapped,
+                  int32_t consts, int32_t carry, bool *out) {
+    for (int32_t i = consts; i < consts + carry; i++) mapped[i] |= is_empty_list(x[i].value);
     for (bool changed = true; changed;) {
         mica_graph *region = mica_vmap_region(pass, body, mapped, NULL, NULL, out);
         if (!region) return false;
@@ -143,7 +151,7 @@ MICA_VMAP_RULE(scan) {
     bool *mapped = flags_of(pass, x, n->n_operands, 2 * n->n_results);
     if (!mapped) return;
     bool *want = mapped + n->n_operands, *out = want + n->n_results;
-    if (!widen(pass, n->regions[0], mapped, consts, carry, out)) return;
+    if (!widen(pass, n->regions[0], x, mapped, consts, carry, out)) return;
     for (int32_t i = 0; i < carry; i++) want[i] = mapped[consts + i];
     mica_graph *body = mica_vmap_region(pass, n->regions[0], mapped, want, NULL, out);
     mica_value *operands = operands_as(pass, x, mapped, n->n_operands);
@@ -169,10 +177,10 @@ typedef struct batched_while {
 } batched_while;
 
 /* Until carries and predicate agree: a predicate that varies makes every ordinary carry vary. */
-static bool widen_while(batched_while *w) {
+static bool widen_while(batched_while *w, const mica_batched *x) {
     const mica_node *n = w->n;
     for (;;) {
-        if (!widen(w->pass, n->regions[1], w->mapped, w->consts, n->n_results, w->out))
+        if (!widen(w->pass, n->regions[1], x, w->mapped, w->consts, n->n_results, w->out))
             return false;
         mica_graph *condition =
             mica_vmap_region(w->pass, n->regions[0], w->mapped, NULL, NULL, &w->varies);
@@ -241,7 +249,7 @@ MICA_VMAP_RULE(while) {
     w.mapped = flags_of(pass, x, n->n_operands, n->n_results);
     if (!w.mapped) return;
     w.out = w.mapped + n->n_operands;
-    if (!widen_while(&w)) return;
+    if (!widen_while(&w, x)) return;
     if (w.varies && !check_selectable(pass, n, n->results, w.ordinary)) return;
     w.operands = operands_as(pass, x, w.mapped, n->n_operands);
     if (!w.operands || pass->g->error) return;
@@ -311,7 +319,8 @@ static void batch_composite(mica_batch_pass *pass, const mica_node *n, const mic
     bool *want = mapped + n->n_operands, *out = want + n->n_results;
     for (int32_t i = 0; i < n->n_operands; i++) any |= x[i].mapped;
     for (int32_t i = n->n_operands - linear; i < n->n_operands; i++)
-        mapped[i] |= any && mica_operand_type(n, i)->kind == MICA_TENSOR;
+        mapped[i] |=
+            any && (mica_operand_type(n, i)->kind == MICA_TENSOR || is_empty_list(x[i].value));
     for (int32_t i = 0; i < n->n_results; i++)
         want[i] = any && n->n_regions == 2 && is_batchable(&n->results[i]);
     mica_value *operands = operands_as(pass, x, mapped, n->n_operands);
