@@ -164,6 +164,20 @@ static bool take_over_operand(mica_planning *p, const mica_node *n, uint32_t in_
     return false;
 }
 
+/* An output whose kernel could overwrite an input that dies here: it shall begin its life here, so
+ * that donation is possible, instead of taking over an operand that was made before. */
+static bool may_overwrite_input(mica_planning *p, const mica_node *n, uint32_t in_place) {
+    if (p->list != 0 || p->last_use[p->first_value[n->id]] != p->g->n_nodes) return false;
+    for (int32_t i = 0; i < n->n_operands && i < 32; i++) {
+        const mica_storage *s =
+            mica_planner_find(p->planner, *mica_planning_place(p, n->operands[i]));
+        if ((in_place >> i & 1) && s && !s->writable && s->last == n->id &&
+            s->bytes == mica_type_bytes(&n->results[0]))
+            return true;
+    }
+    return false;
+}
+
 static int64_t product(const mica_type *type, mica_ints axes) {
     int64_t result = 1;
     for (int32_t i = 0; i < axes.n; i++) result *= type->dims[axes.data[i]];
@@ -194,12 +208,13 @@ static mica_status plan_launch(mica_planning *p, const mica_node *n) {
     }
     mica_prepared prepared = {0};
     MICA_TRY(add_kernel(p->planner->plan, n, &prepared));
-    int32_t first = take_over_operand(p, n, prepared.in_place_operands) ? 1 : 0;
+    uint32_t in_place = prepared.in_place_operands;
+    int32_t first = !may_overwrite_input(p, n, in_place) && take_over_operand(p, n, in_place);
     for (int32_t i = first; i < n->n_results; i++) MICA_TRY(mica_plan_new_result(p, n, i));
     mica_command *c = mica_plan_append(p, MICA_COMMAND_LAUNCH, n);
     if (!c) return MICA_NO_MEMORY();
     c->kernel = prepared.kernel;
-    c->in_place_operands = prepared.in_place_operands;
+    c->in_place_operands = in_place;
     if (prepared.scratch_bytes) {
         int32_t s = mica_planner_storage(p->planner, p->list, prepared.scratch_bytes, n->id, n->id);
         if (s < 0) return MICA_NO_MEMORY();
