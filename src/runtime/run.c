@@ -229,6 +229,9 @@ static mica_status start(mica_run *run, const mica_run_args *args, mica_event **
     mica_status status = NULL;
     if (!is_inline || out_done || !exe->cannot_fail || is_pending(run))
         status = mica_event_create(exe->device, &run->event);
+    /* Without an event nothing may go wrong any more. */
+    mica_device_stream *handle;
+    if (!status && is_inline) status = mica_stream_handle(stream, &handle);
     mica_event *event = run->event;
     if (!status && event) {
         mica_event_retain(event); /* for the caller, below */

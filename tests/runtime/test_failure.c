@@ -1,0 +1,228 @@
+/* Every allocation and every device call of a training step is made to fail, each in turn: a status
+ * comes back, nothing leaks, the parameters are as they were, and the next step works. */
+#include "device/fake/fake.h"
+#include "runtime_test.h"
+
+enum { ROWS = 6, IN = 5, HIDDEN = 4, STATE = 3 };
+
+/* state, x, rate -> state, loss: two dense layers, a loop over the second, and Adagrad. */
+static mica_status build_step(mica_graph **out_graph) {
+    mica_graph *g = NULL, *body = NULL;
+    *out_graph = NULL;
+    mica_status status = mica_graph_create("step", &g);
+    if (!status) status = mica_graph_create("body", &body);
+    if (status) {
+        mica_graph_release(g);
+        return status;
+    }
+    mica_type w1 = mica_type_make(MICA_DTYPE_f32, MICA_INTS(IN, HIDDEN));
+    mica_type w2 = mica_type_make(MICA_DTYPE_f32, MICA_INTS(HIDDEN, HIDDEN));
+    mica_type data = mica_type_make(MICA_DTYPE_f32, MICA_INTS(ROWS, IN));
+    mica_type hidden = mica_type_make(MICA_DTYPE_f32, MICA_INTS(ROWS, HIDDEN));
+    mica_type scalar = mica_type_scalar(MICA_DTYPE_f32);
+    mica_value bw = mica_parameter(body, &w2), bh = mica_parameter(body, &hidden);
+    mica_output(body, mica_tanh(body, mica_matmul(body, bh, bw)));
+
+    mica_value parameters[2] = {mica_parameter(g, &w1), mica_parameter(g, &w2)};
+    mica_value squares = mica_parameter(g, &w1), x = mica_parameter(g, &data);
+    mica_value rate = mica_parameter(g, &scalar);
+    mica_value h = mica_tanh(g, mica_matmul(g, x, parameters[0]));
+    mica_value operands[2] = {parameters[1], h}, out, gradients[2];
+    mica_scan(g, body, operands, 2, 1, 1, 3, false, &out);
+    mica_value loss = mica_mean(g, mica_mul(g, out, out), MICA_INTS(0, 1));
+    mica_gradient(g, loss, parameters, 2, gradients);
+    mica_value sum = mica_add(g, squares, mica_mul(g, gradients[0], gradients[0]));
+    mica_value scale = mica_rsqrt(g, mica_add(g, sum, mica_full_like(g, sum, 1)));
+    mica_output(g, mica_sub(g, parameters[0], mica_mul(g, rate, mica_mul(g, gradients[0], scale))));
+    mica_output(g, mica_sub(g, parameters[1], mica_mul(g, rate, gradients[1])));
+    mica_output(g, sum);
+    mica_output(g, loss);
+    mica_graph_release(body);
+    *out_graph = g;
+    return NULL;
+}
+
+typedef struct training {
+    mica_device *device;
+    mica_tensor *state[STATE], *x, *rate;
+} training;
+
+static float start_value(int i, int k) {
+    return i == 2 ? 0 : 0.1f * (float)((i * 7 + k * 5) % 11 - 5);
+}
+
+static mica_status begin(training *t) {
+    float data[ROWS * IN], rate = 0.1f;
+    mica_type types[STATE + 1] = {
+        mica_type_make(MICA_DTYPE_f32, MICA_INTS(IN, HIDDEN)),
+        mica_type_make(MICA_DTYPE_f32, MICA_INTS(HIDDEN, HIDDEN)),
+        mica_type_make(MICA_DTYPE_f32, MICA_INTS(IN, HIDDEN)),
+        mica_type_make(MICA_DTYPE_f32, MICA_INTS(ROWS, IN)),
+    };
+    mica_type scalar = mica_type_scalar(MICA_DTYPE_f32);
+    mica_status status = NULL;
+    for (int i = 0; i <= STATE && !status; i++) {
+        for (int k = 0; k < ROWS * IN; k++) data[k] = start_value(i, k);
+        status =
+            mica_tensor_from_host(t->device, &types[i], data, i < STATE ? &t->state[i] : &t->x);
+    }
+    return status ? status : mica_tensor_from_host(t->device, &scalar, &rate, &t->rate);
+}
+
+static void end(training *t) {
+    for (int i = 0; i < STATE; i++) mica_tensor_release(t->state[i]);
+    mica_tensor_release(t->x);
+    mica_tensor_release(t->rate);
+    for (int i = 0; i < STATE; i++) t->state[i] = NULL;
+    t->x = t->rate = NULL;
+}
+
+/* Compiles the step and runs it once, parameters donated. New state only when all went well. */
+static mica_status create_and_run(training *t) {
+    mica_graph *g = NULL;
+    mica_executable *exe = NULL;
+    mica_tensor *outputs[STATE + 1] = {NULL};
+    mica_tensor *inputs[STATE + 2] = {t->state[0], t->state[1], t->state[2], t->x, t->rate};
+    uint8_t donate[STATE + 2] = {1, 1, 1, 0, 0};
+    float loss;
+    mica_status status = build_step(&g);
+    if (!status) status = mica_executable_create(t->device, g, NULL, &exe);
+    if (!status) status = run(exe, inputs, STATE + 2, donate, outputs, STATE + 1);
+    if (!status) status = mica_tensor_to_host(outputs[STATE], &loss, sizeof loss);
+    for (int i = 0; i < STATE + 1; i++) {
+        if (!status && i < STATE) {
+            mica_tensor *old = t->state[i];
+            t->state[i] = outputs[i];
+            outputs[i] = old;
+        }
+        mica_tensor_release(outputs[i]);
+    }
+    mica_executable_release(exe);
+    mica_graph_release(g);
+    return status;
+}
+
+/* All of the state, on the host. */
+typedef struct snapshot {
+    float data[STATE][ROWS * IN];
+} snapshot;
+
+static snapshot take(training *t) {
+    snapshot s;
+    memset(&s, 0, sizeof s);
+    for (int i = 0; i < STATE; i++)
+        CHECK_OK(mica_tensor_to_host(t->state[i], s.data[i],
+                                     mica_type_bytes(mica_tensor_type(t->state[i]))));
+    return s;
+}
+
+static snapshot before, after;
+
+static void find_answers(const char *device) {
+    training t = {.device = open_device(device)};
+    REQUIRE_OK(begin(&t));
+    before = take(&t);
+    REQUIRE_OK(create_and_run(&t));
+    after = take(&t);
+    CHECK(memcmp(&before, &after, sizeof after) != 0);
+    end(&t);
+    mica_device_release(t.device);
+}
+
+/* After a step that may have failed: one that works, from where the state stands. */
+static void check_after(training *t, bool failed, int64_t n) {
+    snapshot s = take(t);
+    bool unchanged = memcmp(&s, failed ? &before : &after, sizeof s) == 0;
+    if (!unchanged)
+        test_report(__FILE__, __LINE__, "failure %lld changed the state %s %d", (long long)n,
+                    mica_device_name(t->device), failed);
+    test_checks++;
+    if (!failed) return;
+    CHECK_OK(create_and_run(t));
+    s = take(t);
+    CHECK(memcmp(&s, &after, sizeof s) == 0);
+}
+
+TEST(every_allocation_of_a_step_may_fail) {
+    static const char *const devices[] = {"cpu", "fake", "ref"};
+    for (int d = 0; d < 3; d++) {
+        find_answers(devices[d]);
+        mica_shutdown();
+        CHECK(mica_memory_live_blocks() == 0);
+        int64_t n = 1, failures = 0;
+        for (bool done = false; !done; n += d == 0 || n < 100 ? 1 : 3) {
+            training t = {.device = open_device(devices[d])};
+            REQUIRE_OK(begin(&t));
+            int64_t first = mica_memory_total_allocations();
+            mica_memory_fail_nth(n, n % 5 == 0);
+            mica_status status = create_and_run(&t);
+            mica_memory_fail_nth(0, false);
+            done = mica_memory_total_allocations() - first < n;
+            failures += status != NULL;
+            if (status) CHECK(mica_status_code(status) == MICA_OUT_OF_MEMORY);
+            check_after(&t, status != NULL, n);
+            mica_status_release(status);
+            end(&t);
+            mica_device_release(t.device);
+            mica_shutdown();
+            if (mica_memory_live_blocks() != 0) {
+                test_report(__FILE__, __LINE__, "%s leaks when allocation %lld fails", devices[d],
+                            (long long)n);
+                return;
+            }
+        }
+        CHECK(failures > 50);
+    }
+}
+
+TEST(every_device_call_of_a_step_may_fail) {
+    mica_fake_set_delays(false, 1);
+    find_answers("fake");
+    int64_t n = 1, failures = 0;
+    for (bool done = false; !done; n++) {
+        training t = {.device = open_device("fake")};
+        REQUIRE_OK(begin(&t));
+        int64_t first = mica_fake_calls();
+        mica_fake_fail_call(n);
+        mica_status status = create_and_run(&t);
+        mica_status_release(mica_device_wait(t.device)); /* what failed is reported, and cleared */
+        mica_fake_fail_call(0);
+        done = mica_fake_calls() - first < n;
+        failures += status != NULL;
+        check_after(&t, status != NULL, n);
+        mica_status_release(status);
+        end(&t);
+        mica_device_release(t.device);
+        if (n % 8 == 0) {
+            mica_shutdown();
+            CHECK(mica_memory_live_blocks() == 0);
+        }
+    }
+    CHECK(failures > 50);
+    mica_fake_set_delays(true, 1);
+}
+
+TEST(every_command_of_a_step_may_fail_on_the_device) {
+    mica_fake_set_delays(false, 1);
+    find_answers("fake");
+    int64_t n = 1, failures = 0;
+    for (bool done = false; !done; n++) {
+        training t = {.device = open_device("fake")};
+        REQUIRE_OK(begin(&t));
+        int64_t first = mica_fake_commands();
+        mica_fake_fail_command(n);
+        mica_status status = create_and_run(&t);
+        mica_status_release(mica_device_wait(t.device));
+        mica_fake_fail_command(0);
+        done = mica_fake_commands() - first < n;
+        failures += status != NULL;
+        check_after(&t, status != NULL, n);
+        mica_status_release(status);
+        end(&t);
+        mica_device_release(t.device);
+    }
+    CHECK(failures > 20);
+    mica_shutdown();
+    CHECK(mica_memory_live_blocks() == 0);
+    mica_fake_set_delays(true, 1);
+}
