@@ -126,6 +126,7 @@ void check_graph_derivatives(const op_case *c, const mica_graph *f, const arrays
         arrays_agree(&pushed, &want, &allowed, title);
         check_on_devices(c, MICA_DTYPE_f64, jvp, &jvp_inputs, &pushed, &device_tolerance, title);
         arrays_free(&want);
+        if (order > 1) check_graph_derivatives(c, jvp, &jvp_inputs, order - 1, r, title);
     }
     snprintf(title, sizeof title, "vjp of %s", what);
     if (usable && is_usable(vjp, title)) {
@@ -194,7 +195,7 @@ void check_derivatives(const op_case *c) {
     arrays inputs = draw_operands(c, types, c->n_operands, &r);
     if (harness_ok(mica_graph_check(f), case_title(c)) &&
         has_float(f->parameters, f->n_parameters) && has_float(f->outputs, f->n_outputs)) {
-        check_graph_derivatives(c, f, &inputs, 2, &r, case_title(c));
+        check_graph_derivatives(c, f, &inputs, harness_soak ? 3 : 2, &r, case_title(c));
         check_single_precision(c, &r);
     }
     arrays_free(&inputs);

@@ -3,25 +3,23 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BATCH = 3 };
-
-/* A type with an axis of BATCH put in at `axis`. */
-static mica_type batched_type(const mica_type *type, int32_t axis) {
+/* A type with an axis put in at `axis`. */
+static mica_type batched_type(const mica_type *type, int32_t axis, int64_t size) {
     mica_type out = *type;
     out.rank++;
     for (int32_t k = 0; k < out.rank; k++)
-        out.dims[k] = k < axis ? type->dims[k] : k == axis ? BATCH : type->dims[k - 1];
+        out.dims[k] = k < axis ? type->dims[k] : k == axis ? size : type->dims[k - 1];
     return out;
 }
 
 /* One choice of mapped operands and axes. */
 typedef struct mapping {
     int32_t in_axes[MOST_ARRAYS], out_axes[MOST_ARRAYS];
-    bool last;
+    int64_t size;
 } mapping;
 
-static mapping mapping_of(const mica_graph *f, uint32_t mapped, bool last) {
-    mapping m = {.last = last};
+static mapping mapping_of(const mica_graph *f, uint32_t mapped, bool last, int64_t size) {
+    mapping m = {.size = size};
     for (int32_t i = 0; i < f->n_parameters; i++) {
         int32_t rank = mica_value_type(f->parameters[i])->rank;
         m.in_axes[i] = !(mapped >> i & 1) ? MICA_UNMAPPED : last ? rank : 0;
@@ -39,12 +37,12 @@ static arrays draw_batch(const op_case *c, const mica_graph *f, const mapping *m
     arrays out = draw(c, f, r);
     for (int32_t i = 0; i < f->n_parameters; i++) {
         if (m->in_axes[i] == MICA_UNMAPPED) continue;
-        mica_type type = batched_type(mica_value_type(f->parameters[i]), m->in_axes[i]);
+        mica_type type = batched_type(mica_value_type(f->parameters[i]), m->in_axes[i], m->size);
         arrays single = {.n = 1, .items = {out.items[i]}};
         out.items[i] = array_create(&type);
         arrays_free(&single);
     }
-    for (int64_t b = 0; b < BATCH; b++) {
+    for (int64_t b = 0; b < m->size; b++) {
         arrays one = draw(c, f, r);
         for (int32_t i = 0; i < f->n_parameters; i++)
             if (m->in_axes[i] != MICA_UNMAPPED)
@@ -59,10 +57,10 @@ static arrays run_loop(const mica_graph *f, const arrays *inputs, const mapping 
                        const char *what) {
     arrays out = {.n = f->n_outputs};
     for (int32_t i = 0; i < f->n_outputs; i++) {
-        mica_type type = batched_type(mica_value_type(f->outputs[i]), m->out_axes[i]);
+        mica_type type = batched_type(mica_value_type(f->outputs[i]), m->out_axes[i], m->size);
         out.items[i] = array_create(&type);
     }
-    for (int64_t b = 0; b < BATCH; b++) {
+    for (int64_t b = 0; b < m->size; b++) {
         arrays one = {.n = inputs->n};
         for (int32_t i = 0; i < inputs->n; i++) {
             const array *input = &inputs->items[i];
@@ -82,18 +80,14 @@ static arrays run_loop(const mica_graph *f, const arrays *inputs, const mapping 
     return out;
 }
 
-static void check_mapping(const op_case *c, const mica_graph *f, mica_dtype dtype, uint32_t mapped,
-                          bool last, draw_function draw, const char *what) {
-    char title[200];
+static void check_mapping(const op_case *c, const mica_graph *f, mica_dtype dtype, const mapping *m,
+                          draw_function draw, const char *title) {
     mica_graph *g = NULL;
     random_state r = case_random(c, "vmap");
-    mapping m = mapping_of(f, mapped, last);
-    snprintf(title, sizeof title, "vmap of %s, operands %#x, axis %s", what, mapped,
-             last ? "last" : "first");
-    if (!harness_ok(mica_vmap(f, m.in_axes, m.out_axes, BATCH, NULL, &g), title)) return;
+    if (!harness_ok(mica_vmap(f, m->in_axes, m->out_axes, m->size, NULL, &g), title)) return;
     if (harness_ok(mica_graph_verify(g), title)) {
-        arrays inputs = draw_batch(c, f, &m, draw, &r);
-        arrays want = run_loop(f, &inputs, &m, title);
+        arrays inputs = draw_batch(c, f, m, draw, &r);
+        arrays want = run_loop(f, &inputs, m, title);
         arrays got = run_reference(g, &inputs, title);
         tolerance allowed = {.of_largest = 1e-12};
         if (arrays_agree(&got, &want, &allowed, title)) {
@@ -133,23 +127,77 @@ static bool has_gradient(const mica_graph *f) {
     return in && out;
 }
 
-static void check_with_gradient(const op_case *c, const mica_graph *f, mica_dtype dtype) {
+static uint32_t all_of(const mica_graph *f) {
+    return (1u << f->n_parameters) - 1;
+}
+
+/* The case's operands for a graph that is already mapped along first axes of three. */
+static arrays draw_stacks(const op_case *c, const mica_graph *f, random_state *r) {
+    arrays out = {.n = f->n_parameters}, one[3];
+    for (int b = 0; b < 3; b++) {
+        mica_type types[MOST_OPERANDS];
+        for (int32_t i = 0; i < f->n_parameters; i++) {
+            types[i] = *mica_value_type(f->parameters[i]);
+            types[i].rank--;
+            memmove(types[i].dims, types[i].dims + 1, (size_t)types[i].rank * sizeof(int64_t));
+        }
+        one[b] = draw_operands(c, types, c->n_operands, r);
+    }
+    for (int32_t i = 0; i < f->n_parameters; i++) {
+        out.items[i] = array_create(mica_value_type(f->parameters[i]));
+        for (int b = 0; b < 3; b++) array_put(&out.items[i], 0, b, &one[b].items[i]);
+    }
+    for (int b = 0; b < 3; b++) arrays_free(&one[b]);
+    return out;
+}
+
+/* Maps over all operands, and then once more, along last axes of two; and the derivatives of the
+ * mapped graph. */
+static void check_mapped_again(const op_case *c, const mica_graph *f, mica_dtype dtype) {
     char title[200];
-    uint32_t all = (1u << f->n_parameters) - 1;
-    mica_graph *vjp = vjp_graph(f), *mapped = NULL;
-    mapping m = mapping_of(f, all, false);
+    mica_graph *mapped = NULL;
+    mapping m = mapping_of(f, all_of(f), false, 3);
     random_state r = case_random(c, "vmap of gradient");
-    snprintf(title, sizeof title, "vjp of %s", case_title(c));
-    if (harness_ok(mica_graph_check(vjp), title))
-        check_mapping(c, vjp, dtype, (1u << vjp->n_parameters) - 1, false, draw_gradient, title);
     snprintf(title, sizeof title, "vmap of %s", case_title(c));
-    if (harness_ok(mica_vmap(f, m.in_axes, m.out_axes, BATCH, NULL, &mapped), title)) {
+    if (!harness_ok(mica_vmap(f, m.in_axes, m.out_axes, m.size, NULL, &mapped), title)) return;
+    if (dtype == MICA_DTYPE_f64 && has_gradient(f) && !(c->flags & (COARSE | SPRINKLED))) {
         arrays inputs = draw_batch(c, f, &m, draw_case, &r);
         check_graph_derivatives(c, mapped, &inputs, 1, &r, title);
         arrays_free(&inputs);
     }
+    snprintf(title, sizeof title, "vmap of vmap of %s", case_title(c));
+    mapping again = mapping_of(mapped, all_of(mapped), true, 2);
+    check_mapping(c, mapped, dtype, &again, draw_stacks, title);
     mica_graph_release(mapped);
+}
+
+static void check_mapped_gradient(const op_case *c, const mica_graph *f, mica_dtype dtype) {
+    char title[200];
+    mica_graph *vjp = vjp_graph(f);
+    snprintf(title, sizeof title, "vmap of vjp of %s", case_title(c));
+    if (harness_ok(mica_graph_check(vjp), title)) {
+        mapping m = mapping_of(vjp, all_of(vjp), false, 3);
+        check_mapping(c, vjp, dtype, &m, draw_gradient, title);
+    }
     mica_graph_release(vjp);
+}
+
+static void check_mappings(const op_case *c, const mica_graph *f, mica_dtype dtype) {
+    char title[200];
+    int32_t n = f->n_parameters;
+    for (uint32_t mapped = n ? 1 : 0; mapped < 1u << n; mapped++)
+        for (int last = 0; last < 2; last++) {
+            if (!is_interesting(mapped, n)) continue;
+            mapping m = mapping_of(f, mapped, last, 3);
+            snprintf(title, sizeof title, "vmap of %s, operands %#x, axis %s", case_title(c),
+                     mapped, last ? "last" : "first");
+            check_mapping(c, f, dtype, &m, draw_case, title);
+        }
+    for (int64_t size = 0; size < 2; size++) {
+        mapping m = mapping_of(f, all_of(f), false, size);
+        snprintf(title, sizeof title, "vmap of %s, %s", case_title(c), size ? "once" : "never");
+        check_mapping(c, f, dtype, &m, draw_case, title);
+    }
 }
 
 void check_vmap(const op_case *c) {
@@ -158,16 +206,11 @@ void check_vmap(const op_case *c) {
     if (c->flags & OPAQUE) return;
     case_types(c, dtype, types);
     mica_graph *f = case_graph(c, dtype, types);
-    if (!f) return;
-    int32_t n = f->n_parameters;
-    if (harness_ok(mica_graph_check(f), case_title(c))) {
-        for (uint32_t mapped = n ? 1 : 0; mapped < 1u << n; mapped++)
-            for (int last = 0; last < 2; last++)
-                if (is_interesting(mapped, n))
-                    check_mapping(c, f, dtype, mapped, last, draw_case, case_title(c));
-        if (n > 0 && dtype == MICA_DTYPE_f64 && has_gradient(f) &&
-            !(c->flags & (COARSE | SPRINKLED)))
-            check_with_gradient(c, f, dtype);
+    if (f && harness_ok(mica_graph_check(f), case_title(c))) {
+        check_mappings(c, f, dtype);
+        check_mapped_again(c, f, dtype);
+        if (dtype == MICA_DTYPE_f64 && has_gradient(f) && !(c->flags & (COARSE | SPRINKLED)))
+            check_mapped_gradient(c, f, dtype);
     }
     mica_graph_release(f);
 }

@@ -3,9 +3,10 @@
  *
  *   values       each device against the reference, over dtypes, shapes and special values
  *   derivatives  jvp against finite differences in f64, vjp against jvp, the same once more for
- *                the vjp itself; the derivative graphs on each device against the reference
- *   vmap         every subset of mapped operands, first and last axis, against a loop; vmap of
- *                the gradient, gradient of the vmap
+ *                the jvp and the vjp themselves (and again with MICA_TEST_SOAK=1); the derivative
+ *                graphs on each device against the reference
+ *   vmap         every subset of mapped operands, first and last axis, against a loop; batches of
+ *                one and of none; vmap of vmap, vmap of the gradient, gradient of the vmap
  *   errors       wrong operands and attributes: a sticky error that begins with [op], no crash
  *
  * To add an op, add a case to one of the cases_*.c files. A case is an op, its attributes, the
@@ -181,13 +182,14 @@ void check_values(const op_case *c);
 void check_derivatives(const op_case *c);
 void check_vmap(const op_case *c);
 void check_errors(const op_case *c);
-/* For graphs derived elsewhere: `order` 2 checks the vjp's own derivatives too. */
+/* For graphs derived elsewhere: `order` 2 checks the derivatives' own derivatives too. */
 void check_graph_derivatives(const op_case *c, const mica_graph *f, const arrays *inputs, int order,
                              random_state *r, const char *what);
 
 /* ---- main.c: reports --------------------------------------------------------------------------*/
 
 extern bool harness_quick; /* MICA_TEST_QUICK=1: fewer dtypes and shapes */
+extern bool harness_soak;  /* MICA_TEST_SOAK=1: derivatives of one order more */
 void harness_count(void);  /* one more thing was checked */
 void harness_fail(const char *format, ...) MICA_PRINTF(1, 2);
 /* true when OK; else reports. Always releases. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool harness_quick;
+bool harness_quick, harness_soak;
 static int64_t checks, failures;
 
 void harness_count(void) {
@@ -152,11 +152,16 @@ static int usage(void) {
     return 2;
 }
 
+static bool is_set(const char *name) {
+    const char *value = getenv(name);
+    return value && *value == '1';
+}
+
 int main(int argc, char **argv) {
     bool wanted[N_PARTS] = {false}, any = false, table = false;
     const char *filter = NULL;
-    const char *quick = getenv("MICA_TEST_QUICK");
-    harness_quick = quick && *quick == '1';
+    harness_quick = is_set("MICA_TEST_QUICK");
+    harness_soak = is_set("MICA_TEST_SOAK");
     setvbuf(stdout, NULL, _IOLBF, 0);
     for (int i = 1; i < argc; i++) {
         int p = 0;

@@ -86,9 +86,11 @@ mica_status ref_slice(const mica_node *n, ref_value *const *operands, ref_value 
 static bool unpad(const mica_type *x, mica_ints low, mica_ints interior, const int64_t *index,
                   int64_t *source) {
     for (int32_t k = 0; k < x->rank; k++) {
-        int64_t place = index[k] - low.data[k], step = interior.data[k] + 1;
-        if (place < 0 || place % step != 0 || place / step >= x->dims[k]) return false;
-        source[k] = place / step;
+        int64_t place = index[k] - low.data[k];
+        uint64_t step = (uint64_t)interior.data[k] + 1; /* may be 2^63 */
+        if (place < 0 || (uint64_t)place % step != 0) return false;
+        source[k] = (int64_t)((uint64_t)place / step);
+        if (source[k] >= x->dims[k]) return false;
     }
     return true;
 }
