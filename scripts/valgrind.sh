@@ -4,9 +4,11 @@
 set -euo pipefail
 folder=${1:-build}
 export MICA_TEST_QUICK=1
-for test in base_test_pool base_test_text; do
-    echo "valgrind $test"
+cd "$(dirname "$0")/.."
+for test in "$folder"/base_test_* "$folder"/runtime_test_* "$folder"/*_test_mnist_*; do
+    [ -x "$test" ] || continue
+    echo "valgrind $(basename "$test")"
     valgrind --quiet --leak-check=full --show-leak-kinds=definite,indirect,possible \
         --errors-for-leak-kinds=definite,indirect,possible --error-exitcode=9 \
-        --fair-sched=yes "$folder/$test"
+        --fair-sched=yes "$test"
 done
