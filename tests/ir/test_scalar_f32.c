@@ -22,13 +22,12 @@ static bool machine_is_fast(void) {
 }
 #endif
 
+/* clang-format off */
 #define UNARY(X)                                                                                   \
-    X(exp)                                                                                         \
-    X(expm1)                                                                                       \
-    X(log)                                                                                         \
-    X(log1p) X(sqrt) X(rsqrt) X(cbrt) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) \
-        X(tanh) X(asinh) X(acosh) X(atanh) X(erf) X(erfc) X(erfinv) X(lgamma) X(digamma)           \
-            X(logistic) X(floor) X(ceil) X(round) X(abs) X(neg) X(sign)
+    X(exp) X(expm1) X(log) X(log1p) X(sqrt) X(rsqrt) X(cbrt) X(sin) X(cos) X(tan) X(asin) X(acos)  \
+    X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf) X(erfc) X(erfinv) X(lgamma)  \
+    X(digamma) X(logistic) X(floor) X(ceil) X(round) X(abs) X(neg) X(sign)
+/* clang-format on */
 
 #define DEFINE_LOOPS(f)                                                                            \
     static void f##_plain(const float *x, float *y, int n) {                                       \

@@ -112,7 +112,7 @@ PROGRAM = """\
 #include <string.h>
 
 static int failures;
-static void look_and_release(mica_status status) {{
+void look_and_release(mica_status status) {{
     if (status) failures++, fprintf(stderr, "%s\\n", mica_status_message(status));
     mica_status_release(status);
 }}

@@ -89,7 +89,8 @@ def assert_same(got, expected, ulps, at_least=0.0):
     np.testing.assert_array_equal(got[np.isinf(expected)], expected[np.isinf(expected)])
     error = np.abs(got[finite].astype(np.longdouble) - expected[finite].astype(np.longdouble))
     scale = np.maximum(np.abs(expected[finite]), expected.dtype.type(at_least))
-    assert np.all(error <= ulps * np.spacing(scale)), float(np.max(error))
+    with np.errstate(over="ignore"):  # the ulp of the largest number
+        assert np.all(error <= ulps * np.spacing(scale)), float(np.max(error))
 
 
 # ---- elementwise rows ----------------------------------------------------------------------------
@@ -726,7 +727,7 @@ def program_callback():
         return 2 * np.asarray(x)
 
     with mica.device("ref"):
-        function = mica.jit(lambda x: mica.callback(double, x, like=x) + x)
+        function = mica.jit(lambda x: mica.callback(double, x, x) + x)
         got = function(mica.tensor(X, device="ref"))
     np.testing.assert_array_equal(got.numpy(), 3 * X)
     np.testing.assert_array_equal(seen[0], X)

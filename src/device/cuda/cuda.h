@@ -8,7 +8,8 @@
  *
  * The driver library and NVRTC are found at run time (load.c); a machine without them has no CUDA
  * device and a reason for it. A failure that comes late (an illegal address) poisons its stream:
- * every later call on it, and waiting for its events, answers DEVICE_ERROR. */
+ * every later call on it, and waiting for its events, answers DEVICE_ERROR. CUDA then refuses the
+ * GPU to this process for good: opening the device again answers the same error. */
 #ifndef MICA_DEVICE_CUDA_CUDA_H
 #define MICA_DEVICE_CUDA_CUDA_H
 
