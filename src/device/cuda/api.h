@@ -118,8 +118,11 @@ typedef struct mica_cuda_nvrtc_api {
 } mica_cuda_nvrtc_api;
 
 /* Loads on the first call; afterwards answers the same. The tables are valid for good. NOT_FOUND
- * says which file or symbol is missing. The driver is also initialised. */
+ * says which file or symbol is missing. The driver is also initialised. MICA_CUDA_DRIVER names
+ * another file than libcuda.so.1, MICA_CUDA_PATH the folder of libnvrtc. */
 mica_status mica_cuda_load_driver(const mica_cuda_driver_api **out_api);
 mica_status mica_cuda_load_nvrtc(const mica_cuda_nvrtc_api **out_api);
+/* Looks again at the next question. For tests, while nobody else uses the device. */
+void mica_cuda_forget(void);
 
 #endif

@@ -15,8 +15,24 @@ typedef struct loaded {
     char reason[320];
 } loaded;
 
-static mica_status remembered(const loaded *state) {
+/* Loads with `load`, which answers false for want of memory, and says what came of it. */
+static mica_status load_once(loaded *state, bool (*load)(loaded *state)) {
+    mica_mutex_lock(&state->mutex);
+    if (!state->tried) {
+        state->code = MICA_OK;
+        state->tried = load(state);
+    }
+    bool tried = state->tried;
+    mica_mutex_unlock(&state->mutex);
+    if (!tried) return MICA_NO_MEMORY();
     return state->code == MICA_OK ? NULL : MICA_ERROR(state->code, "%s", state->reason);
+}
+
+/* Releases a failed attempt's status; whether it failed for want of memory. */
+static bool is_out_of_memory(mica_status status) {
+    bool out = mica_status_code(status) == MICA_OUT_OF_MEMORY;
+    mica_status_release(status);
+    return out;
 }
 
 static void remember(loaded *state, mica_code code, const char *format, const char *detail) {
@@ -46,13 +62,14 @@ static mica_cuda_driver_api driver_api;
 _Static_assert(sizeof driver_api == sizeof driver_symbols / sizeof *driver_symbols * sizeof(void *),
                "one pointer per symbol");
 
-static void load_driver(loaded *state) {
+static bool load_driver(loaded *state) {
     mica_library *library = NULL;
-    mica_status status = mica_library_open("libcuda.so.1", &library);
+    const char *named = mica_environment("MICA_CUDA_DRIVER");
+    const char *name = named && *named ? named : "libcuda.so.1";
+    mica_status status = mica_library_open(name, &library);
     if (status) {
-        remember(state, MICA_NOT_FOUND, "%s", "the CUDA driver (libcuda.so.1) is not installed");
-        mica_status_release(status);
-        return;
+        remember(state, MICA_NOT_FOUND, "the CUDA driver (%s) is not installed", name);
+        return !is_out_of_memory(status);
     }
     void *table[sizeof driver_symbols / sizeof *driver_symbols];
     const char *missing =
@@ -60,26 +77,23 @@ static void load_driver(loaded *state) {
     if (missing) {
         remember(state, MICA_NOT_FOUND, "the CUDA driver is too old: it has no %s", missing);
         mica_library_close(library);
-        return;
+        return true;
     }
     memcpy(&driver_api, table, sizeof driver_api);
     CUresult result = driver_api.init(0);
     if (result != CUDA_SUCCESS) {
-        const char *name = NULL;
-        driver_api.error_name(result, &name);
+        const char *error = NULL;
+        driver_api.error_name(result, &error);
         remember(state, result == CUDA_ERROR_NO_DEVICE ? MICA_NOT_FOUND : MICA_DEVICE_ERROR,
-                 "the CUDA driver does not start: %s", name ? name : "unknown error");
+                 "the CUDA driver does not start: %s", error ? error : "unknown error");
     }
     mica_library_keep(library);
+    return true;
 }
 
 mica_status mica_cuda_load_driver(const mica_cuda_driver_api **out_api) {
     *out_api = &driver_api;
-    mica_mutex_lock(&driver_state.mutex);
-    if (!driver_state.tried) load_driver(&driver_state);
-    driver_state.tried = true;
-    mica_mutex_unlock(&driver_state.mutex);
-    return remembered(&driver_state);
+    return load_once(&driver_state, load_driver);
 }
 
 /* ---- NVRTC ---------------------------------------------------------------------------------- */
@@ -98,98 +112,98 @@ static const char *const nvrtc_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "l
 /* Where the nvidia-* packages of PyPI put it, under site-packages. */
 static const char *const wheel_folders[] = {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"};
 
-static mica_library *try_folder(const char *folder) {
+/* A search ends when the library is found or memory runs out. */
+typedef struct search {
+    mica_library *library;
+    bool over;
+} search;
+
+static void try_folder(search *s, const char *folder) {
     char path[1024];
-    for (size_t i = 0; i < sizeof nvrtc_names / sizeof *nvrtc_names; i++) {
-        mica_library *library = NULL;
+    for (size_t i = 0; i < sizeof nvrtc_names / sizeof *nvrtc_names && !s->over; i++) {
         int n = snprintf(path, sizeof path, "%s%s%s", folder, *folder ? "/" : "", nvrtc_names[i]);
         if (n < 0 || (size_t)n >= sizeof path) continue;
-        mica_status status = mica_library_open(path, &library);
-        if (!status) return library;
-        mica_status_release(status);
+        mica_status status = mica_library_open(path, &s->library);
+        s->over = !status || is_out_of_memory(status);
     }
-    return NULL;
 }
 
-static mica_library *try_site_packages(const char *site) {
+static void try_site_packages(search *s, const char *site) {
     char path[900];
-    mica_library *library = NULL;
-    for (size_t i = 0; i < sizeof wheel_folders / sizeof *wheel_folders && !library; i++) {
+    for (size_t i = 0; i < sizeof wheel_folders / sizeof *wheel_folders; i++) {
         int n = snprintf(path, sizeof path, "%s/%s", site, wheel_folders[i]);
-        if (n > 0 && (size_t)n < sizeof path) library = try_folder(path);
+        if (n > 0 && (size_t)n < sizeof path) try_folder(s, path);
     }
-    return library;
 }
 
 /* The library lies in site-packages/mica or a folder below it, when it was installed as a wheel. */
-static mica_library *try_beside_the_library(void) {
+static void try_beside_the_library(search *s) {
     static const char *const ups[] = {"", "/..", "/../.."};
     char own[512], path[600];
-    mica_library *library = NULL;
-    if (!mica_library_folder(own, sizeof own)) return NULL;
-    for (size_t i = 0; i < sizeof ups / sizeof *ups && !library; i++) {
+    if (!mica_library_folder(own, sizeof own)) return;
+    for (size_t i = 0; i < sizeof ups / sizeof *ups; i++) {
         snprintf(path, sizeof path, "%s%s", own, ups[i]);
-        library = try_site_packages(path);
+        try_site_packages(s, path);
     }
-    return library;
 }
 
-static mica_library *try_virtual_environment(void) {
+static void try_virtual_environment(search *s) {
     char path[600];
-    mica_library *library = NULL;
     const char *root = mica_environment("VIRTUAL_ENV");
-    if (!root || strlen(root) > 512) return NULL;
-    for (int minor = 10; minor < 20 && !library; minor++) {
+    if (!root || strlen(root) > 512) return;
+    for (int minor = 10; minor < 20; minor++) {
         snprintf(path, sizeof path, "%s/lib/python3.%d/site-packages", root, minor);
-        library = try_site_packages(path);
+        try_site_packages(s, path);
     }
-    return library;
 }
 
-static mica_library *try_toolkit(void) {
+static void try_toolkit(search *s) {
     char path[600];
     const char *root = mica_environment("CUDA_HOME");
     if (!root || strlen(root) > 512) root = "/usr/local/cuda";
     snprintf(path, sizeof path, "%s/lib64", root);
-    return try_folder(path);
+    try_folder(s, path);
 }
 
 /* In the order of preference: a folder named by MICA_CUDA_PATH, packages from PyPI, the system's
  * places, an installed toolkit. */
-static mica_library *find_nvrtc(void) {
+static search find_nvrtc(void) {
+    search s = {NULL, false};
     const char *named = mica_environment("MICA_CUDA_PATH");
-    mica_library *library = named && *named ? try_folder(named) : NULL;
-    if (!library) library = try_beside_the_library();
-    if (!library) library = try_virtual_environment();
-    if (!library) library = try_folder("");
-    return library ? library : try_toolkit();
+    if (named && *named) try_folder(&s, named);
+    try_beside_the_library(&s);
+    try_virtual_environment(&s);
+    try_folder(&s, "");
+    try_toolkit(&s);
+    return s;
 }
 
-static void load_nvrtc(loaded *state) {
-    mica_library *library = find_nvrtc();
-    if (!library) {
+static bool load_nvrtc(loaded *state) {
+    search found = find_nvrtc();
+    if (!found.library) {
         remember(state, MICA_NOT_FOUND, "%s",
                  "the run-time compiler (libnvrtc) was not found: install mica[cuda] or set "
                  "MICA_CUDA_PATH to its folder");
-        return;
+        return !found.over;
     }
     void *table[sizeof nvrtc_symbols / sizeof *nvrtc_symbols];
-    const char *missing =
-        fill_table(library, nvrtc_symbols, sizeof nvrtc_symbols / sizeof *nvrtc_symbols, table);
+    const char *missing = fill_table(found.library, nvrtc_symbols,
+                                     sizeof nvrtc_symbols / sizeof *nvrtc_symbols, table);
     if (missing) {
         remember(state, MICA_NOT_FOUND, "libnvrtc is too old: it has no %s", missing);
-        mica_library_close(library);
-        return;
+        mica_library_close(found.library);
+        return true;
     }
     memcpy(&nvrtc_api, table, sizeof nvrtc_api);
-    mica_library_keep(library);
+    mica_library_keep(found.library);
+    return true;
 }
 
 mica_status mica_cuda_load_nvrtc(const mica_cuda_nvrtc_api **out_api) {
     *out_api = &nvrtc_api;
-    mica_mutex_lock(&nvrtc_state.mutex);
-    if (!nvrtc_state.tried) load_nvrtc(&nvrtc_state);
-    nvrtc_state.tried = true;
-    mica_mutex_unlock(&nvrtc_state.mutex);
-    return remembered(&nvrtc_state);
+    return load_once(&nvrtc_state, load_nvrtc);
+}
+
+void mica_cuda_forget(void) {
+    driver_state = nvrtc_state = (loaded){0};
 }

@@ -1,0 +1,250 @@
+/* The cuda device on a stand-in for its libraries (stub_libcuda.c): every path but the computing,
+ * on machines without a GPU. cuda_spike.c is the proof on a real one. */
+#include "base/platform.h"
+#include "device/cuda/cuda.h"
+#include "test.h"
+
+extern const mica_driver mica_cuda_driver;
+
+static int (*stub_objects)(void), (*stub_launches)(void);
+static void (*stub_repair)(void);
+
+/* Loads the stand-in with a plan of what goes wrong; false when it is not there. */
+static bool load_stub(const char *plan) {
+    mica_library *library = NULL;
+    setenv("MICA_CUDA_DRIVER", MICA_STUB_FOLDER "/libnvrtc.so", 1);
+    setenv("MICA_CUDA_PATH", MICA_STUB_FOLDER, 1);
+    setenv("STUB_CUDA", plan, 1);
+    mica_cuda_forget();
+    mica_status status = mica_library_open(MICA_STUB_FOLDER "/libnvrtc.so", &library);
+    if (status) {
+        test_skip(mica_status_message(status));
+        mica_status_release(status);
+        return false;
+    }
+    *(void **)&stub_objects = mica_library_symbol(library, "stub_objects");
+    *(void **)&stub_launches = mica_library_symbol(library, "stub_launches");
+    *(void **)&stub_repair = mica_library_symbol(library, "stub_repair");
+    mica_library_keep(library);
+    stub_repair();
+    return true;
+}
+
+enum { N = 1000 };
+
+/* Everything one can do, one thing after the other, up to the first failure; then all is released.
+ */
+typedef struct world {
+    mica_device *device;
+    mica_device_stream *stream, *second;
+    mica_device_event *event;
+    mica_address x, y;
+    mica_graph *g;
+    mica_kernel *kernel;
+    mica_recording *recording;
+    float data[N];
+    bool same;
+} world;
+
+static mica_status build(world *w) {
+    mica_type type = mica_type_make(MICA_DTYPE_f32, MICA_INTS(N));
+    MICA_TRY(mica_graph_create("neg", &w->g));
+    mica_value v = mica_neg(w->g, mica_parameter(w->g, &type));
+    MICA_TRY(mica_graph_check(w->g));
+    MICA_TRY(mica_cuda_driver.open(0, &w->device));
+    const mica_device_vtable *t = w->device->vtable;
+    MICA_TRY(t->stream_create(w->device, &w->stream));
+    MICA_TRY(t->stream_create(w->device, &w->second));
+    MICA_TRY(t->event_create(w->device, &w->event));
+    MICA_TRY(t->allocate(w->device, sizeof w->data, &w->x));
+    MICA_TRY(t->allocate(w->device, sizeof w->data, &w->y));
+    return t->kernel_create(w->device, v.node, &w->kernel);
+}
+static mica_status use(world *w) {
+    const mica_device_vtable *t = w->device->vtable;
+    float back[N];
+    for (int i = 0; i < N; i++) w->data[i] = (float)i;
+    MICA_TRY(t->upload(w->stream, w->x, w->data, sizeof w->data));
+    MICA_TRY(t->copy(w->stream, w->y, w->x, sizeof w->data));
+    MICA_TRY(t->launch(w->stream, w->kernel, &w->x, &w->x, 0));
+    MICA_TRY(t->capture_begin(w->stream));
+    mica_status launched = t->launch(w->stream, w->kernel, &w->x, &w->x, 0);
+    mica_status ended = t->capture_end(w->stream, &w->recording);
+    MICA_TRY(mica_status_join(launched, ended));
+    MICA_TRY(t->replay(w->stream, w->recording));
+    MICA_TRY(t->event_record(w->stream, w->event));
+    MICA_TRY(t->stream_wait(w->second, w->event));
+    MICA_TRY(t->event_wait(w->event));
+    MICA_TRY(t->zero(w->second, w->y, 4));
+    MICA_TRY(t->download(w->second, back, w->y, sizeof back));
+    w->data[0] = 0;
+    w->same = memcmp(back, w->data, sizeof back) == 0;
+    return NULL;
+}
+static void release(world *w) {
+    if (w->device) {
+        const mica_device_vtable *t = w->device->vtable;
+        if (w->recording) t->recording_destroy(w->recording);
+        if (w->kernel) t->kernel_destroy(w->device, w->kernel);
+        if (w->x) t->deallocate(w->device, w->x);
+        if (w->y) t->deallocate(w->device, w->y);
+        if (w->event) t->event_destroy(w->event);
+        if (w->second) t->stream_destroy(w->second);
+        if (w->stream) t->stream_destroy(w->stream);
+        t->destroy(w->device);
+    }
+    mica_graph_release(w->g);
+}
+static mica_status live(world *w) {
+    *w = (world){0};
+    mica_status status = build(w);
+    return status ? status : use(w);
+}
+
+TEST(everything_works_on_the_stand_in) {
+    char description[160] = "";
+    world w;
+    if (!load_stub("")) return;
+    CHECK(mica_cuda_driver.probe(description, sizeof description) == 1);
+    CHECK(strcmp(description, "stub, 1.0 GiB, capability 9.0, CUDA 13.0") == 0);
+    CHECK_OK(live(&w));
+    CHECK(w.same && w.device && strcmp(w.device->name, "cuda:0") == 0);
+    CHECK(stub_launches() == 2); /* one by one, one replayed */
+    CHECK(w.kernel->in_place_operands == 1 && w.device->vtable->event_is_done(w.event));
+    double seconds = 0;
+    CHECK_OK(mica_cuda_event_seconds(w.event, w.event, &seconds));
+    CHECK_NEAR(seconds, 1e-3, 1e-9);
+    release(&w);
+    CHECK(stub_objects() == 0);
+}
+
+TEST(a_machine_without_a_gpu_has_a_reason) {
+    char description[160] = "";
+    mica_device *device = NULL;
+    if (!load_stub("no-device")) return;
+    CHECK(mica_cuda_driver.probe(description, sizeof description) == 0);
+    CHECK(strstr(description, "the CUDA driver does not start") != NULL);
+    CHECK_FAILS(mica_cuda_driver.open(0, &device), MICA_NOT_FOUND, "does not start");
+    if (!load_stub("init")) return;
+    CHECK(mica_cuda_driver.probe(description, sizeof description) == 0);
+    CHECK_FAILS(mica_cuda_driver.open(0, &device), MICA_DEVICE_ERROR, "CUDA_ERROR_UNKNOWN");
+    setenv("MICA_CUDA_DRIVER", "/nowhere/libcuda.so.1", 1);
+    mica_cuda_forget();
+    CHECK(mica_cuda_driver.probe(description, sizeof description) == 0);
+    CHECK(strstr(description, "/nowhere/libcuda.so.1) is not installed") != NULL);
+    CHECK_FAILS(mica_cuda_driver.open(0, &device), MICA_NOT_FOUND, "is not installed");
+    if (!load_stub("")) return;
+    CHECK_FAILS(mica_cuda_driver.open(7, &device), MICA_NOT_FOUND, "there is no cuda:7");
+    CHECK(device == NULL);
+}
+
+TEST(too_much_memory_is_refused_and_changes_nothing) {
+    world w;
+    if (!load_stub("")) return;
+    CHECK_OK(live(&w));
+    mica_address address = 1;
+    CHECK_FAILS(w.device->vtable->allocate(w.device, (size_t)1 << 40, &address), MICA_OUT_OF_MEMORY,
+                "[allocate] cuda:0 has no 1099511627776 bytes left");
+    CHECK(address == 0);
+    CHECK_OK(w.device->vtable->zero(w.stream, w.x, 4));
+    release(&w);
+    CHECK(stub_objects() == 0);
+}
+
+TEST(other_ops_are_unsupported) {
+    world w;
+    mica_kernel *kernel = NULL;
+    mica_type type = mica_type_make(MICA_DTYPE_f32, MICA_INTS(4));
+    if (!load_stub("")) return;
+    CHECK_OK(live(&w));
+    mica_value sum = mica_reduce(w.g, mica_parameter(w.g, &type), "sum", MICA_INTS(0));
+    CHECK_FAILS(w.device->vtable->kernel_create(w.device, sum.node, &kernel), MICA_UNSUPPORTED,
+                "[reduce] the cuda device runs element-by-element primitives only");
+    CHECK(kernel == NULL);
+    release(&w);
+}
+
+TEST(host_copies_are_refused_while_recording_and_recording_twice_too) {
+    world w;
+    float x = 0;
+    if (!load_stub("")) return;
+    CHECK_OK(live(&w));
+    const mica_device_vtable *t = w.device->vtable;
+    mica_recording *recording = NULL;
+    CHECK_FAILS(t->capture_end(w.stream, &recording), MICA_FAILED_PRECONDITION, "not recording");
+    CHECK_OK(t->capture_begin(w.stream));
+    CHECK_FAILS(t->capture_begin(w.stream), MICA_FAILED_PRECONDITION, "is recording");
+    CHECK_FAILS(t->upload(w.stream, w.x, &x, 4), MICA_FAILED_PRECONDITION, "[upload]");
+    CHECK_FAILS(t->download(w.stream, &x, w.x, 4), MICA_FAILED_PRECONDITION, "[download]");
+    CHECK_OK(t->capture_end(w.stream, &recording));
+    if (recording) t->recording_destroy(recording);
+    release(&w);
+    CHECK(stub_objects() == 0);
+}
+
+TEST(a_late_failure_poisons_the_stream_and_comes_out_of_events) {
+    world w = {0};
+    float x = 0;
+    if (!load_stub("late")) return;
+    CHECK_OK(build(&w));
+    const mica_device_vtable *t = w.device->vtable;
+    CHECK_OK(t->launch(w.stream, w.kernel, &w.x, &w.x, 0));
+    CHECK_OK(t->event_record(w.stream, w.event));
+    CHECK_FAILS(t->event_wait(w.event), MICA_DEVICE_ERROR, "CUDA_ERROR_ILLEGAL_ADDRESS");
+    CHECK_FAILS(t->download(w.stream, &x, w.x, 4), MICA_DEVICE_ERROR, "[download] cuda:0");
+    CHECK_FAILS(t->launch(w.stream, w.kernel, &w.x, &w.x, 0), MICA_DEVICE_ERROR, "[launch]");
+    stub_repair(); /* the stream remembers by itself */
+    CHECK_FAILS(t->zero(w.stream, w.x, 4), MICA_DEVICE_ERROR, "[zero]");
+    CHECK_FAILS(t->capture_begin(w.stream), MICA_DEVICE_ERROR, "[capture_begin]");
+    CHECK_OK(t->event_record(w.stream, w.event));
+    CHECK(t->event_is_done(w.event));
+    CHECK_FAILS(t->event_wait(w.event), MICA_DEVICE_ERROR, "[event_wait]");
+    CHECK_FAILS(t->stream_wait(w.second, w.event), MICA_DEVICE_ERROR, "[stream_wait]");
+    CHECK_FAILS(t->copy(w.second, w.y, w.x, 4), MICA_DEVICE_ERROR, "[copy]");
+    release(&w);
+    CHECK(stub_objects() == 0);
+}
+
+TEST(every_call_of_the_driver_can_fail) {
+    static const char *const calls[] = {
+#define X(field, symbol, parameters) #symbol,
+        MICA_CUDA_DRIVER_API(X) MICA_CUDA_NVRTC_API(X)
+#undef X
+    };
+    char plan[96];
+    int failed = 0;
+    world w;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        for (int n = 1; n < 30; n++) {
+            snprintf(plan, sizeof plan, "call:%s:%d", calls[i], n);
+            if (!load_stub(plan)) return;
+            mica_status status = live(&w);
+            failed += status != NULL;
+            bool over = !status;
+            CHECK(!status || strlen(mica_status_message(status)) > 0);
+            mica_status_release(status);
+            setenv("STUB_CUDA", "", 1);
+            release(&w);
+            if (strcmp(calls[i], "cuCtxPushCurrent_v2") != 0) CHECK(stub_objects() == 0);
+            if (over) break;
+        }
+    }
+    CHECK(failed > 30);
+}
+
+TEST(every_allocation_can_fail) {
+    world w;
+    if (!load_stub("")) return;
+    int64_t n = 0;
+    for (bool over = false; !over && n < 1000;) {
+        mica_memory_fail_nth(++n, false);
+        mica_status status = live(&w);
+        mica_memory_fail_nth(0, false);
+        over = !status;
+        CHECK(!status || mica_status_code(status) == MICA_OUT_OF_MEMORY);
+        mica_status_release(status);
+        release(&w);
+        CHECK(stub_objects() == 0);
+    }
+    CHECK(n > 10);
+}
