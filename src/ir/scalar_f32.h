@@ -53,13 +53,15 @@ MICA_SCALAR float mica_div_f32(float a, float b) {
 /* Equal operands differ in bits only when they are zeros of both signs. */
 MICA_SCALAR float mica_max_f32(float a, float b) {
     float equal = mica_from_bits_f32(mica_bits_f32(a) & mica_bits_f32(b));
-    float larger = a == b ? equal : a > b ? a : b;
-    return a != a ? a : b != b ? b : larger;
+    float larger = a > b ? a : b; /* b when b is NaN */
+    larger = a == b ? equal : larger;
+    return a != a ? a : larger;
 }
 MICA_SCALAR float mica_min_f32(float a, float b) {
     float equal = mica_from_bits_f32(mica_bits_f32(a) | mica_bits_f32(b));
-    float smaller = a == b ? equal : a < b ? a : b;
-    return a != a ? a : b != b ? b : smaller;
+    float smaller = a < b ? a : b; /* b when b is NaN */
+    smaller = a == b ? equal : smaller;
+    return a != a ? a : smaller;
 }
 
 /* The remainder, exact: long division in digits of 28 bits. Before each step the remainder is below

@@ -181,13 +181,15 @@ MICA_SCALAR double mica_atan2_f64(double a, double b) {
 /* Equal operands differ in bits only when they are zeros of both signs. */
 MICA_SCALAR double mica_max_f64(double a, double b) {
     double equal = mica_from_bits_f64(mica_bits_f64(a) & mica_bits_f64(b));
-    double larger = a == b ? equal : a > b ? a : b;
-    return a != a ? a : b != b ? b : larger;
+    double larger = a > b ? a : b; /* b when b is NaN */
+    larger = a == b ? equal : larger;
+    return a != a ? a : larger;
 }
 MICA_SCALAR double mica_min_f64(double a, double b) {
     double equal = mica_from_bits_f64(mica_bits_f64(a) | mica_bits_f64(b));
-    double smaller = a == b ? equal : a < b ? a : b;
-    return a != a ? a : b != b ? b : smaller;
+    double smaller = a < b ? a : b; /* b when b is NaN */
+    smaller = a == b ? equal : smaller;
+    return a != a ? a : smaller;
 }
 
 #endif

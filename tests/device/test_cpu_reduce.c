@@ -99,6 +99,13 @@ TEST(every_kind_and_dtype_reduces_every_set_of_three_axes) {
                 if (takes(kind, d)) check_reduce(d, MICA_INTS(3, 5, 18), set, kind);
 }
 
+TEST(rows_of_every_length_are_right_in_every_dtype) {
+    for (int kind = 0; kind < 6; kind++)
+        for (mica_dtype d = MICA_DTYPE_bool; d <= MICA_DTYPE_f64; d++)
+            for (int64_t n = 1; n < 100; n += kind == 0 ? 3 : 13)
+                if (takes(kind, d)) check_reduce(d, MICA_INTS(2, n), 2, kind);
+}
+
 TEST(large_sums_are_accurate_along_rows_columns_and_between) {
     check_reduce(MICA_DTYPE_f32, MICA_INTS(300007), 1, 0);
     check_reduce(MICA_DTYPE_f32, MICA_INTS(5, 70001), 2, 0);

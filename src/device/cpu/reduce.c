@@ -10,6 +10,7 @@
 
 #include "device/cpu/kernel.h"
 
+#define GROUP 8          /* parts of a row that are reduced side by side */
 #define STRIP 128        /* columns of the result that one piece holds at a time */
 #define LEVELS 48        /* of the tree: more than there can be parts */
 #define PIECE_WORK 65536 /* elements read by a piece, about */
@@ -79,16 +80,24 @@ static void reduce_row_parts(const reduce_kernel *k, const char *x, int64_t firs
     t.reducer = &k->reducer;
     t.width = 1;
     t.count = 0;
-    char part[8];
-    for (int64_t p = first; p < first + count; p++) {
-        int64_t row = p / k->blocks, begin = p % k->blocks * CPU_REDUCE_BLOCK;
-        int64_t offset = mica_cpu_space_position(&k->reduced, row) + begin;
-        k->reducer.rows(x, &offset, 1, cpu_min(CPU_REDUCE_BLOCK, k->inner - begin), part);
+    int64_t offsets[GROUP];
+    _Alignas(8) char parts[GROUP * 8];
+    for (int64_t p = first; p < first + count;) {
+        /* Parts of one size go together: whole blocks of a row, or its last, or one per row. */
+        int64_t begin = p % k->blocks * CPU_REDUCE_BLOCK, n = 0;
+        int64_t size = cpu_min(CPU_REDUCE_BLOCK, k->inner - begin);
+        int64_t alike =
+            k->blocks == 1 ? count : cpu_max(1, k->inner / CPU_REDUCE_BLOCK - p % k->blocks);
+        for (; n < GROUP && n < alike && p + n < first + count; n++)
+            offsets[n] = mica_cpu_space_position(&k->reduced, (p + n) / k->blocks) +
+                         (p + n) % k->blocks * CPU_REDUCE_BLOCK;
+        k->reducer.rows(x, offsets, n, size, parts);
         if (count == 1) {
-            memcpy(out, part, (size_t)k->reducer.bytes);
+            memcpy(out, parts, (size_t)k->reducer.bytes);
             return;
         }
-        tree_add(&t, part);
+        for (int64_t i = 0; i < n; i++) tree_add(&t, parts + i * k->reducer.bytes);
+        p += n;
     }
     tree_finish(&t, out);
 }

@@ -6,26 +6,30 @@
 #define LOWEST_f64 (-MICA_INF_F64)
 #define HIGHEST_f64 MICA_INF_F64
 
-#define REDUCE_KIND(kind, dtype, storage, math, compute, LOAD, IDENTITY)                           \
-    REDUCE_ROWS(kind##_##dtype, storage, compute, LOAD, mica_##kind##_##math, IDENTITY)            \
-    REDUCE_COLUMNS(kind##_##dtype, storage, compute, LOAD, mica_##kind##_##math)
-#define REDUCE_KINDS(dtype, storage, math, compute, LOAD)                                          \
-    REDUCE_KIND(add, dtype, storage, math, compute, LOAD, (compute)0)                              \
-    REDUCE_KIND(mul, dtype, storage, math, compute, LOAD, (compute)1)                              \
-    REDUCE_KIND(max, dtype, storage, math, compute, LOAD, LOWEST_##math)                           \
-    REDUCE_KIND(min, dtype, storage, math, compute, LOAD, HIGHEST_##math)
-#define REDUCE_MATH(math, compute)                                                                 \
-    REDUCE_COMBINE(add_##math, compute, mica_add_##math, (compute)0)                               \
-    REDUCE_COMBINE(mul_##math, compute, mica_mul_##math, (compute)1)                               \
-    REDUCE_COMBINE(max_##math, compute, mica_max_##math, LOWEST_##math)                            \
-    REDUCE_COMBINE(min_##math, compute, mica_min_##math, HIGHEST_##math)
+#define REDUCE_WIDE(kind, math, compute, IDENTITY)                                                 \
+    REDUCE_ONE(kind##_##math, compute, mica_##kind##_##math, IDENTITY)                             \
+    REDUCE_ROWS(kind##_##math, compute)                                                            \
+    REDUCE_COLUMNS(kind##_##math, compute, compute, REDUCE_SAME, mica_##kind##_##math)             \
+    REDUCE_COMBINE(kind##_##math, compute, mica_##kind##_##math, IDENTITY)
+#define REDUCE_HALF(kind, dtype)                                                                   \
+    REDUCE_NARROW_ROWS(kind##_##dtype, uint16_t, kind##_f32, float, mica_convert_##dtype##_f32)    \
+    REDUCE_COLUMNS(kind##_##dtype, uint16_t, float, mica_convert_##dtype##_f32, mica_##kind##_f32)
+#define REDUCE_KINDS(math, compute)                                                                \
+    REDUCE_WIDE(add, math, compute, (compute)0)                                                    \
+    REDUCE_WIDE(mul, math, compute, (compute)1)                                                    \
+    REDUCE_WIDE(max, math, compute, LOWEST_##math)                                                 \
+    REDUCE_WIDE(min, math, compute, HIGHEST_##math)
 
-REDUCE_KINDS(f16, uint16_t, f32, float, mica_convert_f16_f32)
-REDUCE_KINDS(bf16, uint16_t, f32, float, mica_convert_bf16_f32)
-REDUCE_KINDS(f32, float, f32, float, REDUCE_SAME)
-REDUCE_KINDS(f64, double, f64, double, REDUCE_SAME)
-REDUCE_MATH(f32, float)
-REDUCE_MATH(f64, double)
+REDUCE_KINDS(f32, float)
+REDUCE_KINDS(f64, double)
+REDUCE_HALF(add, f16)
+REDUCE_HALF(mul, f16)
+REDUCE_HALF(max, f16)
+REDUCE_HALF(min, f16)
+REDUCE_HALF(add, bf16)
+REDUCE_HALF(mul, bf16)
+REDUCE_HALF(max, bf16)
+REDUCE_HALF(min, bf16)
 REDUCE_STORE(f16, uint16_t, float, mica_convert_f32_f16)
 REDUCE_STORE(bf16, uint16_t, float, mica_convert_f32_bf16)
 REDUCE_STORE(f32, float, float, REDUCE_SAME)

@@ -7,30 +7,45 @@
 
 #undef bool /* it is pasted into names here */
 
-#define REDUCE_KIND(kind, dtype, type, IDENTITY)                                                   \
-    REDUCE_ROWS(kind##_##dtype, type, type, REDUCE_SAME, mica_##kind##_##dtype, IDENTITY)          \
+/* Types of 8 and 16 bits are reduced in 32, whose low bits are the answer. */
+#define REDUCE_WIDE(kind, dtype, type, IDENTITY)                                                   \
+    REDUCE_ONE(kind##_##dtype, type, mica_##kind##_##dtype, IDENTITY)                              \
+    REDUCE_ROWS(kind##_##dtype, type)                                                              \
     REDUCE_COLUMNS(kind##_##dtype, type, type, REDUCE_SAME, mica_##kind##_##dtype)                 \
     REDUCE_COMBINE(kind##_##dtype, type, mica_##kind##_##dtype, IDENTITY)
-#define REDUCE_BITS(dtype, type, all)                                                              \
-    REDUCE_KIND(and, dtype, type, all)                                                             \
-    REDUCE_KIND(or, dtype, type, (type)0)                                                          \
+#define REDUCE_WIDE_KINDS(dtype, type, lowest, highest)                                            \
+    REDUCE_WIDE(add, dtype, type, (type)0)                                                         \
+    REDUCE_WIDE(mul, dtype, type, (type)1)                                                         \
+    REDUCE_WIDE(max, dtype, type, lowest)                                                          \
+    REDUCE_WIDE(min, dtype, type, highest)                                                         \
+    REDUCE_WIDE(and, dtype, type, (type) ~(type)0)                                                 \
+    REDUCE_WIDE(or, dtype, type, (type)0)                                                          \
     REDUCE_STORE(dtype, type, type, REDUCE_SAME)
-#define REDUCE_NUMBERS(dtype, type, lowest, highest)                                               \
-    REDUCE_KIND(add, dtype, type, (type)0)                                                         \
-    REDUCE_KIND(mul, dtype, type, (type)1)                                                         \
-    REDUCE_KIND(max, dtype, type, lowest)                                                          \
-    REDUCE_KIND(min, dtype, type, highest)                                                         \
-    REDUCE_BITS(dtype, type, (type) ~(type)0)
+REDUCE_WIDE_KINDS(i32, int32_t, INT32_MIN, INT32_MAX)
+REDUCE_WIDE_KINDS(i64, int64_t, INT64_MIN, INT64_MAX)
+REDUCE_WIDE_KINDS(u32, uint32_t, 0, UINT32_MAX)
+REDUCE_WIDE_KINDS(u64, uint64_t, 0, UINT64_MAX)
 
-REDUCE_BITS(bool, uint8_t, 1)
-REDUCE_NUMBERS(i8, int8_t, INT8_MIN, INT8_MAX)
-REDUCE_NUMBERS(i16, int16_t, INT16_MIN, INT16_MAX)
-REDUCE_NUMBERS(i32, int32_t, INT32_MIN, INT32_MAX)
-REDUCE_NUMBERS(i64, int64_t, INT64_MIN, INT64_MAX)
-REDUCE_NUMBERS(u8, uint8_t, 0, UINT8_MAX)
-REDUCE_NUMBERS(u16, uint16_t, 0, UINT16_MAX)
-REDUCE_NUMBERS(u32, uint32_t, 0, UINT32_MAX)
-REDUCE_NUMBERS(u64, uint64_t, 0, UINT64_MAX)
+/* The identity of a wide maximum, cut to the narrow type, is not the narrow one. */
+#define REDUCE_NARROW(kind, dtype, storage, math, compute, IDENTITY)                               \
+    REDUCE_NARROW_ROWS(kind##_##dtype, storage, kind##_##math, compute, (compute))                 \
+    REDUCE_COLUMNS(kind##_##dtype, storage, compute, (compute), mica_##kind##_##math)              \
+    REDUCE_COMBINE(kind##_##dtype, compute, mica_##kind##_##math, IDENTITY)
+#define REDUCE_NARROW_BITS(dtype, storage, math, compute, all)                                     \
+    REDUCE_NARROW(and, dtype, storage, math, compute, all)                                         \
+    REDUCE_NARROW(or, dtype, storage, math, compute, (compute)0)                                   \
+    REDUCE_STORE(dtype, storage, compute, (storage))
+#define REDUCE_NARROW_KINDS(dtype, storage, math, compute, lowest, highest)                        \
+    REDUCE_NARROW(add, dtype, storage, math, compute, (compute)0)                                  \
+    REDUCE_NARROW(mul, dtype, storage, math, compute, (compute)1)                                  \
+    REDUCE_NARROW(max, dtype, storage, math, compute, lowest)                                      \
+    REDUCE_NARROW(min, dtype, storage, math, compute, highest)                                     \
+    REDUCE_NARROW_BITS(dtype, storage, math, compute, (compute) ~(compute)0)
+REDUCE_NARROW_BITS(bool, uint8_t, u32, uint32_t, 1)
+REDUCE_NARROW_KINDS(i8, int8_t, i32, int32_t, INT8_MIN, INT8_MAX)
+REDUCE_NARROW_KINDS(i16, int16_t, i32, int32_t, INT16_MIN, INT16_MAX)
+REDUCE_NARROW_KINDS(u8, uint8_t, u32, uint32_t, 0, UINT8_MAX)
+REDUCE_NARROW_KINDS(u16, uint16_t, u32, uint32_t, 0, UINT16_MAX)
 
 #define BITS_ENTRIES(dtype, type)                                                                  \
     [CPU_AND] = REDUCE_ENTRY(and_##dtype, and_##dtype, type, dtype), [CPU_OR] = REDUCE_ENTRY(      \
@@ -44,13 +59,13 @@ REDUCE_NUMBERS(u64, uint64_t, 0, UINT64_MAX)
                             BITS_ENTRIES(dtype, type)}
 
 const mica_cpu_reducer MICA_ISA_NAME(mica_cpu_reduce_int)[MICA_DTYPE_f16][CPU_REDUCTION_COUNT] = {
-    [MICA_DTYPE_bool] = {BITS_ENTRIES(bool, uint8_t)},
-    NUMBERS_ENTRIES(i8, int8_t),
-    NUMBERS_ENTRIES(i16, int16_t),
+    [MICA_DTYPE_bool] = {BITS_ENTRIES(bool, uint32_t)},
+    NUMBERS_ENTRIES(i8, int32_t),
+    NUMBERS_ENTRIES(i16, int32_t),
     NUMBERS_ENTRIES(i32, int32_t),
     NUMBERS_ENTRIES(i64, int64_t),
-    NUMBERS_ENTRIES(u8, uint8_t),
-    NUMBERS_ENTRIES(u16, uint16_t),
+    NUMBERS_ENTRIES(u8, uint32_t),
+    NUMBERS_ENTRIES(u16, uint32_t),
     NUMBERS_ENTRIES(u32, uint32_t),
     NUMBERS_ENTRIES(u64, uint64_t),
 };
