@@ -35,6 +35,8 @@ static bool allowed(const random_builder *b, mica_dtype dtype) {
 static mica_dtype random_dtype(random_builder *b, mica_dtype_set set) {
     for (;;) {
         mica_dtype dtype = (mica_dtype)random_below(b, MICA_DTYPE_COUNT);
+        if (b->options->derivatives && mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT)
+            dtype = MICA_DTYPE_f64;
         if (allowed(b, dtype) && mica_dtype_in_set(dtype, set)) return dtype;
     }
 }
@@ -156,6 +158,19 @@ static bool is_exact_map(mica_op op, mica_dtype dtype) {
     }
 }
 
+/* Into (0.1, 0.9), where every function is smooth and tame; acosh has its own place above 1. */
+static mica_value squash(random_builder *b, mica_op op, mica_value x) {
+    double shift = op == MICA_OP_acosh ? 1.1 : 0.1;
+    mica_value part =
+        mica_mul(b->g, mica_logistic(b->g, x), mica_scalar(b->g, MICA_DTYPE_f64, 0.8));
+    return mica_add(b->g, part, mica_scalar(b->g, MICA_DTYPE_f64, shift));
+}
+
+static bool needs_squashing(const random_builder *b, mica_op op, mica_dtype dtype) {
+    if (!b->options->derivatives || dtype != MICA_DTYPE_f64) return false;
+    return op == MICA_OP_div || op == MICA_OP_sqrt || !is_exact_map(op, dtype);
+}
+
 /* Broadcasts by hand where the table, not a builder, says which op it is. */
 static mica_value add_map(random_builder *b, mica_op op) {
     int32_t arity = mica_op_describe(op)->arity;
@@ -166,6 +181,8 @@ static mica_value add_map(random_builder *b, mica_op op) {
     for (int32_t i = 1; i < arity; i++)
         operands[i] =
             mica_broadcast_to(b->g, pick_like(b, operands[0], type->dtype), dims_of(type));
+    for (int32_t i = 0; needs_squashing(b, op, type->dtype) && i < arity; i++)
+        operands[i] = squash(b, op, operands[i]);
     mica_node *n = mica_node_create(b->g, op, operands, arity, NULL, NULL, 0);
     return n ? mica_node_result(n, 0) : MICA_NULL_VALUE;
 }

@@ -13,6 +13,8 @@ typedef struct random_graph_options {
     /* Only ops whose results are exact by definition (integers, bits, moves, correctly rounded
      * arithmetic): devices must agree bit for bit, except in the sign of a NaN. */
     bool exact;
+    /* For tests of derivatives: floats are f64, and composites bring no vjp of their own. */
+    bool derivatives;
     bool complex;          /* let complex dtypes in, where the table has them */
     bool no_regions;       /* no control flow */
     const char *axis_name; /* collectives over this axis; NULL: none */

@@ -182,8 +182,8 @@ static void add_composite(random_builder *b, mica_op op) {
     else if (op == MICA_OP_custom_gradient)
         mica_custom_gradient(b->g, f, vjp, arguments, n, out);
     else
-        mica_call(b->g, "composite", "", f, "vjp", random_below(b, 2) ? vjp : NULL, arguments, n,
-                  out);
+        mica_call(b->g, "composite", "", f, "vjp",
+                  b->options->derivatives || random_below(b, 2) ? NULL : vjp, arguments, n, out);
     add_results(b, out, mica_graph_output_count(f));
     mica_graph_release(f);
     mica_graph_release(vjp);
