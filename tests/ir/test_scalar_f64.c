@@ -89,8 +89,9 @@ CALL(atanh) CALL(erf) CALL(erfc) CALL(erfinv) CALL(lgamma) CALL(digamma) CALL(lo
 };
 
 TEST(f64_functions_are_within_a_few_ulp) {
-    if (sizeof(long double) <= sizeof(double)) {
-        test_skip("long double is no wider than double here");
+    volatile long double one = 1;
+    if (fabsl(expl(one) - 2.718281828459045235360287471352662498L) > 1e-18L) {
+        test_skip("the C library's long double functions are no better than its double ones");
         return;
     }
     int n = getenv("MICA_EXHAUSTIVE") ? 10000000 : getenv("MICA_TEST_QUICK") ? 2000 : 50000;
