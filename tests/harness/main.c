@@ -22,8 +22,47 @@ void harness_fail(const char *format, ...) {
     va_end(arguments);
 }
 
+/* What the library says it cannot do, and why it stays so for now. An entry that no longer comes
+ * true fails, so that none outlives its reason. */
+typedef struct limit {
+    const char *part, *what, *message, *reason;
+    bool soak; /* only met there */
+} limit;
+static const limit limits[] = {
+    {"vmap", "vmap of vjp of cond of loops", "cannot be selected example by example",
+     "the branch's residual is a list, and lists have no select", false},
+    {"derivatives", "vjp of jvp of vjp of scan of while", "cotangents of lists cannot be added",
+     "a third derivative uses a list twice, and lists have no sum", true},
+    {"derivatives", "vjp of jvp of vjp of scan with lists", "cotangents of lists cannot be added",
+     "as above", true},
+    {"derivatives", "vjp of jvp of vjp of while of while", "cotangents of lists cannot be added",
+     "as above", true},
+};
+enum { N_LIMITS = sizeof limits / sizeof *limits };
+static bool limit_met[N_LIMITS];
+
+static bool is_limit(mica_status status, const char *what) {
+    for (int i = 0; i < N_LIMITS; i++) {
+        if (strcmp(limits[i].what, what) != 0) continue;
+        if (!strstr(mica_status_message(status), limits[i].message)) continue;
+        limit_met[i] = true;
+        return true;
+    }
+    return false;
+}
+
+static void check_limits(const char *part) {
+    for (int i = 0; i < N_LIMITS; i++)
+        if (!strcmp(limits[i].part, part) && !limit_met[i] && (harness_soak || !limits[i].soak))
+            harness_fail("%s works now: strike it from the limits", limits[i].what);
+}
+
 bool harness_ok(mica_status status, const char *what) {
     if (!status) return true;
+    if (is_limit(status, what)) {
+        mica_status_release(status);
+        return false;
+    }
     harness_fail("%s: %s", what, mica_status_trace(status));
     mica_status_release(status);
     return false;
@@ -113,7 +152,7 @@ static void print_table(void) {
 /* ---- the program ------------------------------------------------------------------------------*/
 
 static const case_table *const tables[] = {&elementwise_cases, &array_cases, &contraction_cases,
-                                           &control_cases};
+                                           &control_cases, &nested_cases};
 enum { N_TABLES = sizeof tables / sizeof *tables };
 
 static void check_every_row_has_a_case(void) {
@@ -187,6 +226,8 @@ int main(int argc, char **argv) {
         }
     if (filter && !cases) harness_fail("no case is called '%s'", filter);
     check_refusals();
+    for (int p = 0; p < N_PARTS; p++)
+        if (wanted[p] && !filter) check_limits(parts[p].name);
     if (table) print_table();
     harness_close();
     mica_shutdown();
