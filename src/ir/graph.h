@@ -5,9 +5,10 @@
  * always stands before its user: that order is the topological order everybody walks.
  *
  * Nodes are not changed after they are made, with one exception: a region op (cond, case, scan,
- * while, call) may be extended in place by transform/, which gives it other regions and more results
- * (and more operands, which stand before it). Its first results keep their meaning, so values that
- * others hold stay right. Region graphs are shared and never change once a node refers to them.
+ * while, call) may be extended in place by transform/, which gives it other regions and more
+ * results (and more operands, which stand before it). Its first results keep their meaning, so
+ * values that others hold stay right. Region graphs are shared and never change once a node refers
+ * to them.
  */
 #ifndef MICA_IR_GRAPH_H
 #define MICA_IR_GRAPH_H
@@ -82,7 +83,8 @@ struct mica_graph {
     int32_t n_parameters, parameters_capacity;
     mica_value *outputs;
     int32_t n_outputs, outputs_capacity;
-    mica_graph **held; /* every region a node of this graph refers or referred to: one reference each */
+    mica_graph *
+        *held; /* every region a node of this graph refers or referred to: one reference each */
     int32_t n_held, held_capacity;
     mica_status error; /* sticky */
     bool is_region;    /* a node refers to it: from now on it must not change */
