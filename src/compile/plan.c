@@ -164,10 +164,10 @@ static bool take_over_operand(mica_planning *p, const mica_node *n, uint32_t in_
     return false;
 }
 
-/* An output whose kernel could overwrite an input that dies here: it shall begin its life here, so
- * that donation is possible, instead of taking over an operand that was made before. */
+/* A result that could be written over an input that dies here begins its life here instead of
+ * taking over another operand: should it become an output, the input can then be donated to it. */
 static bool may_overwrite_input(mica_planning *p, const mica_node *n, uint32_t in_place) {
-    if (p->list != 0 || p->last_use[p->first_value[n->id]] != p->g->n_nodes) return false;
+    if (p->list != 0) return false;
     for (int32_t i = 0; i < n->n_operands && i < 32; i++) {
         const mica_storage *s =
             mica_planner_find(p->planner, *mica_planning_place(p, n->operands[i]));

@@ -32,15 +32,23 @@ mica_buffer *mica_pool_take(mica_device *device, size_t bytes) {
     return buffer;
 }
 
-bool mica_pool_give(mica_buffer *buffer) {
+void mica_pool_return(mica_buffer *buffer) {
     mica_device_runtime *r = buffer->device->runtime;
     r->in_use -= buffer->bytes;
-    size_t limit = r->peak > LEAST_CACHED_BYTES ? r->peak : LEAST_CACHED_BYTES;
-    if (r->cached + buffer->bytes > limit) return false;
     buffer->next = r->free_buffers[buffer->size_class];
     r->free_buffers[buffer->size_class] = buffer;
     r->cached += buffer->bytes;
-    return true;
+}
+
+bool mica_pool_give(mica_buffer *buffer) {
+    mica_device_runtime *r = buffer->device->runtime;
+    size_t limit = r->peak > LEAST_CACHED_BYTES ? r->peak : LEAST_CACHED_BYTES;
+    bool kept = r->cached + buffer->bytes <= limit;
+    if (kept)
+        mica_pool_return(buffer);
+    else
+        r->in_use -= buffer->bytes;
+    return kept;
 }
 
 void mica_buffer_destroy(mica_buffer *buffer) {

@@ -75,7 +75,8 @@ static inline bool mica_buffer_is_sole(const mica_buffer *buffer) {
 
 /* With device->runtime->lock held: a cached buffer of at least `bytes`, or NULL; and back again. */
 mica_buffer *mica_pool_take(mica_device *device, size_t bytes);
-bool mica_pool_give(mica_buffer *buffer); /* false: over the limit, the caller destroys it */
+bool mica_pool_give(mica_buffer *buffer);   /* false: over the limit, the caller destroys it */
+void mica_pool_return(mica_buffer *buffer); /* one just taken: there is room for it */
 void mica_buffer_destroy(mica_buffer *buffer);
 /* Gives all cached memory back to the device. */
 void mica_device_trim(mica_device *device);

@@ -1,9 +1,9 @@
 /* Eager ops: one primitive at a time, through a cache of executables.
  *
  * The key is (op, attributes, operand types); the table belongs to a device and lies under its
- * lock. A hit allocates nothing but the result. Most ops are one launch on the operands as they
- * are: those skip the run and its bookkeeping and launch the kernel on the calling thread when
- * the device computes on the host, the operands' data is there and the stream is idle. */
+ * lock. A hit allocates nothing but the result. Small ops skip the run and its bookkeeping: their
+ * kernels are launched by the calling thread when the device computes on the host, the operands'
+ * data is there and the stream is idle. */
 #include "runtime/eager.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "runtime/executable.h"
 
-enum { FIRST_CAPACITY = 256, MOST_ENTRIES = 4096, MOST_DIRECT_OPERANDS = 8 };
+enum { MOST_ENTRIES = 4096, MOST_DIRECT_PLACES = 16 };
 
 typedef struct eager_entry {
     struct eager_entry *next; /* in its bucket */
@@ -19,8 +19,8 @@ typedef struct eager_entry {
     mica_op op;
     int32_t n_operands, n_attributes;
     mica_executable *executable; /* retained */
-    const mica_command *direct;  /* the only command, to be launched as it is; or NULL */
-    size_t result_bytes;
+    bool is_direct;              /* a few launches that cannot fail */
+    size_t result_bytes, arena_bytes;
     mica_type *operands;
     mica_attr *attributes;
     mica_arena arena;
@@ -211,18 +211,14 @@ static mica_status compile_op(mica_device *device, const eager_key *key, const m
     return status;
 }
 
-/* One launch whose operands are the inputs and whose result is the output. */
-static const mica_command *direct_command(const mica_executable *exe) {
-    if (!exe->plan || !exe->is_small || !exe->cannot_fail || exe->plan->commands.n != 1 ||
-        exe->n_inputs > MOST_DIRECT_OPERANDS)
-        return NULL;
-    const mica_command *c = &exe->plan->commands.data[0];
-    if (c->kind != MICA_COMMAND_LAUNCH || c->scratch.base != MICA_BASE_NONE ||
-        c->n_operands > MOST_DIRECT_OPERANDS)
-        return NULL;
-    for (int32_t i = 0; i < c->n_operands; i++)
-        if (c->operands[i].base < MICA_BASE_FIRST) return NULL;
-    return c;
+/* Launches only, few enough that their addresses fit on the stack. */
+static bool is_direct(const mica_executable *exe) {
+    if (!exe->plan || !exe->is_small || !exe->cannot_fail ||
+        exe->plan->n_bases > MOST_DIRECT_PLACES || exe->plan->most_operands > MOST_DIRECT_PLACES)
+        return false;
+    for (int32_t i = 0; i < exe->plan->commands.n; i++)
+        if (exe->plan->commands.data[i].kind != MICA_COMMAND_LAUNCH) return false;
+    return true;
 }
 
 static mica_status copy_attribute(eager_entry *e, int32_t i, const mica_attr *attr) {
@@ -251,8 +247,9 @@ static mica_status fill_entry(eager_entry *e, mica_device *device, const eager_k
         MICA_TRY(copy_attribute(e, i, &attr));
     }
     MICA_TRY(compile_op(device, key, e->attributes, &e->executable));
-    e->direct = direct_command(e->executable);
+    e->is_direct = is_direct(e->executable);
     e->result_bytes = mica_type_bytes(&e->executable->output_types[0]);
+    e->arena_bytes = mica_executable_arena_bytes(e->executable);
     return NULL;
 }
 
@@ -293,26 +290,46 @@ static inline bool all_ready(const eager_key *key) {
     return true;
 }
 
-/* On the calling thread, which owns the stream. */
-static mica_status launch_direct(mica_device *device, const mica_command *c, const eager_key *key,
-                                 const mica_tensor *result) {
-    mica_address operands[MOST_DIRECT_OPERANDS], address = result->buffer->address;
-    mica_device_stream *handle;
-    MICA_TRY(mica_stream_handle(&device->runtime->stream, &handle));
-    for (int32_t i = 0; i < c->n_operands; i++)
-        operands[i] = key->operands[c->operands[i].base - MICA_BASE_FIRST]->buffer->address;
-    return device->vtable->launch(handle, c->kernel, operands, &address, 0);
+static inline mica_address address_of(const mica_address *bases, mica_place place) {
+    return place.base < 0 ? 0 : bases[place.base] + (mica_address)place.offset;
 }
 
-/* Tensor and buffer from the caches, in one go. */
-static mica_tensor *take_result(mica_device *device, const eager_entry *e) {
+/* On the calling thread, which owns the stream. */
+static mica_status launch_direct(const mica_executable *exe, const eager_key *key,
+                                 const mica_tensor *result, const mica_buffer *arena) {
+    mica_device *device = exe->device;
+    mica_address bases[MOST_DIRECT_PLACES], addresses[MOST_DIRECT_PLACES], *next = bases;
+    mica_device_stream *handle;
+    MICA_TRY(mica_stream_handle(&device->runtime->stream, &handle));
+    *next++ = arena ? arena->address : 0;
+    *next++ = exe->constants ? exe->constants->address : 0;
+    for (int32_t i = 0; i < key->n_operands; i++) *next++ = key->operands[i]->buffer->address;
+    *next++ = result->buffer->address;
+    for (int32_t i = 0; i < exe->plan->commands.n; i++) {
+        const mica_command *c = &exe->plan->commands.data[i];
+        mica_address *results = addresses + c->n_operands;
+        for (int32_t k = 0; k < c->n_operands; k++)
+            addresses[k] = address_of(bases, c->operands[k]);
+        for (int32_t k = 0; k < c->n_results; k++) results[k] = address_of(bases, c->results[k]);
+        MICA_TRY(device->vtable->launch(handle, c->kernel, addresses, results,
+                                        address_of(bases, c->scratch)));
+    }
+    return NULL;
+}
+
+/* Tensor, buffer and arena from the caches, all or nothing; the device is locked. */
+static mica_tensor *take_result(mica_device *device, const eager_entry *e,
+                                mica_buffer **out_arena) {
     mica_buffer *buffer = mica_pool_take(device, e->result_bytes);
-    if (!buffer) return NULL;
-    mica_tensor *tensor = mica_tensor_take(device);
-    if (!tensor) {
-        mica_pool_give(buffer);
+    mica_buffer *arena = e->arena_bytes ? mica_pool_take(device, e->arena_bytes) : NULL;
+    mica_tensor *tensor = buffer ? mica_tensor_take(device) : NULL;
+    if (!buffer || !tensor || (e->arena_bytes && !arena)) {
+        if (buffer) mica_pool_return(buffer);
+        if (arena) mica_pool_return(arena);
+        if (tensor) mica_tensor_give(device, tensor);
         return NULL;
     }
+    *out_arena = arena;
     tensor->references.count = 1;
     tensor->views = tensor->consumed = 0;
     tensor->device = device;
@@ -390,16 +407,17 @@ mica_status mica_eager(mica_device *device, mica_op op, mica_tensor *const *oper
         !mica_stream_try_own(&r->stream))
         return run_slowly(device, &key, out_result);
     mica_tensor *result = NULL;
+    mica_buffer *arena = NULL;
     mica_executable *exe = NULL;
     mica_mutex_lock(&r->lock);
     const eager_entry *e = find(r->eager, &key);
-    const mica_command *direct = e ? e->direct : NULL;
-    if (direct) result = take_result(device, e);
+    if (e && e->is_direct) result = take_result(device, e, &arena);
     if (result) mica_executable_retain(exe = e->executable);
     mica_mutex_unlock(&r->lock);
-    mica_status status = result ? launch_direct(device, direct, &key, result) : NULL;
+    mica_status status = result ? launch_direct(exe, &key, result, arena) : NULL;
     mica_stream_disown(&r->stream);
     if (!result) return run_slowly(device, &key, out_result);
+    if (arena) mica_buffer_release(arena);
     mica_executable_release(exe);
     if (status)
         mica_tensor_release(result);

@@ -22,6 +22,13 @@ mica_tensor *mica_tensor_take(mica_device *device) {
     return tensor;
 }
 
+void mica_tensor_give(mica_device *device, mica_tensor *tensor) {
+    mica_device_runtime *r = device->runtime;
+    tensor->next = r->free_tensors;
+    r->free_tensors = tensor;
+    r->n_free_tensors++;
+}
+
 void mica_tensors_trim(mica_device *device) {
     mica_device_runtime *r = device->runtime;
     mica_mutex_lock(&r->lock);
@@ -116,11 +123,7 @@ void mica_tensor_release(mica_tensor *tensor) {
     mica_mutex_lock(&r->lock);
     if (last && buffer->size_class >= 0 && mica_pool_give(buffer)) last = false;
     bool kept = r->n_free_tensors < MOST_FREE_TENSORS;
-    if (kept) {
-        tensor->next = r->free_tensors;
-        r->free_tensors = tensor;
-        r->n_free_tensors++;
-    }
+    if (kept) mica_tensor_give(device, tensor);
     mica_mutex_unlock(&r->lock);
     if (last) mica_buffer_destroy(buffer);
     if (!kept) mica_free(tensor);

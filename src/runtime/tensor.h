@@ -22,8 +22,9 @@ struct mica_tensor {
 /* A tensor on given memory; takes the buffer's reference when it succeeds. */
 MICA_MUST_CHECK mica_status mica_tensor_create_on(mica_buffer *buffer, const mica_type *type,
                                                   mica_tensor **out_tensor);
-/* With the device's lock held: a cached struct, or NULL. Its fields are stale. */
+/* With the device's lock held: a cached struct, or NULL; its fields are stale. And back again. */
 mica_tensor *mica_tensor_take(mica_device *device);
+void mica_tensor_give(mica_device *device, mica_tensor *tensor);
 void mica_tensors_trim(mica_device *device);
 
 /* FAILED_PRECONDITION when consumed. */
