@@ -49,22 +49,22 @@ static bool uses_a_list(const mica_node *n, const bool *used) {
     return false;
 }
 
-/* Cheap to compute again, or impossible to keep; effects happen once. A list is not hoisted out of a
- * loop either: its cotangents could not be added up. used: per result. */
-static bool is_recomputed(const mica_node *n, const bool *used, uint8_t depends, bool in_loop) {
+/* Cheap to compute again, or impossible to keep; effects happen once. A list is not hoisted out of
+ * a loop either: its cotangents could not be added up. used: per result. */
+static bool is_recomputed(const mica_split *s, const mica_node *n, const bool *used,
+                          uint8_t depends) {
     if (n->op == MICA_OP_PARAMETER || mica_node_has_effects(n)) return false;
     if (depends == CONSTANT_ONLY || n->op == MICA_OP_broadcast) return true;
-    return in_loop && uses_a_list(n, used);
+    return s->kind != MICA_SPLIT_CALL && uses_a_list(n, used);
 }
 
 /* Result k of n is kept. Loops keep tensors only, unless every iteration has the same. */
-static bool add_residual(mica_split *s, const mica_node *n, int32_t k, bool in_loop,
-                         bool invariant) {
+static bool add_residual(mica_split *s, const mica_node *n, int32_t k, bool invariant) {
     mica_residual r = {.value = mica_node_result(n, k), .parameter = -1, .invariant = invariant};
     for (int32_t i = 0; i < s->n_parameters; i++)
         if (mica_value_same(s->primal->parameters[i], r.value)) r.parameter = i;
     s->residuals[s->n_residuals++] = r;
-    if (!in_loop || invariant || n->results[k].kind == MICA_TENSOR) return true;
+    if (s->kind != MICA_SPLIT_LOOP || invariant || n->results[k].kind == MICA_TENSOR) return true;
     mica_graph_fail(s->g, MICA_ERROR(MICA_UNSUPPORTED,
                                      "[vjp] the backward pass of a loop needs the %s of each "
                                      "iteration's %s, and can neither keep nor repeat it",
@@ -82,7 +82,7 @@ static void reverse_residuals(mica_split *s) {
 
 /* Walks backwards: linear and recomputed nodes use their operands; of a used primal node either the
  * used results are kept or it is recomputed. */
-static bool find_residuals(mica_split *s, const uint8_t *depends, bool in_loop) {
+static bool find_residuals(mica_split *s, const uint8_t *depends) {
     mica_graph *p = s->primal;
     int32_t room = 0;
     for (int32_t i = 0; i < p->n_nodes; i++) room += p->nodes[i]->n_results;
@@ -93,13 +93,13 @@ static bool find_residuals(mica_split *s, const uint8_t *depends, bool in_loop) 
     for (int32_t i = 0; i < p->n_nodes; i++) first[i + 1] = first[i] + p->nodes[i]->n_results;
     for (int32_t i = p->n_nodes; i-- > 0;) {
         const mica_node *n = p->nodes[i];
-        bool any = false, invariant = in_loop && depends[i] < VARYING;
+        bool any = false, invariant = s->kind == MICA_SPLIT_LOOP && depends[i] < VARYING;
         for (int32_t k = 0; k < n->n_results; k++) any |= used[first[i] + k];
         if (s->roles[i] == PRIMAL && !any) continue;
-        if (s->roles[i] == PRIMAL && is_recomputed(n, used + first[i], depends[i], in_loop))
+        if (s->roles[i] == PRIMAL && is_recomputed(s, n, used + first[i], depends[i]))
             s->roles[i] = RECOMPUTED;
         for (int32_t k = 0; s->roles[i] == PRIMAL && k < n->n_results; k++)
-            if (used[first[i] + k] && !add_residual(s, n, k, in_loop, invariant)) return false;
+            if (used[first[i] + k] && !add_residual(s, n, k, invariant)) return false;
         for (int32_t k = 0; s->roles[i] != PRIMAL && k < n->n_operands; k++)
             used[first[n->operands[k].node->id] + n->operands[k].index] = true;
     }
@@ -119,10 +119,14 @@ static bool clone_body(mica_split *s, const mica_graph *body, mica_value *output
     return mica_region_check(s->g, s->primal);
 }
 
-bool mica_split_begin(mica_split *s, mica_transform *t, mica_graph *g, const mica_graph *body,
-                      const bool *active, const bool *invariant, const bool *wanted) {
-    *s = (mica_split){
-        .t = t, .g = g, .n_parameters = body->n_parameters, .n_outputs = body->n_outputs};
+bool mica_split_begin(mica_split *s, mica_split_kind kind, mica_transform *t, mica_graph *g,
+                      const mica_graph *body, const bool *active, const bool *invariant,
+                      const bool *wanted) {
+    *s = (mica_split){.kind = kind,
+                      .t = t,
+                      .g = g,
+                      .n_parameters = body->n_parameters,
+                      .n_outputs = body->n_outputs};
     if (g->error) return false;
     size_t n_parameters = (size_t)s->n_parameters, n_outputs = (size_t)s->n_outputs;
     s->placeholders = mica_transform_alloc(t, g, n_parameters + 1, sizeof(mica_value));
@@ -144,7 +148,7 @@ bool mica_split_begin(mica_split *s, mica_transform *t, mica_graph *g, const mic
     if (!s->nodes || !s->roles || !depends) return false;
     memcpy(s->nodes, p->nodes, (size_t)p->n_nodes * sizeof *s->nodes);
     find_linear_roles(s);
-    return find_residuals(s, depends, invariant != NULL);
+    return find_residuals(s, depends);
 }
 
 void mica_split_tangent(mica_split *s, mica_graph *to, const mica_value *residuals,

@@ -4,7 +4,7 @@
  * compute tangents stand in one graph. What linear nodes use of the primal are the residuals,
  * except
  *   - values that depend on constants only, and stretched ones, which are cheap,
- *   - in loops, lists (which cannot be stacked or pushed on lists),
+ *   - in loops and branches, lists (which cannot be stacked, pushed on lists, or selected by vmap),
  * whose nodes are computed again next to the linear nodes, and whose operands are kept instead.
  * The caller then lets the primal graph return residuals and closes it with mica_split_end, after
  * which it has no linear nodes; mica_split_tangent copies those into a graph of their own, before
@@ -21,7 +21,14 @@ typedef struct mica_residual {
     bool invariant;    /* in a loop: depends on its constants only */
 } mica_residual;
 
+typedef enum mica_split_kind {
+    MICA_SPLIT_CALL,
+    MICA_SPLIT_BRANCH,
+    MICA_SPLIT_LOOP
+} mica_split_kind;
+
 typedef struct mica_split {
+    mica_split_kind kind;
     mica_transform *t;
     mica_graph *g;            /* the graph with the region op; errors stick to it */
     mica_graph *primal;       /* owned until the caller passes it on */
@@ -37,11 +44,12 @@ typedef struct mica_split {
     uint8_t *roles; /* per node of these */
 } mica_split;
 
-/* active[i]: parameter i has a tangent. invariant is NULL for a body that runs once; else it says
- * which parameters are a loop's constants. wanted[j]: output j's tangent is asked for (NULL: all).
+/* active[i]: parameter i has a tangent. invariant[i]: it is a constant of the loop (NULL for a body
+ * that runs once). wanted[j]: output j's tangent is asked for (NULL: all).
  * false after an error. */
-bool mica_split_begin(mica_split *s, mica_transform *t, mica_graph *g, const mica_graph *body,
-                      const bool *active, const bool *invariant, const bool *wanted);
+bool mica_split_begin(mica_split *s, mica_split_kind kind, mica_transform *t, mica_graph *g,
+                      const mica_graph *body, const bool *active, const bool *invariant,
+                      const bool *wanted);
 /* Copies the linear nodes into `to`. residuals[i] and tangents[k] stand there for s->residuals[i]
  * and parameter k's tangent; out has one value per output of the body, null where it is zero. */
 void mica_split_tangent(mica_split *s, mica_graph *to, const mica_value *residuals,

@@ -59,9 +59,10 @@ static int32_t take_slot(branches *b, bool *taken, const mica_type *type) {
 
 static bool split_branches(branches *b) {
     int32_t n_residuals = 0;
+    mica_split_kind kind = b->n->op == MICA_OP_call ? MICA_SPLIT_CALL : MICA_SPLIT_BRANCH;
     for (int32_t r = 0; r < b->n_regions; r++) {
         mica_split *s = &b->splits[r];
-        if (!mica_split_begin(s, b->t, b->g, b->n->regions[r], b->active, NULL, b->wanted))
+        if (!mica_split_begin(s, kind, b->t, b->g, b->n->regions[r], b->active, NULL, b->wanted))
             return false;
         for (int32_t i = 0; i < b->n_results; i++) b->results[i] |= !mica_is_zero(s->tangents[i]);
         n_residuals += s->n_residuals;

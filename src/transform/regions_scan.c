@@ -145,7 +145,8 @@ static bool split_scan(linear_scan *l) {
         mica_transform_alloc(l->t, l->g, (size_t)l->n->n_operands + 1, sizeof *invariant);
     if (!invariant) return false;
     for (int32_t i = 0; i < l->shape.consts; i++) invariant[i] = true;
-    if (!mica_split_begin(&l->split, l->t, l->g, l->n->regions[0], l->active, invariant, l->wanted))
+    if (!mica_split_begin(&l->split, MICA_SPLIT_LOOP, l->t, l->g, l->n->regions[0], l->active,
+                          invariant, l->wanted))
         return false;
     size_t n_residuals = (size_t)l->split.n_residuals, n_operands = (size_t)l->n->n_operands;
     l->residuals = mica_transform_alloc(l->t, l->g, n_residuals + 1, sizeof *l->residuals);

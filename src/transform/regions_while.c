@@ -411,7 +411,8 @@ static bool split_while(linear_while *l) {
         mica_transform_alloc(l->t, l->g, (size_t)l->n->n_operands + 1, sizeof *invariant);
     if (!invariant) return false;
     for (int32_t i = 0; i < l->consts; i++) invariant[i] = true;
-    if (!mica_split_begin(&l->split, l->t, l->g, l->n->regions[1], l->active, invariant, NULL))
+    if (!mica_split_begin(&l->split, MICA_SPLIT_LOOP, l->t, l->g, l->n->regions[1], l->active,
+                          invariant, NULL))
         return false;
     for (int32_t i = 0; i < l->split.n_residuals; i++)
         l->n_invariant += l->split.residuals[i].invariant;
