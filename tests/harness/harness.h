@@ -1,7 +1,8 @@
 /* tests/harness/: the op harness. Every row of ops.def has at least one case; everything else is
  * derived from the cases:
  *
- *   values       each device against the reference, over dtypes, shapes and special values
+ *   values       each device against the reference, over dtypes, shapes and special values, as
+ *                executables and eagerly
  *   derivatives  jvp against finite differences in f64, vjp against jvp, the same once more for
  *                the jvp and the vjp themselves (and again with MICA_TEST_SOAK=1); the derivative
  *                graphs on each device against the reference
@@ -174,6 +175,9 @@ mica_status run_on_device(const char *device, const mica_graph *g, const arrays 
 /* Runs g on every device and compares with `want`; notes unsupported cases. */
 void check_on_devices(const op_case *c, mica_dtype dtype, const mica_graph *g, const arrays *inputs,
                       const arrays *want, const tolerance *allowed, const char *what);
+/* The op of a case without a build function, through mica_eager. */
+void check_eager(const op_case *c, const arrays *inputs, const arrays *want,
+                 const tolerance *allowed, const char *what);
 void harness_close(void);
 void control_cases_close(void); /* gives back what the cases registered */
 

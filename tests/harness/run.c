@@ -88,6 +88,45 @@ mica_status run_on_device(const char *name, const mica_graph *g, const arrays *i
     return status;
 }
 
+static mica_status run_eager_on(const op_case *c, mica_device *device, const arrays *inputs,
+                                arrays *out) {
+    mica_tensor *in[MOST_ARRAYS] = {NULL}, *result = NULL;
+    mica_attribute attributes[8] = {{0}};
+    for (int i = 0; i < 8; i++) {
+        const mica_attr *attr = &c->attributes[i];
+        if (attr->kind == MICA_ATTR_INTS)
+            attributes[i].ints = attr->as.ints;
+        else if (attr->kind == MICA_ATTR_STRING)
+            attributes[i].string = attr->as.string;
+        else
+            attributes[i].integer = attr->as.integer;
+    }
+    mica_status status = upload_all(device, inputs, in);
+    if (!status) status = mica_eager(device, c->op, in, inputs->n, attributes, &result);
+    if (!status) {
+        *out = (arrays){.n = 1, .items = {array_create(mica_tensor_type(result))}};
+        status =
+            mica_tensor_to_host(result, out->items[0].data, mica_type_bytes(&out->items[0].type));
+    }
+    for (int32_t i = 0; i < inputs->n; i++) mica_tensor_release(in[i]);
+    mica_tensor_release(result);
+    return status;
+}
+
+void check_eager(const op_case *c, const arrays *inputs, const arrays *want,
+                 const tolerance *allowed, const char *what) {
+    for (int i = 0; i < 2; i++) {
+        char title[300];
+        mica_device *device = NULL;
+        arrays got = {0};
+        snprintf(title, sizeof title, "%s eagerly on %s", what, harness_devices[i]);
+        mica_status status = open_device(harness_devices[i], &device);
+        if (!status) status = run_eager_on(c, device, inputs, &got);
+        if (harness_ok(status, title)) arrays_agree(&got, want, allowed, title);
+        arrays_free(&got);
+    }
+}
+
 void check_on_devices(const op_case *c, mica_dtype dtype, const mica_graph *g, const arrays *inputs,
                       const arrays *want, const tolerance *allowed, const char *what) {
     for (int i = 0; i < 2; i++) {
