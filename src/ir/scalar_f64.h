@@ -76,8 +76,9 @@ MICA_SCALAR double mica_tanh_f64(double a) {
 MICA_SCALAR double mica_asinh_f64(double a) {
     return asinh(a);
 }
+/* Not every libm answers NaN to all arguments below 1. */
 MICA_SCALAR double mica_acosh_f64(double a) {
-    return acosh(a);
+    return a < 1.0 ? MICA_NAN_F64 : acosh(a);
 }
 MICA_SCALAR double mica_atanh_f64(double a) {
     return atanh(a);

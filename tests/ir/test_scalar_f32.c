@@ -52,6 +52,10 @@ static double reference_neg(double x) {
 static double reference_sign(double x) {
     return x > 0 ? 1 : x < 0 ? -1 : x;
 }
+/* Not every libm answers NaN to all arguments below 1. */
+static double reference_acosh(double x) {
+    return x < 1 ? (double)NAN : acosh(x);
+}
 static double reference_lgamma(double x) {
     int sign;
     return lgamma_r(x, &sign);
@@ -115,7 +119,7 @@ static const function functions[] = {
     {LOOPS(cosh), cosh, 2, 0, 1},
     {LOOPS(tanh), tanh, 2, 0, 1},
     {LOOPS(asinh), asinh, 2, 0, 1},
-    {LOOPS(acosh), acosh, 2, 0, 1},
+    {LOOPS(acosh), reference_acosh, 2, 0, 1},
     {LOOPS(atanh), atanh, 2, 0, 1},
     {LOOPS(erf), erf, 2, 0, 1},
     {LOOPS(erfc), erfc, 2, 0, 1},
