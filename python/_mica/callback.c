@@ -5,12 +5,14 @@
  * newest one, and a nested trace takes its first as a parameter. */
 #include "extension.h"
 
+#include <stddef.h>
 #include <string.h>
 
 typedef struct HostFunctionObject {
     PyObject_HEAD PyObject *function;
     PyObject *name;
     int64_t number;
+    PyObject *weak_references;
 } HostFunctionObject;
 
 /* ---- the way in and out
@@ -126,6 +128,7 @@ static int host_function_traverse(PyObject *self, visitproc visit, void *arg) {
 static void host_function_dealloc(PyObject *object) {
     HostFunctionObject *self = (HostFunctionObject *)object;
     PyObject_GC_UnTrack(object);
+    if (self->weak_references) PyObject_ClearWeakRefs(object);
     if (self->number) mica_host_function_unregister(self->number);
     Py_XDECREF(self->function);
     Py_XDECREF(self->name);
@@ -140,6 +143,7 @@ PyTypeObject HostFunction_Type = {
     .tp_new = host_function_new,
     .tp_dealloc = host_function_dealloc,
     .tp_traverse = host_function_traverse,
+    .tp_weaklistoffset = offsetof(HostFunctionObject, weak_references),
 };
 
 /* ---- effects

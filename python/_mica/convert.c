@@ -459,9 +459,11 @@ static PyObject *cached_scalar(mica_device *device, mica_dtype dtype, const void
 
 static PyObject *element_like(PyObject *like, mica_dtype dtype, const void *element, bool weak) {
     if (is_tensor(like)) return cached_scalar(mica_tensor_device(tensor_of(like)), dtype, element);
-    TraceObject *trace = trace_require("trace");
+    TraceObject *trace = trace_current();
     mica_type type = mica_type_scalar(dtype);
-    return trace ? trace_constant(trace, &type, element, weak) : NULL;
+    mica_value unused;
+    if (!trace && !trace_lift(NULL, like, &unused)) return NULL; /* says that `like` has leaked */
+    return trace_constant(trace, &type, element, weak);
 }
 
 PyObject *scalar_like(PyObject *like, double value) {

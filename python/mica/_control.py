@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 from . import _mica
 from ._mica import HostFunction, flatten, unflatten
@@ -280,6 +281,26 @@ def _is_float(kind: tuple) -> bool:
     return kind != "token" and kind[1].kind == "float"
 
 
+def _cotangent_leaves(structure: Any, tree: Any) -> list:
+    """The leaves of a cotangent like an argument; None stands for zeros of any part."""
+    if structure is None:
+        return []
+    if not isinstance(structure, tuple):
+        return [tree]
+    is_dict = structure[0] is dict
+    children = structure[2:] if is_dict else structure[1:]
+    if tree is None:
+        parts = [None] * len(children)
+    elif is_dict and isinstance(tree, dict) and set(tree) == set(structure[1]):
+        parts = [tree[key] for key in structure[1]]
+    elif not is_dict and isinstance(tree, (tuple, list)) and len(tree) == len(children):
+        parts = tree
+    else:
+        raise TypeError("[custom_gradient] a cotangent differs from its argument in structure")
+    pairs = zip(children, parts, strict=True)
+    return [leaf for child, part in pairs for leaf in _cotangent_leaves(child, part)]
+
+
 def _vjp_region(vjp: Callable, region: Region, leaves: Sequence, structure: Any) -> Any:
     """The region of a hand-written vjp: (operands, results, cotangents of float results)."""
     n, results = len(leaves), region.graph.outputs[: region.n_outputs]
@@ -301,14 +322,7 @@ def _vjp_region(vjp: Callable, region: Region, leaves: Sequence, structure: Any)
             )
         found = []
         for argument, cotangent in zip(arguments, answer, strict=True):
-            own, own_structure = flatten(argument)
-            if cotangent is None:
-                found.extend([None] * len(own))
-                continue
-            parts, parts_structure = flatten(cotangent)
-            if parts_structure != own_structure:
-                raise TypeError("[custom_gradient] a cotangent differs from its argument")
-            found.extend(parts)
+            found.extend(_cotangent_leaves(flatten(argument)[1], cotangent))
         outputs = []
         for kind, cotangent in zip(operands, [*found, *[None] * n_captured], strict=True):
             if not _is_float(kind):
@@ -405,9 +419,16 @@ def call(name: str, function: Callable, *args: Any, config: str = "") -> Any:
     return composite(name, config=config)(function)(*args)
 
 
-@functools.lru_cache(maxsize=128)
+#: Registered functions that some graph holds: tracing again finds the same number.
+_HOST_FUNCTIONS: WeakValueDictionary[tuple[int, str], HostFunction] = WeakValueDictionary()
+
+
 def _host_function(function: Callable, name: str) -> HostFunction:
-    return HostFunction(function, name)
+    key = (id(function), name)
+    host = _HOST_FUNCTIONS.get(key)
+    if host is None:
+        host = _HOST_FUNCTIONS[key] = HostFunction(function, name)
+    return host
 
 
 def callback(function: Callable, results: Any, *operands: Any, name: str | None = None) -> Any:
@@ -436,10 +457,7 @@ def callback(function: Callable, results: Any, *operands: Any, name: str | None 
 
     def staged(arguments: tuple) -> Any:
         values, _ = _arrays(arguments)
-        try:
-            host = _host_function(function, label)
-        except TypeError:  # not hashable
-            host = HostFunction(function, label)
+        host = _host_function(function, label)
         return unflatten(structure, _mica.callback(host, values, kinds))
 
     return stage("callback", staged, _concrete(operands))

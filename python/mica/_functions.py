@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from . import _mica
@@ -18,6 +19,11 @@ Array = Any  # a Tensor, a Traced, or what mica.tensor takes
 def _like(value: Any, other: Any) -> Any:
     """An operand beside another: scalars stay, everything else becomes an array."""
     return value if isinstance(value, (bool, int, float)) else as_array(value)
+
+
+def _beside(x: Any) -> AbstractContextManager:
+    """A context in which new arrays go where another one is."""
+    return x.device if isinstance(x, Tensor) else nullcontext()
 
 
 def _float(x: Any, what: str) -> Any:
@@ -65,19 +71,22 @@ def _scalar(value: int, dtype: Any) -> int | bool:
 def zeros_like(x: Array) -> Tensor:
     """Zeros of the shape and dtype of another array."""
     x = as_array(x)
-    return zeros(x.shape, x.dtype)
+    with _beside(x):
+        return zeros(x.shape, x.dtype)
 
 
 def ones_like(x: Array) -> Tensor:
     """Ones of the shape and dtype of another array."""
     x = as_array(x)
-    return ones(x.shape, x.dtype)
+    with _beside(x):
+        return ones(x.shape, x.dtype)
 
 
 def full_like(x: Array, value: Any) -> Tensor:
     """An array filled with a value, of the shape and dtype of another."""
     x = as_array(x)
-    return full(x.shape, value, x.dtype)
+    with _beside(x):
+        return full(x.shape, value, x.dtype)
 
 
 def arange(start: float, stop: float | None = None, step: float = 1, dtype: Any = None) -> Tensor:
@@ -112,7 +121,8 @@ def eye(n: int, dtype: Any = "f32") -> Tensor:
 def one_hot(labels: Array, n: int, dtype: Any = "f32") -> Tensor:
     """A last axis of size n with a 1 at the label and 0 elsewhere (all 0 for labels outside)."""
     labels = as_array(labels)
-    classes = _mica.iota(shape=(*labels.shape, n), axis=labels.ndim, dtype=labels.dtype)
+    with _beside(labels):
+        classes = _mica.iota(shape=(*labels.shape, n), axis=labels.ndim, dtype=labels.dtype)
     return (classes == labels.reshape(*labels.shape, 1)).astype(dtype)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from . import _mica
 from ._functions import where
-from ._mica import DType, Tensor
+from ._mica import DType, Tensor, Traced
 
 #: Counters: the last word says what a block is used for, so that uses never overlap.
 _VALUES = (0, 0, 0, 0)
@@ -24,18 +24,21 @@ def key(seed: int) -> Tensor:
     return _mica.tensor([seed & 0xFFFFFFFF, seed >> 32], "u32")
 
 
-def _counter(words: tuple) -> Tensor:
-    return _mica.tensor(list(words), "u32")
+def _counter(words: tuple, key: Any) -> Tensor:
+    """A counter where the key is: on its device, or in its trace."""
+    if isinstance(key, Traced):
+        return _mica.constant(value=_mica.tensor(list(words), "u32", "ref"))
+    return _mica.tensor(list(words), "u32", key.device)
 
 
 def split(key: Any, n: int = 2) -> Tensor:
     """n new keys, u32[n, 2], independent of each other and of numbers drawn with the old key."""
-    return _mica.rng_bits(key, _counter(_KEYS), shape=(n, 2), dtype="u32")
+    return _mica.rng_bits(key, _counter(_KEYS, key), shape=(n, 2), dtype="u32")
 
 
 def bits(key: Any, shape: int | Sequence[int] = (), dtype: Any = "u32") -> Tensor:
     """Random bits as integers."""
-    return _mica.rng_bits(key, _counter(_VALUES), shape=shape, dtype=dtype)
+    return _mica.rng_bits(key, _counter(_VALUES, key), shape=shape, dtype=dtype)
 
 
 def uniform(

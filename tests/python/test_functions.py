@@ -1,0 +1,110 @@
+"""Everyday functions and random numbers, against numpy and scipy, eager and compiled."""
+
+import mica
+import numpy as np
+import pytest
+
+special = pytest.importorskip("scipy.special")
+
+A = np.random.default_rng(0).normal(size=(3, 5)) * 4
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    "ours, theirs",
+    [
+        (mica.relu, lambda a: np.maximum(a, 0)),
+        (mica.sigmoid, special.expit),
+        (mica.softplus, lambda a: np.logaddexp(a, 0)),
+        (mica.silu, lambda a: a * special.expit(a)),
+        (mica.gelu, lambda a: a * special.ndtr(a)),
+        (mica.softmax, lambda a: special.softmax(a, axis=-1)),
+        (lambda x: mica.softmax(x, axis=0), lambda a: special.softmax(a, axis=0)),
+        (mica.log_softmax, lambda a: special.log_softmax(a, axis=-1)),
+        (lambda x: mica.logsumexp(x, 1), lambda a: special.logsumexp(a, axis=1)),
+        (lambda x: mica.var(x, 0), lambda a: a.var(0)),
+        (lambda x: mica.mean(x, 1, True), lambda a: a.mean(1, keepdims=True)),
+        (lambda x: mica.where(x > 0, x, 0.5), lambda a: np.where(a > 0, a, 0.5)),
+        (lambda x: mica.maximum(x, 1.0), lambda a: np.maximum(a, 1)),
+        (lambda x: mica.minimum(1.0, x), lambda a: np.minimum(a, 1)),
+        (lambda x: mica.clip(x, -1.0, 1.0), lambda a: np.clip(a, -1, 1)),
+        (lambda x: mica.stack([x, x * 2], 1), lambda a: np.stack([a, a * 2], 1)),
+        (lambda x: mica.concatenate([x, x], -1), lambda a: np.concatenate([a, a], -1)),
+        (lambda x: mica.expand_dims(x, 1), lambda a: np.expand_dims(a, 1)),
+        (lambda x: mica.squeeze(x[:1]), lambda a: a[0]),
+        (lambda x: x + mica.zeros_like(x) + mica.ones_like(x), lambda a: a + 1),
+        (lambda x: x @ mica.eye(5, "f64"), lambda a: a),
+    ],
+)
+def test_functions_agree(ours, theirs, compiled):
+    function = mica.jit(ours) if compiled else ours
+    got = function(mica.tensor(A))
+    np.testing.assert_allclose(got.numpy(), theirs(A), rtol=1e-12, atol=1e-14)
+
+
+def test_softmax_survives_large_values():
+    x = mica.tensor([1000.0, 0.0, -1000.0])
+    assert mica.softmax(x).tolist() == [1, 0, 0]
+    assert mica.logsumexp(x).item() == 1000
+    assert mica.logsumexp(mica.tensor([float("-inf")] * 2)).item() == float("-inf")
+
+
+def test_arange_and_full():
+    assert mica.arange(4).tolist() == [0, 1, 2, 3]
+    assert mica.arange(2, 11, 3).tolist() == [2, 5, 8]
+    assert mica.arange(3, 0, -1).tolist() == [3, 2, 1]
+    assert mica.arange(0.0, 1.0, 0.25).tolist() == [0, 0.25, 0.5, 0.75]
+    assert mica.full((2,), True).dtype == mica.bool_
+    assert mica.full(2, 7).tolist() == [7, 7]
+    assert mica.zeros((2, 0)).shape == (2, 0)
+    assert mica.ones((), "bool").item() is True
+    assert mica.one_hot([0, 2, 5], 3).tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 0]]
+
+
+def test_integers_are_not_averaged():
+    with pytest.raises(TypeError, match=r"\[mean\] needs a float dtype, not i32"):
+        mica.mean(mica.arange(3))
+    with pytest.raises(TypeError, match=r"\[softmax\]"):
+        mica.softmax(mica.arange(3))
+
+
+def test_a_key_gives_the_same_numbers_everywhere():
+    key = mica.random.key(42)
+    first = mica.random.normal(key, (1000,))
+    assert first.tolist() == mica.random.normal(key, (1000,)).tolist()
+    assert first.tolist() == mica.jit(lambda k: mica.random.normal(k, (1000,)))(key).tolist()
+    for name in ("ref", "fake"):
+        bits = mica.random.bits(key.to(name), (100,))
+        assert bits.device == name
+        assert bits.tolist() == mica.random.bits(key, (100,)).tolist()
+
+
+def test_random_numbers_have_their_moments():
+    a, b = mica.random.split(mica.random.key(7))
+    uniform = mica.random.uniform(a, (20000,), low=-1.0, high=3.0).numpy()
+    assert uniform.min() >= -1
+    assert uniform.max() < 3
+    assert uniform.mean() == pytest.approx(1, abs=0.05)
+    for dtype in ("f32", "f64"):
+        normal = mica.random.normal(b, (20000,), dtype).numpy()
+        assert normal.mean() == pytest.approx(0, abs=0.05)
+        assert normal.std() == pytest.approx(1, abs=0.05)
+    flips = mica.random.bernoulli(a, 0.25, (20000,)).numpy()
+    assert flips.mean() == pytest.approx(0.25, abs=0.02)
+    assert abs(np.corrcoef(uniform, normal)[0, 1]) < 0.05
+
+
+def test_small_floats_stay_below_one():
+    for dtype in ("f16", "bf16"):
+        x = mica.random.uniform(mica.random.key(1), (20000,), dtype).astype("f32").numpy()
+        assert x.max() < 1
+        assert x.min() >= 0
+
+
+def test_dropout_can_be_written_with_keys():
+    def dropout(key, x, rate):
+        keep = mica.random.uniform(key, x.shape) >= rate
+        return mica.where(keep, x / (1 - rate), 0.0)
+
+    out = mica.jit(dropout)(mica.random.key(3), mica.ones(10000), 0.5).numpy()
+    assert set(np.unique(out)) == {0.0, 2.0}
