@@ -5,7 +5,7 @@
 #include "support/every_op.h"
 #include "support/random_graph.h"
 
-#define SEEDS 150
+#define SEEDS random_seeds(150)
 
 static mica_graph *graph_of(uint64_t seed) {
     random_graph_options options = {.seed = seed,

@@ -492,6 +492,10 @@ mica_graph *random_graph(const random_graph_options *options) {
     return g;
 }
 
+uint64_t random_seeds(uint64_t n) {
+    return getenv("MICA_TEST_SOAK") ? 50 * n : n;
+}
+
 void random_data(uint64_t seed, const mica_type *type, void *bytes) {
     random_builder b = {.state = seed};
     mica_dtype part = mica_number_part(type->dtype);

@@ -24,6 +24,9 @@ typedef struct random_graph_options {
 /* Every value that nothing uses is an output, so nothing can be left out. NULL without memory. */
 mica_graph *random_graph(const random_graph_options *options);
 
+/* How many seeds to try: n, and many more when MICA_TEST_SOAK is set. */
+uint64_t random_seeds(uint64_t n);
+
 /* Fills mica_type_bytes(type) bytes: small numbers of both signs, with zeros and ones among them.
  */
 void random_data(uint64_t seed, const mica_type *type, void *bytes);
