@@ -29,8 +29,6 @@ typedef struct limit {
     bool soak; /* only met there */
 } limit;
 static const limit limits[] = {
-    {"vmap", "vmap of vjp of cond of loops", "cannot be selected example by example",
-     "the branch's residual is a list, and lists have no select", false},
     {"derivatives", "vjp of jvp of vjp of scan of while", "cotangents of lists cannot be added",
      "a third derivative uses a list twice, and lists have no sum", true},
     {"derivatives", "vjp of jvp of vjp of scan with lists", "cotangents of lists cannot be added",
@@ -135,20 +133,6 @@ static void check_refusals(void) {
             }
 }
 
-static void print_table(void) {
-    printf("%-22s %-6s %s\n", "op", "device", "dtypes (- before one that is refused)");
-    for (int op = 0; op < MICA_OP_COUNT; op++)
-        for (int d = 0; d < 2; d++) {
-            printf("%-22s %-6s", d ? "" : mica_op_name((mica_op)op), harness_devices[d]);
-            for (int t = 0; t < MICA_DTYPE_COUNT; t++) {
-                const support *note = &notes[d][op][t];
-                if (note->ran || note->refused)
-                    printf(" %s%s", note->refused ? "-" : "", mica_dtype_name((mica_dtype)t));
-            }
-            printf("\n");
-        }
-}
-
 /* ---- the program ------------------------------------------------------------------------------*/
 
 static const case_table *const tables[] = {&elementwise_cases, &array_cases, &contraction_cases,
@@ -177,12 +161,45 @@ static const part parts[] = {{"values", check_values},
                              {"errors", check_errors}};
 enum { N_PARTS = sizeof parts / sizeof *parts };
 
+typedef struct tally {
+    int64_t checks, failures;
+} tally;
+static tally tallies[MICA_OP_COUNT][N_PARTS];
+
 static void run_case(const op_case *c, const bool *wanted) {
     for (int p = 0; p < N_PARTS; p++) {
-        int64_t before = failures;
+        tally before = {checks, failures};
         if (!wanted[p]) continue;
         parts[p].check(c);
-        if (failures > before) printf("FAILED %s: %s\n", case_title(c), parts[p].name);
+        tallies[c->op][p].checks += checks - before.checks;
+        tallies[c->op][p].failures += failures - before.failures;
+        if (failures > before.failures) printf("FAILED %s: %s\n", case_title(c), parts[p].name);
+    }
+}
+
+/* One line per op: how much was checked in each part, and what each device ran. */
+static void print_table(void) {
+    printf("%-21s", "op");
+    for (int p = 0; p < N_PARTS; p++) printf(" %11s", parts[p].name);
+    printf("  dtypes, - before one that is refused\n");
+    for (int op = 0; op < MICA_OP_COUNT; op++) {
+        printf("%-21s", mica_op_name((mica_op)op));
+        for (int p = 0; p < N_PARTS; p++) {
+            const tally *t = &tallies[op][p];
+            char text[40];
+            snprintf(text, sizeof text, t->failures ? "%lld failed" : "%lld",
+                     (long long)(t->failures ? t->failures : t->checks));
+            printf(" %11s", t->checks || t->failures ? text : "-");
+        }
+        for (int d = 0; d < 2; d++) {
+            printf("  %s:", harness_devices[d]);
+            for (int t = 0; t < MICA_DTYPE_COUNT; t++) {
+                const support *note = &notes[d][op][t];
+                if (note->ran || note->refused)
+                    printf(" %s%s", note->refused ? "-" : "", mica_dtype_name((mica_dtype)t));
+            }
+        }
+        printf("\n");
     }
 }
 
