@@ -299,7 +299,8 @@ TEST(gradients_of_vmap_sum_over_what_is_shared) {
         CHECK_OK(mica_vmap(f, in_axes, out_axes, BATCH, NULL, &batched));
         mica_graph *g = new_graph("whole");
         mica_type rows = f64_type(MICA_INTS(BATCH, N / 2));
-        mica_value p[] = {mica_parameter(g, &rows), vector_parameter(g, N / 2)}, losses, d[2];
+        mica_value p[] = {mica_parameter(g, &rows), vector_parameter(g, N / 2)},
+                   losses = MICA_NULL_VALUE, d[2];
         if (batched) mica_inline(g, batched, p, 2, &losses);
         mica_gradient(g, mica_sum(g, losses, MICA_INTS(0)), p, 2, d);
         mica_output(g, d[0]);
