@@ -71,7 +71,9 @@ MICA_API MICA_MUST_CHECK mica_status mica_graph_verify(const mica_graph *g);
 
 /* Type of a value; of the null value: NULL. */
 MICA_API const mica_type *mica_value_type(mica_value value);
-static inline bool mica_value_is_null(mica_value value) { return value.node == NULL; }
+static inline bool mica_value_is_null(mica_value value) {
+    return value.node == NULL;
+}
 
 /* Copies the nodes of `function` into g with its parameters replaced by operands; writes
  * mica_graph_output_count(function) results. */
@@ -123,16 +125,24 @@ typedef struct mica_types {
 #define MICA_BUILDER_OPERANDS_N mica_graph *g, const mica_value *operands, int32_t n
 #define MICA_BUILDER_ATTRIBUTES_A0()
 #define MICA_BUILDER_ATTRIBUTES_A1(k, n) , MICA_PARAM_##k(n)
-#define MICA_BUILDER_ATTRIBUTES_A2(k, n, ...) , MICA_PARAM_##k(n) MICA_BUILDER_ATTRIBUTES_A1(__VA_ARGS__)
-#define MICA_BUILDER_ATTRIBUTES_A3(k, n, ...) , MICA_PARAM_##k(n) MICA_BUILDER_ATTRIBUTES_A2(__VA_ARGS__)
-#define MICA_BUILDER_ATTRIBUTES_A4(k, n, ...) , MICA_PARAM_##k(n) MICA_BUILDER_ATTRIBUTES_A3(__VA_ARGS__)
-#define MICA_BUILDER_ATTRIBUTES_A5(k, n, ...) , MICA_PARAM_##k(n) MICA_BUILDER_ATTRIBUTES_A4(__VA_ARGS__)
-#define MICA_BUILDER_ATTRIBUTES_A6(k, n, ...) , MICA_PARAM_##k(n) MICA_BUILDER_ATTRIBUTES_A5(__VA_ARGS__)
-#define MICA_BUILDER_ATTRIBUTES_A7(k, n, ...) , MICA_PARAM_##k(n) MICA_BUILDER_ATTRIBUTES_A6(__VA_ARGS__)
-#define MICA_BUILDER_ATTRIBUTES_A8(k, n, ...) , MICA_PARAM_##k(n) MICA_BUILDER_ATTRIBUTES_A7(__VA_ARGS__)
+#define MICA_BUILDER_ATTRIBUTES_A2(k, n, ...)                                                      \
+    , MICA_PARAM_##k(n) MICA_BUILDER_ATTRIBUTES_A1(__VA_ARGS__)
+#define MICA_BUILDER_ATTRIBUTES_A3(k, n, ...)                                                      \
+    , MICA_PARAM_##k(n) MICA_BUILDER_ATTRIBUTES_A2(__VA_ARGS__)
+#define MICA_BUILDER_ATTRIBUTES_A4(k, n, ...)                                                      \
+    , MICA_PARAM_##k(n) MICA_BUILDER_ATTRIBUTES_A3(__VA_ARGS__)
+#define MICA_BUILDER_ATTRIBUTES_A5(k, n, ...)                                                      \
+    , MICA_PARAM_##k(n) MICA_BUILDER_ATTRIBUTES_A4(__VA_ARGS__)
+#define MICA_BUILDER_ATTRIBUTES_A6(k, n, ...)                                                      \
+    , MICA_PARAM_##k(n) MICA_BUILDER_ATTRIBUTES_A5(__VA_ARGS__)
+#define MICA_BUILDER_ATTRIBUTES_A7(k, n, ...)                                                      \
+    , MICA_PARAM_##k(n) MICA_BUILDER_ATTRIBUTES_A6(__VA_ARGS__)
+#define MICA_BUILDER_ATTRIBUTES_A8(k, n, ...)                                                      \
+    , MICA_PARAM_##k(n) MICA_BUILDER_ATTRIBUTES_A7(__VA_ARGS__)
 
 #define MICA_DECLARE_BUILDER(name, arity, attributes)                                              \
-    MICA_API mica_value mica_##name(MICA_BUILDER_OPERANDS_##arity MICA_BUILDER_ATTRIBUTES_##attributes);
+    MICA_API mica_value mica_##name(                                                               \
+        MICA_BUILDER_OPERANDS_##arity MICA_BUILDER_ATTRIBUTES_##attributes);
 #define MICA_DECLARE_MAP(...) MICA_DECLARE_BUILDER(__VA_ARGS__)
 #define MICA_DECLARE_ELEMENTWISE(...) MICA_DECLARE_BUILDER(__VA_ARGS__)
 #define MICA_DECLARE_SHAPE(...) MICA_DECLARE_BUILDER(__VA_ARGS__)
@@ -140,6 +150,9 @@ typedef struct mica_types {
 #define MICA_DECLARE_REDUCTION(...) MICA_DECLARE_BUILDER(__VA_ARGS__)
 #define MICA_DECLARE_RANDOM(...) MICA_DECLARE_BUILDER(__VA_ARGS__)
 #define MICA_DECLARE_COLLECTIVE(...) MICA_DECLARE_BUILDER(__VA_ARGS__)
+#define MICA_DECLARE_SEVERAL(name, arity, attributes)                                              \
+    MICA_API void mica_##name(MICA_BUILDER_OPERANDS_##arity MICA_BUILDER_ATTRIBUTES_##attributes,  \
+                              mica_value *out);
 #define MICA_DECLARE_CONTROL(name, arity, attributes)
 #define MICA_DECLARE_HOST(name, arity, attributes)
 #define MICA_OP(name, arity, class, dtypes, attributes, ...)                                       \
@@ -165,7 +178,8 @@ MICA_API void mica_scan(mica_graph *g, mica_graph *body, const mica_value *opera
                         int64_t n_consts, int64_t n_carry, int64_t length, bool reverse,
                         mica_value *out);
 /* A composite. `vjp` may be NULL: (operands, results, cotangents of the results of float dtype) ->
- * cotangents of the operands of float dtype, in order. `config` is free text that tells composites of one name apart. */
+ * cotangents of the operands of float dtype, in order. `config` is free text that tells composites
+ * of one name apart. */
 MICA_API void mica_call(mica_graph *g, const char *name, const char *config, mica_graph *body,
                         const char *vjp_name, mica_graph *vjp, const mica_value *operands,
                         int32_t n, mica_value *out);
@@ -199,7 +213,8 @@ MICA_API void mica_callback(mica_graph *g, const char *name, int64_t function, m
 MICA_API mica_value mica_scalar(mica_graph *g, mica_dtype dtype, double value); /* rank 0 */
 MICA_API mica_value mica_full_like(mica_graph *g, mica_value x, double value);
 MICA_API mica_value mica_zeros_like(mica_graph *g, mica_value x);
-MICA_API mica_value mica_broadcast_to(mica_graph *g, mica_value x, mica_ints shape); /* numpy's rule */
+MICA_API mica_value mica_broadcast_to(mica_graph *g, mica_value x,
+                                      mica_ints shape);                     /* numpy's rule */
 MICA_API mica_value mica_matmul(mica_graph *g, mica_value a, mica_value b); /* numpy's rule */
 MICA_API mica_value mica_relu(mica_graph *g, mica_value x);                 /* max(x, 0) */
 MICA_API mica_value mica_sum(mica_graph *g, mica_value x, mica_ints axes);

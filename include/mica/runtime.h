@@ -131,7 +131,7 @@ MICA_API void mica_event_release(mica_event *event);
 /* ---- executables ------------------------------------------------------------------------------*/
 
 typedef struct mica_compile_options {
-    size_t size; /* sizeof(mica_compile_options) */
+    size_t size;        /* sizeof(mica_compile_options) */
     const char *passes; /* "-simplify,-inline" switches passes off; NULL: MICA_PASSES, or all */
 } mica_compile_options;
 
@@ -161,8 +161,9 @@ typedef struct mica_run_args {
     void *context;
 } mica_run_args;
 
-/* Starts a run. out_done may be NULL when nobody waits. A refusal (status not NULL) changes nothing;
- * a failure on the way comes out of the event, of reading an output, and of `completed`. */
+/* Starts a run. out_done may be NULL when nobody waits. A refusal (status not NULL) changes
+ * nothing; a failure on the way comes out of the event, of reading an output, and of `completed`.
+ */
 MICA_API MICA_MUST_CHECK mica_status mica_executable_run(mica_executable *executable,
                                                          const mica_run_args *args,
                                                          mica_event **out_done);
@@ -177,12 +178,19 @@ typedef struct mica_attribute {
     mica_data data;     /* DATA */
 } mica_attribute;
 
-/* Runs one primitive (not CONTROL or HOST) on tensors of one device; attributes in the row's order.
- * Executables are cached by (op, attributes, types, device). Shapes broadcast as in builders. */
+/* Runs one primitive with one result (not CONTROL or HOST) on tensors of one device; attributes in
+ * the row's order. Executables are cached by (op, attributes, types, device). Shapes broadcast as
+ * in builders. */
 MICA_API MICA_MUST_CHECK mica_status mica_eager(mica_device *device, mica_op op,
                                                 mica_tensor *const *operands, int32_t n_operands,
                                                 const mica_attribute *attributes,
                                                 mica_tensor **out_result);
+
+/* The same for an op with any number of results (class SEVERAL): fills out_results, which has room
+ * for `capacity` of them, and says how many there are. */
+MICA_API MICA_MUST_CHECK mica_status mica_eager_several(
+    mica_device *device, mica_op op, mica_tensor *const *operands, int32_t n_operands,
+    const mica_attribute *attributes, mica_tensor **out_results, int32_t capacity, int32_t *out_n);
 
 /* ---- logging ----------------------------------------------------------------------------------*/
 

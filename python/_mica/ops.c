@@ -7,6 +7,10 @@
 
 #include <string.h>
 
+/* An op has at most as many results as operands, or these. */
+#define FEW_RESULTS 8
+#define MOST_RESULTS 64
+
 /* ---- builders by number
  * -------------------------------------------------------------------------*/
 
@@ -45,12 +49,18 @@
 #define BUILD_REDUCTION(...) BUILD(__VA_ARGS__)
 #define BUILD_RANDOM(...) BUILD(__VA_ARGS__)
 #define BUILD_COLLECTIVE(...) BUILD(__VA_ARGS__)
+#define BUILD_SEVERAL(name, arity, attributes_)                                                    \
+    case MICA_OP_##name:                                                                           \
+        mica_##name(OPERANDS_##arity ATTRIBUTES_##attributes_, out);                               \
+        return out[0];
 #define BUILD_CONTROL(...)
 #define BUILD_HOST(...)
 
 mica_value build_op(mica_graph *g, mica_op op, const mica_value *operands, int32_t n,
                     const mica_attribute *attributes) {
+    mica_value out[MOST_RESULTS] = {{NULL, 0}};
     (void)n;
+    (void)out;
     switch ((int)op) {
 #define MICA_OP(name, arity, class, dtypes, attributes, ...) BUILD_##class(name, arity, attributes)
 #include <mica/ops.def>
@@ -101,6 +111,41 @@ static PyObject *eager_op(mica_op op, PyObject *const *operands, int32_t n,
     return object;
 }
 
+static bool has_several(mica_op op) {
+    return strcmp(mica_op_describe(op)->op_class, "SEVERAL") == 0;
+}
+
+static PyObject *tuple_of_tensors(mica_tensor **results, int32_t n) {
+    PyObject *tuple = PyTuple_New(n);
+    for (int32_t i = 0; i < n; i++) {
+        if (!tuple) {
+            mica_tensor_release(results[i]);
+            continue;
+        }
+        PyObject *object = tensor_take(results[i]);
+        if (object)
+            PyTuple_SET_ITEM(tuple, i, object);
+        else
+            Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
+static PyObject *eager_several(mica_op op, PyObject *const *operands, int32_t n,
+                               const mica_attribute *attributes) {
+    mica_tensor *tensors[MOST_RESULTS], *results[MOST_RESULTS];
+    for (int32_t i = 0; i < n; i++) tensors[i] = tensor_of(operands[i]);
+    mica_device *device = n ? mica_tensor_device(tensors[0]) : device_default();
+    if (!device) return NULL;
+    mica_status status;
+    int32_t n_results = 0;
+    Py_BEGIN_ALLOW_THREADS;
+    status =
+        mica_eager_several(device, op, tensors, n, attributes, results, MOST_RESULTS, &n_results);
+    Py_END_ALLOW_THREADS;
+    return status ? eager_failed(op, tensors, n, status) : tuple_of_tensors(results, n_results);
+}
+
 static bool follows_trace(mica_op op, PyObject *const *operands, int32_t n) {
     for (int32_t i = 0; i < n; i++)
         if (is_traced(operands[i])) return true;
@@ -109,6 +154,11 @@ static bool follows_trace(mica_op op, PyObject *const *operands, int32_t n) {
 
 PyObject *apply_op(mica_op op, PyObject *const *operands, int32_t n,
                    const mica_attribute *attributes) {
+    if (has_several(op) && n > MOST_RESULTS - FEW_RESULTS) {
+        PyErr_Format(PyExc_ValueError, "[%s] takes at most %d operands, %d given",
+                     mica_op_describe(op)->name, MOST_RESULTS - FEW_RESULTS, (int)n);
+        return NULL;
+    }
     if (follows_trace(op, operands, n)) return trace_op(op, operands, n, attributes);
     if (op == MICA_OP_constant) {
         mica_device *device = device_default();
@@ -118,7 +168,7 @@ PyObject *apply_op(mica_op op, PyObject *const *operands, int32_t n,
                                                    attributes[0].data.bytes, &result);
         return status ? raise_status(status) : tensor_take(result);
     }
-    return eager_op(op, operands, n, attributes);
+    return (has_several(op) ? eager_several : eager_op)(op, operands, n, attributes);
 }
 
 /* ---- attributes from Python

@@ -233,6 +233,21 @@ static PyObject *trace_op_failed(mica_op op, const mica_value *values, int32_t n
     return NULL;
 }
 
+/* All the results of a node that has several. */
+static PyObject *traced_tuple(TraceObject *trace, mica_node *node) {
+    int32_t n = 0;
+    while (mica_value_type((mica_value){node, n})) n++;
+    PyObject *tuple = PyTuple_New(n);
+    for (int32_t i = 0; tuple && i < n; i++) {
+        PyObject *object = traced_new(trace, (mica_value){node, i}, false);
+        if (object)
+            PyTuple_SET_ITEM(tuple, i, object);
+        else
+            Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
 PyObject *trace_op(mica_op op, PyObject *const *operands, int32_t n,
                    const mica_attribute *attributes) {
     TraceObject *trace = current;
@@ -250,6 +265,8 @@ PyObject *trace_op(mica_op op, PyObject *const *operands, int32_t n,
     mica_value value = build_op(trace->graph, op, values, n, attributes);
     if (mica_value_is_null(value)) {
         result = trace_op_failed(op, values, n, trace);
+    } else if (mica_value_type((mica_value){value.node, 1})) {
+        result = traced_tuple(trace, value.node);
     } else {
         mica_dtype dtype = mica_value_type(value)->dtype;
         bool carried = dtype == MICA_DTYPE_f64 || dtype == MICA_DTYPE_i64;

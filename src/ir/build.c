@@ -63,6 +63,13 @@ static mica_value plain(mica_graph *g, mica_op op, const mica_value *operands, i
     return node ? mica_node_result(node, 0) : MICA_NULL_VALUE;
 }
 
+/* After an error the caller's results are left as they are: how many there are is not known. */
+__attribute__((unused)) static void several(mica_graph *g, mica_op op, const mica_value *operands,
+                                            int32_t n, const mica_attr *attrs, mica_value *out) {
+    mica_node *node = mica_node_create(g, op, operands, n, attrs, NULL, 0);
+    for (int32_t i = 0; node && i < node->n_results; i++) out[i] = mica_node_result(node, i);
+}
+
 mica_value mica_build(mica_graph *g, mica_op op, const mica_value *operands, int32_t n,
                       const mica_attr *attrs) {
     mica_op_class class = mica_op_class_of(op);
@@ -110,6 +117,12 @@ static mica_type type_or_invalid(const mica_type *type) {
 #define BUILD_REDUCTION(...) BUILD(plain, __VA_ARGS__)
 #define BUILD_RANDOM(...) BUILD(plain, __VA_ARGS__)
 #define BUILD_COLLECTIVE(...) BUILD(plain, __VA_ARGS__)
+#define BUILD_SEVERAL(name, arity, attributes)                                                     \
+    void mica_##name(MICA_BUILDER_OPERANDS_##arity MICA_BUILDER_ATTRIBUTES_##attributes,           \
+                     mica_value *out) {                                                            \
+        const mica_attr attrs[] = {COLLECT_##attributes{.kind = MICA_ATTR_INT}};                   \
+        several(g, MICA_OP_##name, OPERANDS_##arity, attrs, out);                                  \
+    }
 #define BUILD_CONTROL(name, arity, attributes)
 #define BUILD_HOST(name, arity, attributes)
 #define MICA_OP(name, arity, class, dtypes, attributes, ...) BUILD_##class(name, arity, attributes)

@@ -203,7 +203,9 @@ static mica_status compile_op(mica_device *device, const eager_key *key, const m
     if (!status) {
         for (int32_t i = 0; i < key->n_operands; i++)
             operands[i] = mica_parameter(g, &key->operands[i]->type);
-        mica_output(g, mica_build(g, key->op, operands, key->n_operands, attrs));
+        mica_value first = mica_build(g, key->op, operands, key->n_operands, attrs);
+        int32_t n_results = first.node ? first.node->n_results : 1;
+        for (int32_t i = 0; i < n_results; i++) mica_output(g, (mica_value){first.node, i});
         status = mica_executable_create(device, g, NULL, out_executable);
     }
     mica_free(operands);
@@ -213,7 +215,7 @@ static mica_status compile_op(mica_device *device, const eager_key *key, const m
 
 /* Launches only, few enough that their addresses fit on the stack. */
 static bool is_direct(const mica_executable *exe) {
-    if (!exe->plan || !exe->is_small || !exe->cannot_fail ||
+    if (!exe->plan || !exe->is_small || !exe->cannot_fail || exe->n_outputs != 1 ||
         exe->plan->n_bases > MOST_DIRECT_PLACES || exe->plan->most_operands > MOST_DIRECT_PLACES)
         return false;
     for (int32_t i = 0; i < exe->plan->commands.n; i++)
@@ -273,12 +275,16 @@ static mica_status create_entry(mica_device *device, const eager_key *key,
 /* ---- running ----------------------------------------------------------------------------------*/
 
 static mica_status run_executable(mica_executable *exe, const eager_key *key,
-                                  mica_tensor **out_result) {
+                                  mica_tensor **out_results, int32_t capacity, int32_t *out_n) {
+    if (exe->n_outputs > capacity)
+        return MICA_INVALID("[%s] gives %d results, room for %d", mica_op_name(key->op),
+                            exe->n_outputs, capacity);
+    *out_n = exe->n_outputs;
     mica_run_args args = {.size = sizeof args,
                           .inputs = key->operands,
                           .n_inputs = key->n_operands,
-                          .outputs = out_result,
-                          .n_outputs = 1};
+                          .outputs = out_results,
+                          .n_outputs = exe->n_outputs};
     return mica_executable_run(exe, &args, NULL);
 }
 
@@ -371,7 +377,8 @@ static mica_status check_operands(mica_device *device, const eager_key *key,
     return NULL;
 }
 
-static mica_status run_slowly(mica_device *device, const eager_key *key, mica_tensor **out_result) {
+static mica_status run_slowly(mica_device *device, const eager_key *key, mica_tensor **out_results,
+                              int32_t capacity, int32_t *out_n) {
     mica_device_runtime *r = device->runtime;
     mica_executable *exe = NULL;
     mica_mutex_lock(&r->lock);
@@ -387,25 +394,43 @@ static mica_status run_slowly(mica_device *device, const eager_key *key, mica_te
         mica_executable_retain(exe);
         if (!insert(device, e)) destroy_entry(e);
     }
-    mica_status status = run_executable(exe, key, out_result);
+    mica_status status = run_executable(exe, key, out_results, capacity, out_n);
     mica_executable_release(exe);
     return status;
+}
+
+static mica_status make_key(mica_device *device, mica_op op, mica_tensor *const *operands,
+                            int32_t n_operands, const mica_attribute *attributes, eager_key *key) {
+    *key = (eager_key){
+        .op = op, .operands = operands, .n_operands = n_operands, .attributes = attributes};
+    MICA_TRY(mica_check_process("run"));
+    MICA_TRY(check_operands(device, key, attributes));
+    key->n_attributes = mica_op_describe(op)->n_attributes;
+    key->hash = hash_key(key);
+    return NULL;
+}
+
+mica_status mica_eager_several(mica_device *device, mica_op op, mica_tensor *const *operands,
+                               int32_t n_operands, const mica_attribute *attributes,
+                               mica_tensor **out_results, int32_t capacity, int32_t *out_n) {
+    eager_key key;
+    *out_n = 0;
+    for (int32_t i = 0; i < capacity; i++) out_results[i] = NULL;
+    MICA_TRY(make_key(device, op, operands, n_operands, attributes, &key));
+    return run_slowly(device, &key, out_results, capacity, out_n);
 }
 
 mica_status mica_eager(mica_device *device, mica_op op, mica_tensor *const *operands,
                        int32_t n_operands, const mica_attribute *attributes,
                        mica_tensor **out_result) {
+    eager_key key;
+    int32_t n_results;
     *out_result = NULL;
-    eager_key key = {
-        .op = op, .operands = operands, .n_operands = n_operands, .attributes = attributes};
-    MICA_TRY(mica_check_process("run"));
-    MICA_TRY(check_operands(device, &key, attributes));
-    key.n_attributes = mica_op_describe(op)->n_attributes;
-    key.hash = hash_key(&key);
+    MICA_TRY(make_key(device, op, operands, n_operands, attributes, &key));
     mica_device_runtime *r = device->runtime;
     if (!device->vtable->synchronous || !all_ready(&key) || r->stream.poisoned ||
         !mica_stream_try_own(&r->stream))
-        return run_slowly(device, &key, out_result);
+        return run_slowly(device, &key, out_result, 1, &n_results);
     mica_tensor *result = NULL;
     mica_buffer *arena = NULL;
     mica_executable *exe = NULL;
@@ -416,7 +441,7 @@ mica_status mica_eager(mica_device *device, mica_op op, mica_tensor *const *oper
     mica_mutex_unlock(&r->lock);
     mica_status status = result ? launch_direct(exe, &key, result, arena) : NULL;
     mica_stream_disown(&r->stream);
-    if (!result) return run_slowly(device, &key, out_result);
+    if (!result) return run_slowly(device, &key, out_result, 1, &n_results);
     if (arena) mica_buffer_release(arena);
     mica_executable_release(exe);
     if (status)

@@ -450,7 +450,8 @@ static void add_node(random_builder *b, mica_op op) {
     case MICA_CLASS_SHAPE: value = add_move(b, op); break;
     case MICA_CLASS_CONTRACTION:
     case MICA_CLASS_REDUCTION:
-    case MICA_CLASS_RANDOM: value = add_reduction(b, op); break;
+    case MICA_CLASS_RANDOM:
+    case MICA_CLASS_SEVERAL: value = add_reduction(b, op); break;
     case MICA_CLASS_COLLECTIVE: value = add_collective(b, op); break;
     case MICA_CLASS_CONTROL:
     case MICA_CLASS_HOST:

@@ -98,6 +98,7 @@ typedef mica_status (*creator)(const mica_node *node, cpu_kernel **out);
 #define CREATE_REDUCTION(op)                                                                       \
     MICA_OP_##op == MICA_OP_reduce ? mica_cpu_create_reduce : mica_cpu_create_argmax
 #define CREATE_RANDOM(op) mica_cpu_create_##op
+#define CREATE_SEVERAL(op) mica_cpu_create_##op
 #define CREATE_CONTROL(op) NULL
 #define CREATE_COLLECTIVE(op) NULL
 #define CREATE_HOST(op) NULL

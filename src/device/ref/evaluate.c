@@ -10,6 +10,7 @@
 #define FUNCTION_CONTRACTION(name) ref_##name
 #define FUNCTION_REDUCTION(name) ref_##name
 #define FUNCTION_RANDOM(name) ref_##name
+#define FUNCTION_SEVERAL(name) ref_##name
 #define FUNCTION_CONTROL(name) ref_##name
 #define FUNCTION_COLLECTIVE(name) ref_##name
 #define FUNCTION_HOST(name) ref_##name
@@ -20,6 +21,7 @@
 #define MADE_CONTRACTION true
 #define MADE_REDUCTION true
 #define MADE_RANDOM true
+#define MADE_SEVERAL true
 #define MADE_CONTROL false
 #define MADE_COLLECTIVE false
 #define MADE_HOST false

@@ -150,6 +150,7 @@ typedef struct scalar_functions {
 #define ENTRY_CONTRACTION(name, dtypes)
 #define ENTRY_REDUCTION(name, dtypes)
 #define ENTRY_RANDOM(name, dtypes)
+#define ENTRY_SEVERAL(name, dtypes)
 #define ENTRY_CONTROL(name, dtypes)
 #define ENTRY_COLLECTIVE(name, dtypes)
 #define ENTRY_HOST(name, dtypes)

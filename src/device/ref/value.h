@@ -55,6 +55,7 @@ typedef mica_status (*ref_function)(const mica_node *n, ref_value *const *operan
 #define REF_DECLARE_CONTRACTION(name) REF_DECLARE(name)
 #define REF_DECLARE_REDUCTION(name) REF_DECLARE(name)
 #define REF_DECLARE_RANDOM(name) REF_DECLARE(name)
+#define REF_DECLARE_SEVERAL(name) REF_DECLARE(name)
 #define REF_DECLARE_CONTROL(name) REF_DECLARE(name)
 #define REF_DECLARE_COLLECTIVE(name) REF_DECLARE(name)
 #define REF_DECLARE_HOST(name) REF_DECLARE(name)

@@ -12,6 +12,7 @@
 #define CPU_CLASS_CONTRACTION(...)
 #define CPU_CLASS_REDUCTION(...)
 #define CPU_CLASS_RANDOM(...)
+#define CPU_CLASS_SEVERAL(...)
 #define CPU_CLASS_CONTROL(...)
 #define CPU_CLASS_COLLECTIVE(...)
 #define CPU_CLASS_HOST(...)
