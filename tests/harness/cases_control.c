@@ -337,6 +337,23 @@ static void build_callback(mica_graph *g, const mica_value *operands, mica_dtype
     mica_output(g, first[1]);
 }
 
+/* A callback in every step of a scan: the token is a carry. */
+static void build_scan_of_callback(mica_graph *g, const mica_value *operands, mica_dtype dtype) {
+    mica_graph *body = region("calling");
+    mica_type token = mica_type_token(), type = mica_type_make(dtype, MICA_INTS(3));
+    mica_value t = mica_parameter(body, &token), c = mica_parameter(body, &type);
+    mica_value x = mica_parameter(body, &type), out[2];
+    if (!doubling) doubling = mica_host_function_register(twice, NULL);
+    mica_callback(body, "twice", doubling, t, &c, 1, (mica_types){&type, 1}, out);
+    mica_output(body, out[0]);
+    mica_output(body, mica_add(body, out[1], x));
+    mica_output(body, mica_mul(body, out[1], x));
+    mica_value in[3] = {mica_token(g), operands[0], operands[1]}, results[3];
+    mica_scan(g, body, in, 3, 0, 2, 4, false, results);
+    output_all(g, results + 1, 2);
+    mica_graph_release(body);
+}
+
 void control_cases_close(void) {
     if (doubling) mica_host_function_unregister(doubling);
     doubling = 0;
@@ -483,6 +500,13 @@ static const op_case cases[] = {
      .n_operands = 2,
      .operands = TWO_VECTORS,
      .build = build_callback,
+     .dtypes = "i32 f32 f64",
+     .flags = OPAQUE},
+    {.op = MICA_OP_scan,
+     .name = "of callback",
+     .n_operands = 2,
+     .operands = {OF(3), OF(4, 3)},
+     .build = build_scan_of_callback,
      .dtypes = "i32 f32 f64",
      .flags = OPAQUE},
 };

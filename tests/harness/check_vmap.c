@@ -160,7 +160,7 @@ static void check_mapped_again(const op_case *c, const mica_graph *f, mica_dtype
     random_state r = case_random(c, "vmap of gradient");
     snprintf(title, sizeof title, "vmap of %s", case_title(c));
     if (!harness_ok(mica_vmap(f, m.in_axes, m.out_axes, m.size, NULL, &mapped), title)) return;
-    if (dtype == MICA_DTYPE_f64 && has_gradient(f) && !(c->flags & (COARSE | SPRINKLED))) {
+    if (dtype == MICA_DTYPE_f64 && has_gradient(f) && !(c->flags & (OPAQUE | COARSE | SPRINKLED))) {
         arrays inputs = draw_batch(c, f, &m, draw_case, &r);
         check_graph_derivatives(c, mapped, &inputs, 1, &r, title);
         arrays_free(&inputs);
@@ -203,13 +203,13 @@ static void check_mappings(const op_case *c, const mica_graph *f, mica_dtype dty
 void check_vmap(const op_case *c) {
     mica_type types[MOST_OPERANDS];
     mica_dtype dtype = first_dtype(c);
-    if (c->flags & OPAQUE) return;
     case_types(c, dtype, types);
     mica_graph *f = case_graph(c, dtype, types);
     if (f && harness_ok(mica_graph_check(f), case_title(c))) {
         check_mappings(c, f, dtype);
         check_mapped_again(c, f, dtype);
-        if (dtype == MICA_DTYPE_f64 && has_gradient(f) && !(c->flags & (COARSE | SPRINKLED)))
+        if (dtype == MICA_DTYPE_f64 && has_gradient(f) &&
+            !(c->flags & (OPAQUE | COARSE | SPRINKLED)))
             check_mapped_gradient(c, f, dtype);
     }
     mica_graph_release(f);

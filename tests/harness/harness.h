@@ -44,7 +44,7 @@ enum {
     /* No special values and no shapes but the given ones (rows that are not MAP or ELEMENTWISE
      * never get others). */
     AS_GIVEN = 1 << 2,
-    /* Calls a host function, which has no derivative and no batched form. */
+    /* Calls a host function, whose results are constants to derivatives. */
     OPAQUE = 1 << 3,
     /* The sign of a zero result is not checked. */
     ZEROS_ALIKE = 1 << 4,
