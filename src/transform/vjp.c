@@ -32,49 +32,88 @@ static bool find_linear(mica_transform *t, mica_graph *g, const mica_value *plac
     return true;
 }
 
-static void accumulate(mica_graph *g, mica_value_map *cotangents, mica_value v, mica_value c) {
+/* Cotangents on the way. Those of tensors are added up. Lists cannot be added, their length is not
+ * known; a list's further cotangents wait in `more`, and the node that makes the list is transposed
+ * once for each, which is the same since it is linear. */
+typedef struct more_cotangents {
+    struct more_cotangents *next;
+    mica_value of, cotangent;
+} more_cotangents;
+
+typedef struct backward_pass {
+    mica_transform *t;
+    mica_graph *g;
+    linear_nodes linear;
+    mica_value_map cotangents;
+    more_cotangents *more;
+} backward_pass;
+
+static void accumulate(backward_pass *pass, mica_value v, mica_value c) {
     if (mica_is_zero(c)) return;
-    mica_value before = mica_value_map_get(cotangents, v);
-    mica_value_map_set(cotangents, v, mica_sum_of(g, before, c));
+    mica_value before = mica_value_map_get(&pass->cotangents, v);
+    if (mica_is_zero(before) || mica_value_type(v)->kind == MICA_TENSOR) {
+        mica_value_map_set(&pass->cotangents, v, mica_sum_of(pass->g, before, c));
+        return;
+    }
+    more_cotangents *more = mica_transform_alloc(pass->t, pass->g, 1, sizeof *more);
+    if (!more) return;
+    *more = (more_cotangents){pass->more, v, c};
+    pass->more = more;
 }
 
-static void transpose_node(mica_transform *t, mica_graph *g, const mica_node *n,
-                           const linear_nodes *linear, mica_value_map *cotangents) {
+/* dy and dx are n's, with dx null. */
+static void apply_transpose(backward_pass *pass, const mica_node *n, const mica_value *dy,
+                            const bool *linear, mica_value *dx) {
+    mica_transpose_rules[n->op](pass->t, pass->g, n, dy, linear, dx);
+    for (int32_t k = 0; k < n->n_operands && !pass->g->error; k++)
+        if (linear[k]) accumulate(pass, n->operands[k], dx[k]);
+}
+
+static void transpose_node(backward_pass *pass, const mica_node *n) {
+    mica_transform *t = pass->t;
+    mica_graph *g = pass->g;
     size_t n_operands = (size_t)n->n_operands, n_results = (size_t)n->n_results;
     mica_value *dy = mica_transform_alloc(t, g, n_results + n_operands, sizeof *dy);
-    bool *linear_operands = mica_transform_alloc(t, g, n_operands + 1, sizeof *linear_operands);
-    if (!dy || !linear_operands) return;
+    bool *linear = mica_transform_alloc(t, g, n_operands + 1, sizeof *linear);
+    if (!dy || !linear) return;
     mica_value *dx = dy + n_results;
     bool any = false;
     for (int32_t i = 0; i < n->n_results; i++) {
-        dy[i] = mica_value_map_get(cotangents, mica_node_result(n, i));
+        dy[i] = mica_value_map_get(&pass->cotangents, mica_node_result(n, i));
         any |= !mica_is_zero(dy[i]);
     }
     if (!any) return;
     for (int32_t k = 0; k < n->n_operands; k++)
-        linear_operands[k] = is_linear(linear, n->operands[k]);
-    mica_transpose_rules[n->op](t, g, n, dy, linear_operands, dx);
-    for (int32_t k = 0; k < n->n_operands && !g->error; k++)
-        if (linear_operands[k]) accumulate(g, cotangents, n->operands[k], dx[k]);
+        linear[k] = is_linear(&pass->linear, n->operands[k]);
+    apply_transpose(pass, n, dy, linear, dx);
+    for (more_cotangents *m = pass->more; m && !g->error; m = m->next) {
+        if (m->of.node != n) continue;
+        memset(dy, 0, (n_results + n_operands) * sizeof *dy);
+        dy[m->of.index] = m->cotangent;
+        apply_transpose(pass, n, dy, linear, dx);
+    }
 }
 
 void mica_pull_back(mica_transform *t, mica_graph *g, const mica_value *outputs,
                     const mica_value *cotangents, int32_t n_outputs, const mica_value *placeholders,
                     int32_t n, mica_value *out) {
-    linear_nodes linear;
-    mica_value_map map;
+    backward_pass pass = {.t = t, .g = g};
     for (int32_t i = 0; i < n; i++) out[i] = MICA_NULL_VALUE;
-    if (g->error || !find_linear(t, g, placeholders, n, &linear)) return;
-    mica_value_map_init(&map, t, g);
+    if (g->error || !find_linear(t, g, placeholders, n, &pass.linear)) return;
+    const linear_nodes *linear = &pass.linear;
+    mica_value_map_init(&pass.cotangents, t, g);
     for (int32_t i = 0; i < n_outputs; i++) /* an output that is not linear is a zero tangent */
-        if (outputs[i].node && is_linear(&linear, outputs[i]))
-            accumulate(g, &map, outputs[i], cotangents[i]);
-    for (int32_t i = linear.end; i-- > linear.first && !g->error;) {
-        const mica_node *node = g->nodes[i];
-        if (linear.flags[i - linear.first] && node->op != MICA_OP_PARAMETER)
-            transpose_node(t, g, node, &linear, &map);
-    }
-    for (int32_t i = 0; i < n && !g->error; i++) out[i] = mica_value_map_get(&map, placeholders[i]);
+        if (outputs[i].node && is_linear(linear, outputs[i]))
+            accumulate(&pass, outputs[i], cotangents[i]);
+    for (int32_t i = linear->end; i-- > linear->first && !g->error;)
+        if (linear->flags[i - linear->first] && g->nodes[i]->op != MICA_OP_PARAMETER)
+            transpose_node(&pass, g->nodes[i]);
+    for (more_cotangents *m = pass.more; m && !g->error; m = m->next)
+        for (int32_t i = 0; i < n; i++) /* here a single list is asked for */
+            if (mica_value_same(m->of, placeholders[i]))
+                mica_sum_of(g, mica_value_map_get(&pass.cotangents, m->of), m->cotangent);
+    for (int32_t i = 0; i < n && !g->error; i++)
+        out[i] = mica_value_map_get(&pass.cotangents, placeholders[i]);
 }
 
 /* ---- vjp --------------------------------------------------------------------------------------*/
