@@ -1,5 +1,6 @@
 /* Printing and parsing: every graph reads back as what was printed. */
 #include "../test.h"
+#include "base/platform.h"
 #include "ir/equal.h"
 #include "ir/graph.h"
 #include "support/every_op.h"
@@ -160,6 +161,36 @@ TEST(shared_regions_stay_shared) {
     CHECK(g->n_held == 1);
     CHECK(round_trips(g));
     mica_graph_release(g);
+}
+
+/* docs/graph_text.md shows a graph; it is the first indented block there. */
+TEST(the_graph_in_the_documentation_is_printed_as_it_stands) {
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    char text[4000] = "", *printed = NULL;
+    mica_graph *g = NULL;
+    REQUIRE_OK(mica_file_read("docs/graph_text.md", &bytes, &size));
+    char *page = calloc(size + 1, 1);
+    memcpy(page, bytes, size);
+    char *end = page ? strstr(page, "## The file") : NULL;
+    if (end) *end = 0;
+    for (char *line = strstr(page, "    mica graph 1"); line; line = strchr(line, '\n')) {
+        if (*line == '\n') line++;
+        if (strncmp(line, "    ", 4) == 0)
+            line += 4;
+        else if (*line != '\n')
+            break;
+        strncat(text, line, strcspn(line, "\n"));
+        strcat(text, "\n");
+    }
+    CHECK_OK(mica_graph_parse(text, &g));
+    if (g) CHECK_OK(mica_graph_print(g, &printed));
+    /* The block ends with the empty line before the next heading. */
+    CHECK(printed && strncmp(printed, text, strlen(printed)) == 0);
+    mica_string_free(printed);
+    mica_graph_release(g);
+    free(page);
+    mica_free(bytes);
 }
 
 typedef struct bad_text {
