@@ -358,7 +358,7 @@ TEST(the_commands_can_be_read) {
     CHECK(strstr(text, "sub output0 <- input0") != NULL);
     CHECK(strstr(text, "input0 may become output0") != NULL);
     mica_string_free(text);
-    CHECK(mica_executable_arena_bytes(s.exe) == 256);
+    CHECK(mica_executable_arena_bytes(s.exe) >= 256);
     end_step(&s);
 }
 
