@@ -113,7 +113,7 @@ TEST(a_training_step_gives_the_same_bits_with_1_2_and_5_threads) {
     for (int k = 0; k < 4; k++) {
         mnist m;
         if (k < 3) REQUIRE_OK(mica_set_threads(threads[k]));
-        begin(&m, k < 3 ? "cpu" : "fake", (mnist_shape){32, 28, 28, 10});
+        begin(&m, k < 3 ? "cpu" : "fake", (mnist_shape){10, 28, 28, 10});
         REQUIRE_OK(start_state(&m));
         for (int i = 0; i < 2; i++) REQUIRE_OK(train(&m, m.step, i));
         size_t n;
