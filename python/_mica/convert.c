@@ -325,10 +325,10 @@ PyObject *tensor_from_buffer(const Py_buffer *view, int dtype, mica_device *devi
     for (int i = 0; i < view->ndim; i++) dims[i] = view->shape[i];
     mica_type type = mica_type_make(own, (mica_ints){dims, view->ndim});
     void *copy = NULL;
-    if (!PyBuffer_IsContiguous(view, 'C')) {
+    if (!PyBuffer_IsContiguous((Py_buffer *)view, 'C')) {
         copy = PyMem_Malloc(view->len ? (size_t)view->len : 1);
         if (!copy) return PyErr_NoMemory();
-        if (PyBuffer_ToContiguous(copy, view, view->len, 'C') < 0) {
+        if (PyBuffer_ToContiguous(copy, (Py_buffer *)view, view->len, 'C') < 0) {
             PyMem_Free(copy);
             return NULL;
         }
