@@ -35,16 +35,21 @@
 #define CASE_REDUCTION(...) CASE(__VA_ARGS__)
 #define CASE_RANDOM(...) CASE(__VA_ARGS__)
 #define CASE_COLLECTIVE(...) CASE(__VA_ARGS__)
+#define CASE_SEVERAL(name, arity, attributes)                                                      \
+    case MICA_OP_##name:                                                                           \
+        mica_##name(g OPERANDS_##arity PASS_##attributes, several);                                \
+        return several[0];
 #define CASE_CONTROL(name, arity, attributes)
 #define CASE_HOST(name, arity, attributes)
 
 mica_value build_op(mica_graph *g, mica_op op, const mica_value *operands, int32_t n,
                     const mica_attr *attributes) {
+    mica_value several[MOST_ARRAYS] = {MICA_NULL_VALUE};
     switch (op) {
 #define MICA_OP(name, arity, class, dtypes, attributes, ...) CASE_##class(name, arity, attributes)
 #include "mica/ops.def"
 #undef MICA_OP
-    default: (void)n; return MICA_NULL_VALUE;
+    default: (void)n, (void)several; return MICA_NULL_VALUE;
     }
 }
 
@@ -80,8 +85,13 @@ void case_types(const op_case *c, mica_dtype dtype, mica_type *out_types) {
     }
 }
 
-/* DTYPE attributes of a case that say f64 stand for the dtype that varies where the row has no
- * operand to take it from (iota). */
+/* A node by its first result; null after an error, which sticks. */
+static void output_results(mica_graph *g, mica_value first) {
+    int32_t n = first.node ? first.node->n_results : 1;
+    for (int32_t i = 0; i < n; i++)
+        mica_output(g, first.node ? mica_node_result(first.node, i) : first);
+}
+
 static mica_graph *plain_graph(const op_case *c, mica_dtype dtype, const mica_type *types,
                                void (*build)(mica_graph *, const mica_value *, mica_dtype)) {
     mica_graph *g = NULL;
@@ -91,7 +101,7 @@ static mica_graph *plain_graph(const op_case *c, mica_dtype dtype, const mica_ty
     if (build)
         build(g, parameters, dtype);
     else
-        mica_output(g, build_op(g, c->op, parameters, c->n_operands, c->attributes));
+        output_results(g, build_op(g, c->op, parameters, c->n_operands, c->attributes));
     return g;
 }
 

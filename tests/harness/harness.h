@@ -149,7 +149,8 @@ bool arrays_agree(const arrays *got, const arrays *want, const tolerance *allowe
 
 /* ---- graphs.c ---------------------------------------------------------------------------------*/
 
-/* The op on operands, through its public builder. CONTROL and HOST rows have none: null. */
+/* The op on operands, through its public builder; its first result. CONTROL and HOST rows have no
+ * such builder: null. */
 mica_value build_op(mica_graph *g, mica_op op, const mica_value *operands, int32_t n,
                     const mica_attr *attributes);
 void case_types(const op_case *c, mica_dtype dtype, mica_type *out_types);

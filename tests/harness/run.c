@@ -90,7 +90,8 @@ mica_status run_on_device(const char *name, const mica_graph *g, const arrays *i
 
 static mica_status run_eager_on(const op_case *c, mica_device *device, const arrays *inputs,
                                 arrays *out) {
-    mica_tensor *in[MOST_ARRAYS] = {NULL}, *result = NULL;
+    mica_tensor *in[MOST_ARRAYS] = {NULL}, *results[MOST_ARRAYS] = {NULL};
+    int32_t n = 1;
     mica_attribute attributes[8] = {{0}};
     for (int i = 0; i < 8; i++) {
         const mica_attr *attr = &c->attributes[i];
@@ -102,14 +103,18 @@ static mica_status run_eager_on(const op_case *c, mica_device *device, const arr
             attributes[i].integer = attr->as.integer;
     }
     mica_status status = upload_all(device, inputs, in);
-    if (!status) status = mica_eager(device, c->op, in, inputs->n, attributes, &result);
-    if (!status) {
-        *out = (arrays){.n = 1, .items = {array_create(mica_tensor_type(result))}};
+    if (!status && mica_op_class_of(c->op) == MICA_CLASS_SEVERAL)
         status =
-            mica_tensor_to_host(result, out->items[0].data, mica_type_bytes(&out->items[0].type));
+            mica_eager_several(device, c->op, in, inputs->n, attributes, results, MOST_ARRAYS, &n);
+    else if (!status)
+        status = mica_eager(device, c->op, in, inputs->n, attributes, results);
+    for (int32_t i = 0; !status && i < n; i++) {
+        out->items[out->n++] = array_create(mica_tensor_type(results[i]));
+        status = mica_tensor_to_host(results[i], out->items[i].data,
+                                     mica_type_bytes(&out->items[i].type));
     }
     for (int32_t i = 0; i < inputs->n; i++) mica_tensor_release(in[i]);
-    mica_tensor_release(result);
+    for (int32_t i = 0; i < MOST_ARRAYS; i++) mica_tensor_release(results[i]);
     return status;
 }
 
