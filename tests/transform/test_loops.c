@@ -239,7 +239,8 @@ TEST(grad_of_vmap_of_while_agrees) {
     const int32_t in_axes[] = {MICA_UNMAPPED, 0}, out_axes[] = {0};
     CHECK_OK(mica_vmap(g, in_axes, out_axes, 3, NULL, &batched));
     mica_graph *whole = new_graph("whole");
-    mica_value p[] = {scalar_parameter(whole), vector_parameter(whole, 3)}, ys, d[2];
+    mica_value p[] = {scalar_parameter(whole), vector_parameter(whole, 3)}, ys = MICA_NULL_VALUE,
+               d[2];
     if (batched) mica_inline(whole, batched, p, 2, &ys);
     mica_gradient(whole, mica_sum(whole, ys, MICA_INTS(0)), p, 2, d);
     mica_output(whole, d[0]);

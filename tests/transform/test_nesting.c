@@ -208,7 +208,7 @@ static void check_gradient_of_batch(const mica_graph *f, const mica_graph *deriv
     const int32_t in_axes[] = {MICA_UNMAPPED, 0}, out_axes[] = {0};
     mica_graph *batched = NULL, *g = new_graph("whole");
     CHECK_OK(mica_vmap(f, in_axes, out_axes, BATCH, NULL, &batched));
-    mica_value p[] = {scalar_parameter(g), vector_parameter(g, BATCH)}, ys, d[2];
+    mica_value p[] = {scalar_parameter(g), vector_parameter(g, BATCH)}, ys = MICA_NULL_VALUE, d[2];
     if (batched) mica_inline(g, batched, p, 2, &ys);
     mica_gradient(g, mica_sum(g, ys, MICA_INTS(0)), p, 2, d);
     mica_output(g, d[0]);

@@ -210,7 +210,7 @@ TEST(composites_keep_their_name_and_vjp_under_vmap) {
     mica_output(f, y);
     const int32_t in_axes[] = {MICA_UNMAPPED, 0}, out_axes[] = {0};
     mica_graph *batched = vmapped(f, in_axes, out_axes, 3, NULL), *g = new_graph("g");
-    mica_value r[] = {scalar_parameter(g), vector_parameter(g, 3)}, ys, d[2];
+    mica_value r[] = {scalar_parameter(g), vector_parameter(g, 3)}, ys = MICA_NULL_VALUE, d[2];
     if (batched) mica_inline(g, batched, r, 2, &ys);
     mica_gradient(g, mica_sum(g, ys, MICA_INTS(0)), r, 2, d);
     mica_output(g, d[0]);
