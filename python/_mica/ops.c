@@ -75,6 +75,13 @@ mica_value build_op(mica_graph *g, mica_op op, const mica_value *operands, int32
 /* Below this many bytes of operands, handing the GIL over costs more than the work. */
 #define SMALL_BYTES (64 * 1024)
 
+/* Whether the result may be much larger than the operands. */
+static bool may_grow(mica_op op, mica_tensor *const *tensors, int32_t n, size_t bytes) {
+    if (op == MICA_OP_broadcast || op == MICA_OP_rng_bits || op == MICA_OP_pad) return true;
+    if (bytes < 2048 || n < 2) return false;
+    return !mica_type_equal(mica_tensor_type(tensors[0]), mica_tensor_type(tensors[1]));
+}
+
 static PyObject *eager_failed(mica_op op, mica_tensor *const *tensors, int32_t n,
                               mica_status status) {
     const mica_type **types = PyMem_New(const mica_type *, n + 1);
@@ -98,7 +105,7 @@ static PyObject *eager_op(mica_op op, PyObject *const *operands, int32_t n,
     PyObject *object = NULL;
     if (device) {
         mica_status status;
-        if (n > 0 && bytes < SMALL_BYTES && op != MICA_OP_broadcast) {
+        if (n > 0 && bytes < SMALL_BYTES && !may_grow(op, tensors, n, bytes)) {
             status = mica_eager(device, op, tensors, n, attributes, &result);
         } else {
             Py_BEGIN_ALLOW_THREADS;

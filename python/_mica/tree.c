@@ -155,14 +155,16 @@ typedef struct leaf_key {
     int64_t dtype, rank;
 } leaf_key;
 
-/* signature(leaves) -> bytes that are equal when types and devices are. Leaves that are neither
- * arrays nor scalars are replaced by tensors in the list. */
+/* signature(leaves) -> bytes that are equal when types and devices are; without a tensor among them
+ * the default device counts. Leaves that are neither arrays nor scalars are replaced by tensors in
+ * the list. */
 static PyObject *tree_signature(PyObject *Py_UNUSED(module), PyObject *leaves) {
     if (!PyList_CheckExact(leaves)) {
         PyErr_SetString(PyExc_TypeError, "[signature] leaves are a list");
         return NULL;
     }
     Py_ssize_t n = PyList_GET_SIZE(leaves), size = 0;
+    bool placed = false;
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *leaf = PyList_GET_ITEM(leaves, i);
         if (!is_array(leaf) && !is_weak_scalar(leaf)) {
@@ -173,7 +175,11 @@ static PyObject *tree_signature(PyObject *Py_UNUSED(module), PyObject *leaves) {
         }
         size += (Py_ssize_t)sizeof(leaf_key);
         if (is_array(leaf)) size += 8 * array_type(leaf)->rank;
+        placed = placed || is_tensor(leaf);
     }
+    const mica_device *device = placed ? NULL : device_default();
+    if (!placed && !device) return NULL;
+    if (!placed) size += (Py_ssize_t)sizeof device;
     PyObject *bytes = PyBytes_FromStringAndSize(NULL, size);
     char *at = bytes ? PyBytes_AS_STRING(bytes) : NULL;
     for (Py_ssize_t i = 0; bytes && i < n; i++) {
@@ -192,6 +198,7 @@ static PyObject *tree_signature(PyObject *Py_UNUSED(module), PyObject *leaves) {
         memcpy(at + sizeof key, type->dims, 8 * (size_t)type->rank);
         at += sizeof key + 8 * (size_t)type->rank;
     }
+    if (bytes && !placed) memcpy(at, &device, sizeof device);
     return bytes;
 }
 

@@ -126,8 +126,7 @@ class JitFunction:
     def _prepare(self, args: tuple, kwargs: dict) -> tuple[_Compiled, list]:
         args, kwargs, static = self._split(args, kwargs)
         leaves, structure = flatten((args, kwargs))
-        signature = _mica.signature(leaves)
-        key = (structure, signature, static, None if leaves else _mica.device(None))
+        key = (structure, _mica.signature(leaves), static)
         entry = self._cache.get(key)
         if entry is None:
             entry = self._cache[key] = self._compile(leaves, structure, static)

@@ -151,8 +151,11 @@ def test_constants_and_scalars_can_be_results():
 def test_functions_without_arguments_run_on_the_default_device():
     f = mica.jit(lambda: mica.arange(3) * 2)
     assert f().tolist() == [0, 2, 4]
+    scalars = mica.jit(lambda s: s + 1)
+    assert scalars(1).device == mica.device(None)
     with mica.device("ref"):
         assert f().device == "ref"
+        assert scalars(1).device == "ref"
 
 
 def test_graphs_print_parse_serialize_and_run():
