@@ -7,10 +7,9 @@ enum { MOST_FREE_TENSORS = 1024 };
 /* ---- making and freeing -----------------------------------------------------------------------*/
 
 static mica_status check_type(const mica_type *type, const char *where) {
-    if (type->kind == MICA_TENSOR && type->rank >= 0 && type->rank <= MICA_MAX_RANK) return NULL;
-    char text[256];
-    mica_type_format(type, text, sizeof text);
-    return MICA_INVALID("[%s] not a tensor's type: %s", where, text);
+    if (type->kind != MICA_TENSOR)
+        return MICA_INVALID("[%s] %s is not a tensor's type", where, mica_type_text(type).chars);
+    return mica_type_check(type, where);
 }
 
 mica_tensor *mica_tensor_take(mica_device *device) {
@@ -77,6 +76,7 @@ mica_status mica_tensor_from_host(mica_device *device, const mica_type *type, co
                                   mica_tensor **out_tensor) {
     mica_tensor *tensor = NULL;
     *out_tensor = NULL;
+    if (!data && mica_type_bytes(type)) return MICA_INVALID("[tensor] the data is NULL");
     MICA_TRY(mica_tensor_create(device, type, &tensor));
     mica_status status = mica_transfer_upload(tensor->buffer, 0, data, tensor->bytes);
     if (status)
@@ -92,7 +92,10 @@ mica_status mica_tensor_wrap(mica_device *device, const mica_type *type, void *d
     *out_tensor = NULL;
     MICA_TRY(mica_check_process("tensor"));
     MICA_TRY(check_type(type, "tensor"));
-    if (!device->vtable->host_pointer) {
+    if (!data && mica_type_bytes(type)) return MICA_INVALID("[tensor] the data is NULL");
+    /* Kernels rely on elements being aligned to their size. */
+    bool is_aligned = data && (uintptr_t)data % mica_dtype_bytes(type->dtype) == 0;
+    if (!device->vtable->host_pointer || !is_aligned) {
         MICA_TRY(mica_tensor_from_host(device, type, data, out_tensor));
         if (free_data) free_data(context);
         return NULL;

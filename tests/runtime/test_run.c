@@ -153,6 +153,27 @@ TEST(wrapped_memory_is_given_back_exactly_once) {
     }
 }
 
+TEST(data_that_is_not_aligned_is_copied) {
+    mica_device *device = open_device("cpu");
+    _Alignas(8) char bytes[20] = {0};
+    float one = 1;
+    int freed = 0;
+    mica_type type = vector(3), nothing = vector(0);
+    mica_tensor *t = NULL;
+    memcpy(bytes + 1, &one, sizeof one);
+    REQUIRE_OK(mica_tensor_wrap(device, &type, bytes + 1, count_free, &freed, &t));
+    CHECK(freed == 1);
+    CHECK(first_float(t) == 1);
+    mica_tensor_release(t);
+    REQUIRE_OK(mica_tensor_wrap(device, &nothing, NULL, count_free, &freed, &t));
+    mica_tensor_release(t);
+    CHECK(freed == 2);
+    CHECK_FAILS(mica_tensor_wrap(device, &type, NULL, count_free, &freed, &t),
+                MICA_INVALID_ARGUMENT, "NULL");
+    CHECK_FAILS(mica_tensor_from_host(device, &type, NULL, &t), MICA_INVALID_ARGUMENT, "NULL");
+    mica_device_release(device);
+}
+
 TEST(a_host_view_writes_through) {
     for (int d = 0; d < DEVICES; d++) {
         mica_device *device = open_device(devices[d]);
