@@ -53,11 +53,18 @@ static mica_status start(const subject *s, mica_tensor *x, mica_tensor **out,
     return mica_executable_run(s->exe, &args, out_done);
 }
 
-static float last_of(const subject *s, mica_tensor *t) {
-    float *data = malloc((size_t)s->n * sizeof *data), last;
-    CHECK_OK(mica_tensor_to_host(t, data, (size_t)s->n * sizeof *data));
-    last = data[s->n - 1];
+/* Usable on any thread: checks are for the main one. */
+static mica_status read_last(const subject *s, mica_tensor *t, float *out) {
+    float *data = malloc((size_t)s->n * sizeof *data);
+    mica_status status = mica_tensor_to_host(t, data, (size_t)s->n * sizeof *data);
+    *out = status ? NAN : data[s->n - 1];
     free(data);
+    return status;
+}
+
+static float last_of(const subject *s, mica_tensor *t) {
+    float last;
+    CHECK_OK(read_last(s, t, &last));
     return last;
 }
 
@@ -155,7 +162,7 @@ static mica_status call_back(void *context, const void *const *inputs, const mic
     mica_status status = start(s, s->x, &y, NULL, NULL, &done);
     if (!status) status = mica_event_wait(done);
     if (!status) status = start(s, y, &z, NULL, NULL, NULL);
-    if (!status) *(float *)outputs[0] = last_of(s, z);
+    if (!status) status = read_last(s, z, outputs[0]);
     mica_event_release(done);
     mica_tensor_release(y);
     mica_tensor_release(z);
