@@ -154,7 +154,7 @@ static bool run(const mica_graph *g, double w, double x, double *d) {
     const void *in[] = {&w, &x};
     void *out[RESULTS];
     for (int i = 0; i < RESULTS; i++) out[i] = &d[i];
-    return EVALUATE(g, in, out);
+    return test_ok(mica_ref_evaluate(g, in, out), __FILE__, __LINE__, "evaluate");
 }
 
 static void near(uint32_t program, const char *what, double got, double want, double tolerance) {
@@ -233,6 +233,7 @@ TEST(random_nests_of_regions_have_right_derivatives) {
         int before = test_failures;
         mica_graph *f = random_function(program % 4);
         mica_graph *g = derivatives_of(f);
+        CHECK_OK(mica_graph_verify(g));
         for (int b = 0; b < BATCH; b++) check_at(g, program, ws[b], points[b]);
         check_batch(g, program, false);
         check_batch(g, program, true);
