@@ -8,6 +8,7 @@
  *                graphs on each device against the reference
  *   vmap         every subset of mapped operands, first and last axis, against a loop; batches of
  *                one and of none; vmap of vmap, vmap of the gradient, gradient of the vmap
+ *   threads      the cpu gives the same bits with 1, 2 and 5 threads
  *   errors       wrong operands and attributes: a sticky error that begins with [op], no crash
  *
  * To add an op, add a case to one of the cases_*.c files. A case is an op, its attributes, the
@@ -52,6 +53,8 @@ enum {
     COARSE = 1 << 5,
     /* One float in six is NaN, an infinity or -0; no derivatives then. */
     SPRINKLED = 1 << 6,
+    /* For values and threads only: a smaller case has the same vmap and derivatives. */
+    LARGE = 1 << 7,
 };
 
 typedef struct op_case {
@@ -187,6 +190,7 @@ void control_cases_close(void); /* gives back what the cases registered */
 void check_values(const op_case *c);
 void check_derivatives(const op_case *c);
 void check_vmap(const op_case *c);
+void check_threads(const op_case *c);
 void check_errors(const op_case *c);
 /* For graphs derived elsewhere: `order` 2 checks the derivatives' own derivatives too. */
 void check_graph_derivatives(const op_case *c, const mica_graph *f, const arrays *inputs, int order,

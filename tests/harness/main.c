@@ -153,6 +153,7 @@ typedef struct part {
 static const part parts[] = {{"values", check_values},
                              {"derivatives", check_derivatives},
                              {"vmap", check_vmap},
+                             {"threads", check_threads},
                              {"errors", check_errors}};
 enum { N_PARTS = sizeof parts / sizeof *parts };
 
@@ -199,7 +200,8 @@ static void print_table(void) {
 }
 
 static int usage(void) {
-    printf("usage: harness [--table] [values|derivatives|vmap|errors]... [part of an op's name]\n");
+    printf("usage: harness [--table] [values|derivatives|vmap|threads|errors]... [part of an op's "
+           "name]\n");
     return 2;
 }
 
