@@ -184,6 +184,10 @@ static PyObject *tensor_same(PyObject *self, PyObject *Py_UNUSED(argument)) {
 }
 
 static PyObject *tensor_format(PyObject *self, PyObject *specification) {
+    if (!PyUnicode_Check(specification)) {
+        PyErr_Format(PyExc_TypeError, "a format is a string, not %R", specification);
+        return NULL;
+    }
     if (PyUnicode_GetLength(specification) == 0) return PyObject_Str(self);
     PyObject *item = tensor_item(self, NULL);
     if (!item) return NULL;

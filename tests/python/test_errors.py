@@ -1,5 +1,7 @@
 """Errors name the operation and the values."""
 
+import itertools
+
 import mica
 import pytest
 
@@ -88,3 +90,61 @@ def test_an_error_in_a_traced_function_leaves_nothing_behind():
             transform(wrong)(mica.tensor([1.0]))
         assert not mica.is_tracing()
     assert mica.jit(lambda x: x + 1)(mica.tensor([1.0])).tolist() == [2.0]
+
+
+STRANGERS = [
+    None,
+    "text",
+    b"",
+    1j,
+    -1,
+    2**70,
+    float("nan"),
+    (),
+    [[]],
+    {"a": object()},
+    object(),
+    ...,
+    slice(0, 1, 0),
+    mica.f32,
+    print,
+    mica.zeros((0, 3)),
+    mica.tensor([True]),
+]
+EXPECTED = (
+    ArithmeticError,
+    AttributeError,
+    BufferError,
+    LookupError,
+    MemoryError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+
+
+def try_call(function, *arguments):
+    try:
+        function(*arguments)
+    except EXPECTED:
+        pass
+
+
+def test_strangers_are_refused_everywhere():
+    primitives = [row["name"] for row in mica.ops() if hasattr(mica, row["name"])]
+    names = [n for n in (*mica.__all__, *primitives) if callable(getattr(mica, n))]
+    for name in names:
+        if name.startswith("set_"):
+            continue
+        function = getattr(mica, name)
+        try_call(function)
+        for one in STRANGERS:
+            try_call(function, one)
+        for pair in itertools.islice(itertools.product(STRANGERS, repeat=2), 0, None, 7):
+            try_call(function, *pair)
+    x = mica.tensor([1.0, 2.0])
+    for name in dir(x):
+        for one in STRANGERS:
+            try_call(getattr(x, name), one)
+    assert not mica.is_tracing()
+    assert (x + 1).tolist() == [2, 3]
