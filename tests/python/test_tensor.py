@@ -1,11 +1,13 @@
 """Tensors: making them, operators, methods, conversions."""
 
+import ast
 import copy
 import pickle
 
 import mica
 import numpy as np
 import pytest
+from house import ROOT
 
 DTYPES = ["bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "f32", "f64"]
 NUMPY = {
@@ -372,3 +374,21 @@ def test_primitives_take_attributes_as_keywords_or_in_order():
         mica.transpose(x, axes=(1, 0))
     with pytest.raises(TypeError, match=r"\[add\] takes 2 operands"):
         mica.add(x)
+
+
+def test_the_stubs_name_what_is_there():
+    tree = ast.parse((ROOT / "python" / "mica" / "_mica.pyi").read_text())
+    shared = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "_Array")
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name != "__getattr__":
+            assert callable(getattr(mica._mica, node.name))
+        if isinstance(node, ast.ClassDef) and node is not shared:
+            members = [m.name for m in node.body if isinstance(m, ast.FunctionDef)]
+            if node.name in ("Tensor", "Traced"):
+                members += [m.name for m in shared.body if isinstance(m, ast.FunctionDef)]
+            for member in members:
+                assert hasattr(getattr(mica._mica, node.name), member), (node.name, member)
+    for name in dir(mica.Tensor):
+        documented = {m.name for m in shared.body if isinstance(m, ast.FunctionDef)}
+        own = {"device", "item", "tolist", "numpy", "tobytes", "to", "wait"}
+        assert name.startswith("__") or name in documented | own, name
