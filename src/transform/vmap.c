@@ -18,19 +18,34 @@ mica_type mica_mapped_type(const mica_batch_pass *pass, const mica_type *type) {
     return mapped;
 }
 
+/* A list cannot be given a batch axis, but what is known to make it can be done again with one. */
+static mica_value mapped_list(mica_batch_pass *pass, mica_value list, const mica_type *mapped) {
+    const mica_node *n = list.node;
+    mica_value result = MICA_NULL_VALUE, top;
+    if (n->op == MICA_OP_constant) return mica_zeros(pass->g, mapped);
+    if (n->op == MICA_OP_list_push) {
+        mica_value rest = mica_mapped(pass, (mica_batched){n->operands[0], false});
+        top = mica_mapped(pass, (mica_batched){n->operands[1], false});
+        return mica_list_push(pass->g, rest, top);
+    }
+    if (n->op == MICA_OP_list_pop) {
+        mica_value whole = mica_mapped(pass, (mica_batched){n->operands[0], false});
+        mica_list_pop(pass->g, whole, &result, &top);
+        return result;
+    }
+    mica_graph_fail(
+        pass->g, MICA_ERROR(MICA_UNSUPPORTED,
+                            "[vmap] a %s that is the same for all examples is used together with "
+                            "mapped ones",
+                            mica_type_text(mica_value_type(list)).chars));
+    return result;
+}
+
 mica_value mica_mapped(mica_batch_pass *pass, mica_batched x) {
     const mica_type *type = mica_value_type(x.value);
     if (x.mapped || !type || type->kind == MICA_TOKEN) return x.value;
     mica_type mapped = mica_mapped_type(pass, type);
-    if (type->kind == MICA_LIST) {
-        if (x.value.node->op == MICA_OP_constant) return mica_zeros(pass->g, &mapped);
-        mica_graph_fail(pass->g,
-                        MICA_ERROR(MICA_UNSUPPORTED,
-                                   "[vmap] a %s that is the same for all examples is used together "
-                                   "with mapped ones",
-                                   mica_type_text(type).chars));
-        return MICA_NULL_VALUE;
-    }
+    if (type->kind == MICA_LIST) return mapped_list(pass, x.value, &mapped);
     int64_t axes[MICA_MAX_RANK];
     for (int32_t i = 0; i < type->rank; i++) axes[i] = i + 1;
     return mica_broadcast(pass->g, x.value, (mica_ints){mapped.dims, mapped.rank},
