@@ -126,9 +126,10 @@ BINARY(atan2, over_square_sum(g, b, a, b), mica_neg(g, over_square_sum(g, a, a, 
 
 /* 1 where a is ahead of b, one half where they are equal, 0 elsewhere */
 static mica_value ahead(mica_graph *g, mica_value a, mica_value b, const char *direction) {
-    mica_value half = constant(g, a, 0.5), zero = constant(g, a, 0), one = constant(g, a, 1);
-    mica_value tie = mica_select(g, mica_compare(g, a, b, "eq"), half, zero);
-    return mica_select(g, mica_compare(g, a, b, direction), one, tie);
+    const mica_type *type = mica_value_type(a);
+    if (!type) return MICA_NULL_VALUE;
+    mica_value is_ahead = mica_convert(g, mica_compare(g, a, b, direction), type->dtype);
+    return mica_select(g, mica_compare(g, a, b, "eq"), constant(g, a, 0.5), is_ahead);
 }
 BINARY(max, ahead(g, a, b, "gt"), ahead(g, b, a, "gt"))
 BINARY(min, ahead(g, a, b, "lt"), ahead(g, b, a, "lt"))

@@ -6,8 +6,9 @@
 #include "transform/rules.h"
 
 /* ---- dot --------------------------------------------------------------------------------------
- * y = dot(a, b) has axes: batch, free axes of a, free axes of b. The cotangent of a is
- * dot(dy, b) over b's free axes: its axes are batch, a's free, b's contracted in b's order. */
+ * y = dot(a, b) has axes: batch, free axes of a, free axes of b. The cotangent of a is dot(dy, b)
+ * over b's free axes, with axes batch, a's free, b's contracted in b's order; that of b is
+ * dot(a, dy) over a's free axes, with axes batch, a's contracted in a's order, b's free. */
 
 typedef struct dot_side {
     mica_ints contract, batch;
@@ -36,6 +37,7 @@ static int32_t sorted_place(mica_ints ints, int64_t value) {
     return place;
 }
 
+/* The other operand stands on its own side, so that of a matrix product nothing is transposed. */
 static mica_value dot_cotangent(mica_graph *g, const mica_node *n, mica_value dy, int32_t k) {
     dot_side self = side_of(n, k), other = side_of(n, 1 - k);
     int32_t n_batch = self.batch.n;
@@ -43,14 +45,19 @@ static mica_value dot_cotangent(mica_graph *g, const mica_node *n, mica_value dy
     for (int32_t i = 0; i < n_batch; i++) batch[i] = i;
     int32_t first = n_batch + (k == 0 ? self.n_free : 0); /* of the other's free axes in dy */
     for (int32_t i = 0; i < other.n_free; i++) contract[i] = first + i;
+    mica_ints dy_contract = {contract, other.n_free}, dy_batch = {batch, n_batch};
+    mica_ints other_contract = {other.free, other.n_free};
+    mica_value x = n->operands[1 - k];
     mica_value product =
-        mica_dot(g, dy, n->operands[1 - k], (mica_ints){contract, other.n_free},
-                 (mica_ints){other.free, other.n_free}, (mica_ints){batch, n_batch}, other.batch);
+        k == 0 ? mica_dot(g, dy, x, dy_contract, other_contract, dy_batch, other.batch)
+               : mica_dot(g, x, dy, other_contract, dy_contract, other.batch, dy_batch);
+    int32_t free_place = n_batch + (k == 0 ? 0 : self.contract.n);
+    int32_t contract_place = n_batch + (k == 0 ? self.n_free : 0);
     for (int32_t i = 0; i < n_batch; i++) permutation[self.batch.data[i]] = i;
-    for (int32_t i = 0; i < self.n_free; i++) permutation[self.free[i]] = n_batch + i;
+    for (int32_t i = 0; i < self.n_free; i++) permutation[self.free[i]] = free_place + i;
     for (int32_t i = 0; i < self.contract.n; i++)
         permutation[self.contract.data[i]] =
-            n_batch + self.n_free + sorted_place(other.contract, other.contract.data[i]);
+            contract_place + sorted_place(other.contract, other.contract.data[i]);
     int32_t rank = mica_operand_type(n, k)->rank;
     bool in_order = true;
     for (int32_t i = 0; i < rank; i++) in_order &= permutation[i] == i;
