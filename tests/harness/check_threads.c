@@ -24,7 +24,7 @@ static void check_dtype(const op_case *c, mica_dtype dtype, const mica_type *typ
     arrays inputs = draw_operands(c, types, c->n_operands, &r);
     for (int i = 0; i < 3; i++) {
         harness_ok(mica_set_threads(threads[i]), title);
-        harness_ok(run_on_device("cpu", g, &inputs, &results[i]), title);
+        harness_ok(run_on_device("cpu", NULL, g, &inputs, &results[i]), title);
     }
     for (int i = 1; i < 3; i++) {
         harness_count();

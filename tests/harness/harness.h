@@ -173,10 +173,12 @@ bool case_takes(const op_case *c, mica_dtype dtype);
 extern const char *const harness_devices[2]; /* cpu, fake */
 /* On the reference; a failure is reported, and outputs are then zeros. */
 arrays run_reference(const mica_graph *g, const arrays *inputs, const char *what);
-/* On a device; the status may be UNSUPPORTED. out is empty unless OK. */
-mica_status run_on_device(const char *device, const mica_graph *g, const arrays *inputs,
-                          arrays *out);
-/* Runs g on every device and compares with `want`; notes unsupported cases. */
+/* On a device; the status may be UNSUPPORTED. out is empty unless OK. passes: as in
+ * mica_compile_options. */
+mica_status run_on_device(const char *device, const char *passes, const mica_graph *g,
+                          const arrays *inputs, arrays *out);
+/* Runs g on every device, and when it has more than one node also without passes, and compares
+ * with `want`; notes unsupported cases. */
 void check_on_devices(const op_case *c, mica_dtype dtype, const mica_graph *g, const arrays *inputs,
                       const arrays *want, const tolerance *allowed, const char *what);
 /* The op of a case without a build function, through mica_eager. */

@@ -74,13 +74,14 @@ static mica_status run_executable(mica_device *device, mica_executable *executab
     return status;
 }
 
-mica_status run_on_device(const char *name, const mica_graph *g, const arrays *inputs,
-                          arrays *out) {
+mica_status run_on_device(const char *name, const char *passes, const mica_graph *g,
+                          const arrays *inputs, arrays *out) {
     mica_device *device = NULL;
     mica_executable *executable = NULL;
+    mica_compile_options options = {.size = sizeof options, .passes = passes};
     *out = (arrays){0};
     MICA_TRY(open_device(name, &device));
-    MICA_TRY(mica_executable_create(device, g, NULL, &executable));
+    MICA_TRY(mica_executable_create(device, g, &options, &executable));
     *out = outputs_of(g);
     mica_status status = run_executable(device, executable, inputs, out);
     mica_executable_release(executable);
@@ -132,19 +133,27 @@ void check_eager(const op_case *c, const arrays *inputs, const arrays *want,
     }
 }
 
+static void check_on_device(const op_case *c, mica_dtype dtype, const char *device,
+                            const char *passes, const mica_graph *g, const arrays *inputs,
+                            const arrays *want, const tolerance *allowed, const char *what) {
+    char title[300];
+    arrays got;
+    snprintf(title, sizeof title, "%s on %s%s", what, device, passes ? " without passes" : "");
+    mica_status status = run_on_device(device, passes, g, inputs, &got);
+    bool unsupported = mica_status_code(status) == MICA_UNSUPPORTED;
+    harness_note(device, c->op, dtype, !unsupported, mica_status_message(status));
+    if (unsupported)
+        mica_status_release(status);
+    else if (harness_ok(status, title))
+        arrays_agree(&got, want, allowed, title);
+    arrays_free(&got);
+}
+
 void check_on_devices(const op_case *c, mica_dtype dtype, const mica_graph *g, const arrays *inputs,
                       const arrays *want, const tolerance *allowed, const char *what) {
-    for (int i = 0; i < 2; i++) {
-        char title[300];
-        arrays got;
-        snprintf(title, sizeof title, "%s on %s", what, harness_devices[i]);
-        mica_status status = run_on_device(harness_devices[i], g, inputs, &got);
-        bool unsupported = mica_status_code(status) == MICA_UNSUPPORTED;
-        harness_note(harness_devices[i], c->op, dtype, !unsupported, mica_status_message(status));
-        if (unsupported)
-            mica_status_release(status);
-        else if (harness_ok(status, title))
-            arrays_agree(&got, want, allowed, title);
-        arrays_free(&got);
-    }
+    for (int i = 0; i < 2; i++)
+        check_on_device(c, dtype, harness_devices[i], NULL, g, inputs, want, allowed, what);
+    if (g->n_nodes > g->n_parameters + 1)
+        check_on_device(c, dtype, "cpu", "-inline,-simplify,-schedule", g, inputs, want, allowed,
+                        what);
 }
