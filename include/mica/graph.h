@@ -162,8 +162,8 @@ typedef struct mica_types {
 
 /* ---- control --------------------------------------------------------------------------------
  * Regions are graphs, isolated: all they use comes in as operands. They are retained and
- * shared; changing one afterwards is an error. `out` receives as many results as the op has, and may
- * be the array of the operands. */
+ * shared; changing one afterwards is an error. `out` receives as many results as the op has, and
+ * may be the array of the operands. */
 
 MICA_API void mica_cond(mica_graph *g, mica_value predicate, mica_graph *then_region,
                         mica_graph *else_region, const mica_value *arguments, int32_t n,
