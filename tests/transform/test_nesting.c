@@ -3,6 +3,7 @@
  * gradient against differences, all second derivatives against each other and differences, vmap of
  * it all against a loop, gradient of vmap. */
 #include "calculus.h"
+#include "mica/mica.h"
 
 static uint32_t seed;
 static uint32_t pick(uint32_t n) {
@@ -243,4 +244,41 @@ TEST(random_nests_of_regions_have_right_derivatives) {
         mica_graph_release(f);
         if (test_failures > before + 3) break;
     }
+}
+
+/* ---- on a device with a planner
+ * ----------------------------------------------------------------*/
+
+static mica_status run_on(mica_device *device, const mica_graph *g, double w, double x, double *d) {
+    mica_executable *executable = NULL;
+    mica_tensor *in[2] = {NULL}, *out[RESULTS] = {NULL};
+    mica_type scalar = mica_type_scalar(MICA_DTYPE_f64);
+    mica_status status = mica_executable_create(device, g, NULL, &executable);
+    if (!status) status = mica_tensor_from_host(device, &scalar, &w, &in[0]);
+    if (!status) status = mica_tensor_from_host(device, &scalar, &x, &in[1]);
+    mica_run_args args = {
+        .size = sizeof args, .inputs = in, .n_inputs = 2, .outputs = out, .n_outputs = RESULTS};
+    if (!status) status = mica_executable_run(executable, &args, NULL);
+    for (int i = 0; i < RESULTS && !status; i++)
+        status = mica_tensor_to_host(out[i], &d[i], sizeof d[i]);
+    for (int i = 0; i < RESULTS; i++) mica_tensor_release(out[i]);
+    for (int i = 0; i < 2; i++) mica_tensor_release(in[i]);
+    mica_executable_release(executable);
+    return status;
+}
+
+TEST(nests_and_their_derivatives_run_on_cpu_as_on_the_reference) {
+    mica_device *cpu = NULL;
+    REQUIRE_OK(mica_device_open("cpu", &cpu));
+    for (uint32_t program = 0; program < 40; program++) {
+        seed = program * 2654435761u + 12345u;
+        mica_graph *f = random_function(program % 4), *g = derivatives_of(f);
+        double want[RESULTS], got[RESULTS];
+        run(g, ws[0], points[0], want);
+        if (test_ok(run_on(cpu, g, ws[0], points[0], got), __FILE__, __LINE__, "run"))
+            for (int i = 0; i < RESULTS; i++) near(program, "cpu", got[i], want[i], 1e-11);
+        mica_graph_release(g);
+        mica_graph_release(f);
+    }
+    mica_device_release(cpu);
 }
