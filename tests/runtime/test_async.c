@@ -3,7 +3,12 @@
 #include "device/fake/fake.h"
 #include "runtime_test.h"
 
-static const char *const devices[] = {"cpu", "fake"};
+/* MICA_TEST_DEVICE names another asynchronous device to take instead of fake, such as cuda. */
+static const char *devices[] = {"cpu", "fake"};
+
+__attribute__((constructor)) static void choose_device(void) {
+    if (getenv("MICA_TEST_DEVICE")) devices[1] = getenv("MICA_TEST_DEVICE");
+}
 
 /* x + x, enough times that it takes a while */
 static mica_graph *doubling_graph(int64_t n, int times) {
