@@ -64,6 +64,9 @@ MICA_API int32_t mica_graph_node_count(const mica_graph *g);
 
 /* The sticky error, or NULL. The graph keeps its own: the caller owns the returned copy. */
 MICA_API MICA_MUST_CHECK mica_status mica_graph_check(const mica_graph *g);
+/* Takes the sticky error away (NULL when there is none): values made before stay valid, and the
+ * graph can be built on. For front ends whose users may catch an error and go on. */
+MICA_API MICA_MUST_CHECK mica_status mica_graph_take_error(mica_graph *g);
 /* Makes an error stick, for builders of composites. Takes ownership; the first one stays. */
 MICA_API void mica_graph_fail(mica_graph *g, mica_status status);
 /* Checks every invariant of the graph and of its regions: operand order, types, attributes. */

@@ -193,7 +193,7 @@ static PyObject *effects_callback(PyObject *Py_UNUSED(module), PyObject *args) {
     if (ok && PyList_Append(trace->held, host) == 0) {
         mica_callback(trace->graph, PyUnicode_AsUTF8(function->name), function->number,
                       newest_token(trace), values, n, (mica_types){types, n_types}, out);
-        mica_status status = mica_graph_check(trace->graph);
+        mica_status status = mica_graph_take_error(trace->graph);
         if (!status) trace->token = out[0];
         result = status ? raise_status(status) : traced_list(trace, out + 1, n_types);
     }

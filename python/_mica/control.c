@@ -52,7 +52,7 @@ static int parts_from(node_parts *p, const char *caller, PyObject *operands, PyO
 
 /* Results into a list; frees what was needed on the way. */
 static PyObject *parts_results(node_parts *p, mica_value *results, int32_t n_results) {
-    mica_status status = mica_graph_check(p->trace->graph);
+    mica_status status = mica_graph_take_error(p->trace->graph);
     PyObject *list = status ? raise_status(status) : traced_list(p->trace, results, n_results);
     PyMem_Free(results);
     parts_free(p);

@@ -36,7 +36,7 @@ PyObject *trace_current_object(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(
 }
 
 PyObject *trace_raise(TraceObject *trace) {
-    mica_status status = mica_graph_check(trace->graph);
+    mica_status status = mica_graph_take_error(trace->graph);
     if (status) return raise_status(status);
     PyErr_SetString(PyExc_RuntimeError, "[trace] the graph gave no value");
     return NULL;
@@ -216,7 +216,7 @@ static bool unify_weak(TraceObject *trace, mica_op op, PyObject *const *operands
 
 static PyObject *trace_op_failed(mica_op op, const mica_value *values, int32_t n,
                                  TraceObject *trace) {
-    mica_status status = mica_graph_check(trace->graph);
+    mica_status status = mica_graph_take_error(trace->graph);
     const mica_type **types = PyMem_New(const mica_type *, n + 1);
     if (!status || !types) {
         mica_status_release(status);
@@ -359,7 +359,7 @@ static PyObject *trace_output(PyObject *object, PyObject *arrays) {
     if (!values) return NULL;
     for (int32_t i = 0; i < n; i++) mica_output(self->graph, values[i]);
     PyMem_Free(values);
-    mica_status status = mica_graph_check(self->graph);
+    mica_status status = mica_graph_take_error(self->graph);
     if (status) return raise_status(status);
     Py_RETURN_NONE;
 }

@@ -16,7 +16,7 @@ static PyObject *transform_jvp(PyObject *Py_UNUSED(module), PyObject *args) {
         PyErr_Format(PyExc_ValueError, "[jvp] %d inputs and %d tangents", n_inputs, n_tangents);
     } else if (dy) {
         mica_jvp(trace->graph, y, n_outputs, x, dx, n_inputs, dy);
-        mica_status status = mica_graph_check(trace->graph);
+        mica_status status = mica_graph_take_error(trace->graph);
         result = status ? raise_status(status) : traced_list(trace, dy, n_outputs);
     }
     PyMem_Free(y);
@@ -42,7 +42,7 @@ static PyObject *transform_vjp(PyObject *Py_UNUSED(module), PyObject *args) {
                      n_cotangents);
     } else if (dx) {
         mica_vjp(trace->graph, y, dy, n_outputs, x, n_inputs, dx);
-        mica_status status = mica_graph_check(trace->graph);
+        mica_status status = mica_graph_take_error(trace->graph);
         result = status ? raise_status(status) : traced_list(trace, dx, n_inputs);
     }
     PyMem_Free(y);
@@ -118,7 +118,7 @@ static PyObject *transform_inline(PyObject *Py_UNUSED(module), PyObject *args) {
     mica_value *results = values ? PyMem_New(mica_value, n_results + 1) : NULL;
     if (results && hold_all(trace, ((GraphObject *)graph)->held) == 0) {
         mica_inline(trace->graph, g, values, n, results);
-        mica_status status = mica_graph_check(trace->graph);
+        mica_status status = mica_graph_take_error(trace->graph);
         result = status ? raise_status(status) : traced_list(trace, results, n_results);
     }
     PyMem_Free(values);

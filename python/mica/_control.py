@@ -473,6 +473,8 @@ def _type_leaves(tree: Any) -> tuple[list, Any]:
         keys = tuple(sorted(tree))
         parts = [_type_leaves(tree[key]) for key in keys]
         return [x for part in parts for x in part[0]], (dict, keys, *(part[1] for part in parts))
+    if not isinstance(tree, (tuple, list)):
+        raise TypeError(f"[callback] a result is (shape, dtype) or like an array, not {tree!r}")
     parts = [_type_leaves(item) for item in tree]
     return [x for part in parts for x in part[0]], (type(tree), *(part[1] for part in parts))
 

@@ -80,6 +80,12 @@ void mica_graph_fail(mica_graph *g, mica_status status) {
         mica_status_release(status);
 }
 
+mica_status mica_graph_take_error(mica_graph *g) {
+    mica_status status = g ? g->error : NULL;
+    if (g) g->error = NULL;
+    return status;
+}
+
 /* true when g may be changed; otherwise an error sticks (or did already). */
 static bool open_for(mica_graph *g, const char *where) {
     if (!g || g->error) return false;

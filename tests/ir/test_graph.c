@@ -384,3 +384,22 @@ TEST(types_print_into_any_buffer) {
     type = mica_type_make(MICA_DTYPE_f64, MICA_INTS(INT64_MAX, INT64_MAX));
     CHECK(mica_type_elements(&type) == INT64_MAX && mica_type_bytes(&type) == SIZE_MAX);
 }
+
+TEST(an_error_taken_away_leaves_a_graph_that_can_be_built_on) {
+    mica_graph *g = NULL;
+    REQUIRE_OK(mica_graph_create("taken", &g));
+    mica_type two = mica_type_make(MICA_DTYPE_f32, MICA_INTS(2));
+    mica_type three = mica_type_make(MICA_DTYPE_f32, MICA_INTS(3));
+    mica_value x = mica_parameter(g, &two), y = mica_parameter(g, &three);
+    CHECK_OK(mica_graph_take_error(g));
+    int32_t nodes = mica_graph_node_count(g);
+    CHECK(mica_value_is_null(mica_add(g, x, y)));
+    CHECK(mica_value_is_null(mica_neg(g, x)));
+    CHECK_FAILS(mica_graph_take_error(g), MICA_INVALID_ARGUMENT, "[add]");
+    CHECK(mica_graph_node_count(g) == nodes);
+    CHECK_OK(mica_graph_check(g));
+    mica_output(g, mica_neg(g, x));
+    CHECK_OK(mica_graph_verify(g));
+    CHECK_OK(mica_graph_take_error(NULL));
+    mica_graph_release(g);
+}

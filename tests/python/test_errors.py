@@ -92,6 +92,18 @@ def test_an_error_in_a_traced_function_leaves_nothing_behind():
     assert mica.jit(lambda x: x + 1)(mica.tensor([1.0])).tolist() == [2.0]
 
 
+def test_an_error_caught_inside_a_trace_is_over():
+    def careful(x, y):
+        try:
+            return x @ y
+        except ValueError:
+            return x.sum() + y.sum()
+
+    assert mica.jit(careful)(mica.ones((2, 3)), mica.ones((4, 5))).item() == 26
+    gradient = mica.grad(lambda x: careful(x, mica.ones((4, 5))))(mica.ones((2, 3)))
+    assert gradient.tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
 STRANGERS = [
     None,
     "text",
