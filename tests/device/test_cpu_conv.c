@@ -216,7 +216,7 @@ TEST(all_float_dtypes_convolve) {
 /* The three convolutions of a training step, in the layouts that transposition produces. */
 TEST(forward_and_both_gradients_of_a_layer) {
     conv_case c = plain_case();
-    c.batch = 8;
+    c.batch = 4;
     c.channels = 5;
     c.outputs = 33;
     c.input[0] = c.input[1] = 14;
@@ -232,13 +232,13 @@ TEST(forward_and_both_gradients_of_a_layer) {
     weight_gradient.layout =
         "C01N,I01O,01NC"; /* the batch is summed over, channels take its place */
     weight_gradient.batch = 5;
-    weight_gradient.channels = 8;
+    weight_gradient.channels = 4;
     weight_gradient.taps[0] = weight_gradient.taps[1] = 14;
     check_conv(&weight_gradient);
     weight_gradient.strides[0] = 1;
     weight_gradient.rhs_dilation[0] = weight_gradient.rhs_dilation[1] = 1;
     weight_gradient.batch = 1; /* the first layer: one channel, a long sum */
-    weight_gradient.channels = 40;
+    weight_gradient.channels = 12;
     check_conv(&weight_gradient);
 }
 
@@ -263,4 +263,19 @@ TEST(empty_convolutions_are_empty_or_zero) {
     c.low[0] = -20;
     c.high[0] = 20;
     check_conv(&c);
+}
+
+TEST(absurd_paddings_and_dilations_cost_no_memory) {
+    for (mica_dtype d = MICA_DTYPE_f16; d <= MICA_DTYPE_f64; d++)
+        for (int k = 0; k < 3; k++) {
+            conv_case c = plain_case();
+            c.dtype = d;
+            c.low[0] = c.high[0] = k == 2 ? 1 : 1000000007;
+            c.strides[0] = k == 0 ? 1000000007 : 500000000;
+            if (k == 1) c.rhs_dilation[0] = 1000000000;
+            if (k == 2) c.lhs_dilation[1] = c.rhs_dilation[1] = 1000003;
+            c.groups = k == 1 ? 2 : 1;
+            c.batch_groups = k == 0 ? 2 : 1;
+            check_conv(&c);
+        }
 }

@@ -59,6 +59,10 @@ static void choose_orientation(cpu_contract *k) {
 static void choose_mode(cpu_contract *k) {
     int64_t bytes = k->gemm.bytes, m = k->c_m.n, n = k->c_n.n, batch = k->c_batch.n;
     int64_t panel = CPU_TILE_K * bytes;
+    if (m == 0 || n == 0 || batch == 0 || k->x_k.n == 0) {
+        k->mode = CONTRACT_ZERO;
+        return;
+    }
     k->blocks_k = cpu_ceil_div(k->x_k.n, CPU_TILE_K);
     k->block_m =
         cpu_min(X_PANEL_BYTES / panel / k->gemm.rows * k->gemm.rows, round_up(m, k->gemm.rows));
@@ -66,9 +70,7 @@ static void choose_mode(cpu_contract *k) {
                          round_up(n, k->gemm.columns));
     int64_t pieces_m = cpu_ceil_div(m, k->block_m), pieces_n = cpu_ceil_div(n, k->block_n);
     k->mode = CONTRACT_LOCAL;
-    if (m == 0 || n == 0 || batch == 0 || k->x_k.n == 0) {
-        k->mode = CONTRACT_ZERO;
-    } else if (batch * pieces_m * pieces_n < FEW_PIECES && k->blocks_k > 3 &&
+    if (batch * pieces_m * pieces_n < FEW_PIECES && k->blocks_k > 3 &&
                batch * m * n * bytes * k->blocks_k <= SPLIT_LIMIT) {
         k->mode = CONTRACT_SPLIT;
         k->scratch_bytes = (size_t)(batch * m * n * bytes * k->blocks_k);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "device/cpu/contract.h"
-#include "ir/conv_layout.h"
+#include "device/cpu/conv.h"
 
 typedef struct conv_kernel {
     cpu_kernel base;
@@ -20,13 +20,6 @@ typedef struct conv_kernel {
     int64_t x_offset, padded_offset, padded_n;
     size_t padded_bytes; /* of scratch; the contraction's follows */
 } conv_kernel;
-
-/* One spatial axis. */
-typedef struct conv_axis {
-    int64_t input, taps, result;
-    int64_t stride, low, lhs_dilation, rhs_dilation;
-    int64_t reach; /* positions of the dilated, padded input that results look at */
-} conv_axis;
 
 static void run_conv(const cpu_kernel *kernel, const void *const *operands, void *const *results,
                      void *scratch) {
@@ -141,27 +134,42 @@ static void plan_contraction(cpu_contract *c, const mica_node *node, const mica_
     mica_cpu_space_add(&c->c_n, outputs, r[l->out_channel]);
 }
 
+/* Beyond this many times what is really there, padding is no way to convolve. */
+#define PADDING_LIMIT 32.0
+
+static bool padding_is_absurd(const mica_node *node, const mica_conv_layout *l,
+                              const conv_axis *axes) {
+    const mica_type *x = mica_operand_type(node, 0);
+    double padded = (double)x->dims[l->lhs_batch] * (double)x->dims[l->lhs_channel];
+    for (int32_t i = 0; i < l->spatial; i++) padded *= (double)axes[i].reach;
+    double real = (double)mica_type_elements(x) + (double)mica_type_elements(&node->results[0]);
+    return padded > PADDING_LIMIT * (real + 4096);
+}
+
 mica_status mica_cpu_create_conv(const mica_node *node, cpu_kernel **out) {
     const mica_type *x = mica_operand_type(node, 0);
     mica_conv_layout l;
     if (!mica_conv_layout_parse(mica_node_string(node, "layout"), &l))
         return MICA_INVALID("[conv] layout '%s' is not like 'N01C,01IO,N01C'",
                             mica_node_string(node, "layout"));
-    conv_kernel *k;
-    MICA_TRY(mica_cpu_kernel_new(sizeof *k, run_conv, &k));
-    conv_axis axes[MICA_CONV_AXES];
-    int64_t strides[MICA_MAX_RANK];
-    mica_cpu_strides(x, strides);
-    bool is_empty = mica_type_elements(&node->results[0]) == 0;
+    conv_axis axes[MICA_CONV_AXES] = {{0}};
+    bool is_empty = mica_type_elements(&node->results[0]) == 0, pads = false;
     for (int32_t i = 0; i < l.spatial; i++) {
         axes[i] = read_axis(node, &l, i);
         bool inside =
             axes[i].low == 0 && axes[i].lhs_dilation == 1 && axes[i].reach <= axes[i].input;
-        k->pads |= !inside;
+        pads |= !inside;
         is_empty |= axes[i].reach == 0;
     }
-    k->pads &= !is_empty;
-    if (k->pads) plan_padding(k, x, &l, axes, strides);
+    pads &= !is_empty;
+    if (pads && padding_is_absurd(node, &l, axes))
+        return mica_cpu_create_conv_plain(node, &l, axes, out);
+    conv_kernel *k;
+    MICA_TRY(mica_cpu_kernel_new(sizeof *k, run_conv, &k));
+    int64_t strides[MICA_MAX_RANK];
+    mica_cpu_strides(x, strides);
+    k->pads = pads;
+    if (pads) plan_padding(k, x, &l, axes, strides);
     plan_contraction(&k->contract, node, &l, axes, strides);
     if (!mica_cpu_contract_init(&k->contract, x->dtype)) {
         mica_free(k);

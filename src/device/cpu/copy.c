@@ -8,7 +8,8 @@
 
 #include "device/cpu/kernel.h"
 
-#define TILE 32               /* side of a transposed tile */
+/* Side of a transposed tile: several cache lines, and a tile fits the nearest cache. */
+#define TILE(bytes) ((bytes) <= 4 ? 64 : 32)
 #define PIECE_BYTES (1 << 17) /* moved by one piece */
 #define LINE_LIMIT 16384      /* longer innermost axes are cut, so that they can be shared */
 
@@ -125,15 +126,67 @@ static void copy_line(const char *x, int64_t x_stride, char *y, int64_t y_stride
     }
 }
 
+/* A tile is read in whole lines of x into a buffer and written in whole lines of y: strides are
+ * often powers of two, where lines of several rows drive each other out of the cache. */
+typedef struct tile_strides {
+    int64_t x_row, x_column, y_row, y_column;
+} tile_strides;
+
+typedef uint32_t four_words __attribute__((vector_size(16)));
+#if defined(__clang__) || __GNUC__ >= 12
+#define SHUFFLE(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+#else
+#define SHUFFLE(a, b, i, j, k, l) __builtin_shuffle(a, b, (four_words){i, j, k, l})
+#endif
+
+/* to[j][i] = from[i][j] for 4 x 4 words. */
+static inline void transpose_four(const uint32_t *from, int64_t from_step, char *to,
+                                  int64_t to_step) {
+    four_words a, b, c, d;
+    memcpy(&a, from, 16);
+    memcpy(&b, from + from_step, 16);
+    memcpy(&c, from + 2 * from_step, 16);
+    memcpy(&d, from + 3 * from_step, 16);
+    four_words ab_low = SHUFFLE(a, b, 0, 4, 1, 5), ab_high = SHUFFLE(a, b, 2, 6, 3, 7);
+    four_words cd_low = SHUFFLE(c, d, 0, 4, 1, 5), cd_high = SHUFFLE(c, d, 2, 6, 3, 7);
+    a = SHUFFLE(ab_low, cd_low, 0, 1, 4, 5), b = SHUFFLE(ab_low, cd_low, 2, 3, 6, 7);
+    c = SHUFFLE(ab_high, cd_high, 0, 1, 4, 5), d = SHUFFLE(ab_high, cd_high, 2, 3, 6, 7);
+    memcpy(to, &a, 16);
+    memcpy(to + to_step, &b, 16);
+    memcpy(to + 2 * to_step, &c, 16);
+    memcpy(to + 3 * to_step, &d, 16);
+}
+
+/* A tile of words whose lines are contiguous. */
+static void copy_word_tile(const char *x, char *y, const tile_strides *s, int64_t rows,
+                           int64_t columns) {
+    _Alignas(64) uint32_t buffer[TILE(4)][TILE(4)];
+    for (int64_t j = 0; j < columns; j++)
+        memcpy(buffer[j], x + j * s->x_column * 4, (size_t)rows * 4);
+    int64_t whole_rows = rows & ~(int64_t)3, whole_columns = columns & ~(int64_t)3;
+    for (int64_t i = 0; i < whole_rows; i += 4)
+        for (int64_t j = 0; j < whole_columns; j += 4)
+            transpose_four(&buffer[j][i], TILE(4), y + (i * s->y_row + j) * 4, s->y_row * 4);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; j++)
+            ((bits32 *)y)[i * s->y_row + j] = buffer[j][i];
+}
+
 /* rows x columns elements; x runs along rows, y along columns. */
-static void copy_tile(const char *x, int64_t x_row, int64_t x_column, char *y, int64_t y_row,
-                      int64_t y_column, int32_t bytes, int64_t rows, int64_t columns) {
-#define COPY_TILE(type)                                                                            \
-    for (int64_t i = 0; i < rows; i++) {                                                           \
-        const type *from = (const type *)x + i * x_row;                                            \
-        type *to = (type *)y + i * y_row;                                                          \
-        for (int64_t j = 0; j < columns; j++) to[j * y_column] = from[j * x_column];               \
+static void copy_tile(const char *x, char *y, const tile_strides *s, int32_t bytes, int64_t rows,
+                      int64_t columns) {
+    if (bytes == 4 && s->x_row == 1 && s->y_column == 1) {
+        copy_word_tile(x, y, s, rows, columns);
+        return;
     }
+#define COPY_TILE(type)                                                                            \
+    type buffer[TILE(sizeof(type))][TILE(sizeof(type))];                                           \
+    for (int64_t j = 0; j < columns; j++)                                                          \
+        for (int64_t i = 0; i < rows; i++)                                                         \
+            buffer[j][i] = ((const type *)x)[j * s->x_column + i * s->x_row];                      \
+    for (int64_t i = 0; i < rows; i++)                                                             \
+        for (int64_t j = 0; j < columns; j++)                                                      \
+    ((type *)y)[i * s->y_row + j * s->y_column] = buffer[j][i]
     FOR_BITS(bytes, COPY_TILE)
 }
 
@@ -195,14 +248,16 @@ static void run_tiles(void *context, int64_t begin, int64_t end) {
     const copy_run *run = context;
     const cpu_copy *c = run->copy;
     int32_t last = c->rank - 1, across = c->across;
+    int64_t side = TILE(c->bytes);
+    tile_strides strides = {c->x_strides[across], c->x_strides[last], c->y_strides[across],
+                            c->y_strides[last]};
     for (int64_t i = begin; i < end; i++) {
-        int64_t column = i % run->columns * TILE, row = i / run->columns % run->tiles * TILE, x, y;
+        int64_t column = i % run->columns * side, row = i / run->columns % run->tiles * side, x, y;
         outer_position(c, i / run->columns / run->tiles, across, &x, &y);
         x += row * c->x_strides[across] + column * c->x_strides[last];
         y += row * c->y_strides[across] + column * c->y_strides[last];
-        copy_tile(run->x + x * c->bytes, c->x_strides[across], c->x_strides[last],
-                  run->y + y * c->bytes, c->y_strides[across], c->y_strides[last], c->bytes,
-                  cpu_min(TILE, c->sizes[across] - row), cpu_min(TILE, c->sizes[last] - column));
+        copy_tile(run->x + x * c->bytes, run->y + y * c->bytes, &strides, c->bytes,
+                  cpu_min(side, c->sizes[across] - row), cpu_min(side, c->sizes[last] - column));
     }
 }
 
@@ -211,11 +266,12 @@ void mica_cpu_copy_run(const cpu_copy *c, const void *x, void *y) {
     copy_run run = {.copy = c, .x = x, .y = y};
     int64_t last = c->sizes[c->rank - 1];
     if (c->across >= 0) {
-        run.tiles = cpu_ceil_div(c->sizes[c->across], TILE);
-        run.columns = cpu_ceil_div(last, TILE);
+        int64_t side = TILE(c->bytes);
+        run.tiles = cpu_ceil_div(c->sizes[c->across], side);
+        run.columns = cpu_ceil_div(last, side);
         int64_t outer = c->n / last / c->sizes[c->across];
         mica_parallel_for(outer * run.tiles * run.columns,
-                          cpu_max(1, PIECE_BYTES / (TILE * TILE * c->bytes)), run_tiles, &run);
+                          cpu_max(1, PIECE_BYTES / (side * side * c->bytes)), run_tiles, &run);
         return;
     }
     run.lines = cpu_ceil_div(last, LINE_LIMIT);
