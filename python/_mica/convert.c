@@ -457,6 +457,20 @@ static PyObject *cached_scalar(mica_device *device, mica_dtype dtype, const void
     return tensor_take(tensor);
 }
 
+/* scalar(value, dtype, device): a rank 0 tensor, perhaps one that was used lately. */
+PyObject *scalar_function(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n) {
+    mica_dtype dtype;
+    char element[16] = {0};
+    if (n != 3) {
+        PyErr_SetString(PyExc_TypeError, "[scalar] takes a value, a dtype and a device");
+        return NULL;
+    }
+    mica_device *device = device_from_object(args[2]);
+    if (!device || dtype_from_object(args[1], &dtype) < 0) return NULL;
+    if (scalar_to_element(args[0], dtype, element) < 0) return NULL;
+    return cached_scalar(device, dtype, element);
+}
+
 static PyObject *element_like(PyObject *like, mica_dtype dtype, const void *element, bool weak) {
     if (is_tensor(like)) return cached_scalar(mica_tensor_device(tensor_of(like)), dtype, element);
     TraceObject *trace = trace_current();

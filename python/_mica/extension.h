@@ -136,6 +136,7 @@ bool is_weak_scalar(PyObject *object);
 PyObject *as_operand(PyObject *object, PyObject *like);
 /* A rank 0 array of this dtype where `like` is (its device, or the current trace). */
 PyObject *scalar_like(PyObject *like, double value);
+PyObject *scalar_function(PyObject *module, PyObject *const *args, Py_ssize_t n);
 void scalar_cache_clear(void);
 
 /* ---- buffer.c, dlpack.c

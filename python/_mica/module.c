@@ -80,6 +80,7 @@ static PyMethodDef module_methods[] = {
      "tensor(data, dtype=None, device=None)\n--\n\n"
      "A tensor from scalars, nested lists, buffers and arrays.\n\n"
      "bool, int and float give bool, i32 and f32; a buffer keeps its element type."},
+    {"scalar", (PyCFunction)(void (*)(void))scalar_function, METH_FASTCALL, NULL},
     {"from_dlpack", (PyCFunction)(void (*)(void))from_dlpack, METH_VARARGS | METH_KEYWORDS,
      "from_dlpack(x, device=None)\n--\n\nA tensor that shares the memory of x where it can."},
     {"devices", device_list, METH_NOARGS, NULL},

@@ -25,7 +25,7 @@ class _Compiled:
     graph: Graph
     captured: list[Tensor]
     structure: Any
-    scalars: list[tuple[int, str]]
+    scalars: list[tuple[int, _mica.DType]]
     donate: bytes | None
     device: _mica.Device
 
@@ -107,10 +107,10 @@ class JitFunction:
                 if type(leaf) is Tensor:
                     parameters.append(trace.parameter(leaf))
                     continue
-                dtype = "bool" if isinstance(leaf, bool) else "i64"
-                dtype = "f64" if isinstance(leaf, float) else dtype
+                dtype = _mica.bool if isinstance(leaf, bool) else _mica.i64
+                dtype = _mica.f64 if isinstance(leaf, float) else dtype
                 entry.scalars.append((i, dtype))
-                parameters.append(trace.parameter(((), dtype), dtype != "bool"))
+                parameters.append(trace.parameter(((), dtype), dtype != _mica.bool))
             dynamic, kwargs = unflatten(structure, parameters)
             result = self._call_with_static(dynamic, kwargs, static)
             outputs, entry.structure = flatten(result)
@@ -137,7 +137,7 @@ class JitFunction:
             return self._function(*args, **kwargs)
         entry, leaves = self._prepare(args, kwargs)
         for i, dtype in entry.scalars:
-            leaves[i] = _mica.tensor(leaves[i], dtype, entry.device)
+            leaves[i] = _mica.scalar(leaves[i], dtype, entry.device)
         leaves.extend(entry.captured)
         return unflatten(entry.structure, entry.executable.run(leaves, entry.donate))
 
