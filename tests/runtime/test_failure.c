@@ -1,6 +1,7 @@
 /* Every allocation and every device call of a training step is made to fail, each in turn: a status
  * comes back, nothing leaks, the parameters are as they were, and the next step works. */
 #include "device/fake/fake.h"
+#include "runtime/buffer.h"
 #include "runtime_test.h"
 
 enum { ROWS = 6, IN = 5, HIDDEN = 4, STATE = 3 };
@@ -225,4 +226,130 @@ TEST(every_command_of_a_step_may_fail_on_the_device) {
     mica_shutdown();
     CHECK(mica_memory_live_blocks() == 0);
     mica_fake_set_delays(true, 1);
+}
+
+/* Opens a device, moves a tensor through a view to another device and back. */
+static mica_status tour(const char *name) {
+    mica_device *device = NULL, *other = NULL;
+    mica_tensor *t = NULL, *copy = NULL, *back = NULL;
+    float data[3] = {1, 2, 3}, *view = NULL;
+    mica_type type = vector(3);
+    mica_status status = mica_device_open(name, &device);
+    if (!status) status = mica_device_open("fake:1", &other);
+    if (!status) status = mica_tensor_from_host(device, &type, data, &t);
+    if (!status) status = mica_tensor_open_view(t, MICA_READ | MICA_WRITE, (void **)&view);
+    if (view) {
+        view[0] = 7;
+        status = mica_tensor_close_view(t);
+    }
+    if (!status) status = mica_tensor_copy_to(t, other, &copy);
+    if (!status) status = mica_tensor_copy_to(copy, device, &back);
+    if (!status) status = mica_tensor_to_host(back, data, sizeof data);
+    if (!status) CHECK(data[0] == 7 && data[2] == 3);
+    mica_tensor_release(t);
+    mica_tensor_release(copy);
+    mica_tensor_release(back);
+    mica_device_release(device);
+    mica_device_release(other);
+    return status;
+}
+
+TEST(every_allocation_of_devices_and_tensors_may_fail) {
+    static const char *const names[] = {"cpu", "fake", "ref", "any", "nothing of the kind"};
+    for (int d = 0; d < 5; d++) {
+        bool is_known = d < 4;
+        int64_t n = 1;
+        for (bool done = false; !done; n++) {
+            int64_t first = mica_memory_total_allocations();
+            mica_memory_fail_nth(n, n % 3 == 0);
+            mica_status status = tour(names[d]);
+            mica_memory_fail_nth(0, false);
+            done = mica_memory_total_allocations() - first < n;
+            CHECK(status || is_known);
+            mica_status_release(status);
+            mica_shutdown();
+            CHECK(mica_memory_live_blocks() == 0);
+        }
+        CHECK(n > 2);
+    }
+}
+
+TEST(every_device_call_of_tensors_may_fail) {
+    mica_fake_set_delays(false, 1);
+    int64_t n = 1;
+    for (bool done = false; !done; n++) {
+        int64_t first = mica_fake_calls();
+        mica_fake_fail_call(n);
+        mica_status_release(tour("fake"));
+        mica_fake_fail_call(0);
+        done = mica_fake_calls() - first < n;
+        CHECK_OK(tour("fake"));
+        mica_shutdown();
+        CHECK(mica_memory_live_blocks() == 0);
+    }
+    CHECK(n > 10);
+    mica_fake_set_delays(true, 1);
+}
+
+/* x -> what a list of 50 rows gives back: the one run that asks for memory on its way. */
+static mica_graph *list_graph(void) {
+    mica_graph *g = new_graph("lists"), *condition = new_graph("condition"),
+               *body = new_graph("body");
+    mica_type row = vector(100), list = mica_type_list_of(&row);
+    mica_type counter = mica_type_scalar(MICA_DTYPE_i32);
+    mica_graph *regions[2] = {condition, body};
+    mica_value i, l, x, out[3], rest, top;
+    for (int r = 0; r < 2; r++) {
+        i = mica_parameter(regions[r], &counter);
+        l = mica_parameter(regions[r], &list);
+        x = mica_parameter(regions[r], &row);
+        if (r == 0)
+            mica_output(condition, mica_compare(condition, i,
+                                                mica_scalar(condition, MICA_DTYPE_i32, 50), "lt"));
+    }
+    mica_output(body, mica_add(body, i, mica_scalar(body, MICA_DTYPE_i32, 1)));
+    mica_output(body, mica_list_push(body, l, x));
+    mica_output(body, mica_add(body, x, mica_full_like(body, x, 1)));
+    mica_value operands[3] = {mica_scalar(g, MICA_DTYPE_i32, 0), mica_list_empty(g, &row),
+                              mica_parameter(g, &row)};
+    mica_while(g, condition, body, operands, 3, 0, out);
+    mica_list_pop(g, out[1], &rest, &top);
+    mica_output(g, mica_add(g, top, operands[2]));
+    mica_graph_release(condition);
+    mica_graph_release(body);
+    return g;
+}
+
+TEST(a_list_that_cannot_grow_fails_the_run_and_leaves_its_input) {
+    static const char *const devices[] = {"cpu", "fake"};
+    for (int d = 0; d < 2; d++) {
+        mica_device *device = open_device(devices[d]);
+        mica_graph *g = list_graph();
+        mica_executable *exe = compile(device, g, NULL);
+        float data[100] = {1}, result[100];
+        mica_tensor *x = floats(device, data, 100);
+        int64_t n = 1, failures = 0;
+        for (bool done = false; !done; n++) {
+            mica_tensor *y = NULL;
+            uint8_t donate = 1;
+            mica_device_trim(device);
+            int64_t first = mica_memory_total_allocations();
+            mica_memory_fail_nth(n, true);
+            mica_status status = run(exe, &x, 1, &donate, &y, 1);
+            if (!status) status = mica_tensor_to_host(y, result, sizeof result);
+            mica_memory_fail_nth(0, false);
+            done = mica_memory_total_allocations() - first < n;
+            failures += status != NULL;
+            CHECK(status ? mica_status_code(status) == MICA_OUT_OF_MEMORY : result[0] == 51);
+            mica_status_release(status);
+            mica_tensor_release(y);
+            CHECK_OK(mica_tensor_to_host(x, result, sizeof result));
+            CHECK(result[0] == 1);
+        }
+        CHECK(failures > 10);
+        mica_tensor_release(x);
+        mica_executable_release(exe);
+        mica_graph_release(g);
+        mica_device_release(device);
+    }
 }
