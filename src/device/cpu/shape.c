@@ -168,20 +168,22 @@ static void plan_reverse(const mica_node *node, shape_plan *p) {
     }
 }
 
-/* Element i of x lands at low + i step; only those inside the result are copied. */
+/* Element i of x lands at low + i step; only those inside the result are copied. Low and interior
+ * may be any numbers, so the arithmetic is wider; what lies inside fits. */
 static void plan_pad(const mica_node *node, shape_plan *p) {
     const mica_type *x = mica_operand_type(node, 0);
     mica_ints low = mica_node_ints(node, "low"), interior = mica_node_ints(node, "interior");
     mica_cpu_strides(x, p->x);
     for (int32_t i = 0; i < p->rank; i++) {
-        int64_t step = interior.data[i] + 1, size = p->sizes[i], place = low.data[i];
-        int64_t first = place >= 0 ? 0 : cpu_ceil_div(-place, step);
-        int64_t limit = size - place <= 0 ? 0 : cpu_ceil_div(size - place, step);
-        limit = cpu_min(limit, x->dims[i]);
-        p->sizes[i] = cpu_max(0, limit - first);
-        p->x_offset += first * p->x[i];
-        p->y_offset += (place + first * step) * p->y[i];
-        p->y[i] = p->sizes[i] > 1 ? p->y[i] * step : 0;
+        __int128 step = (__int128)interior.data[i] + 1, place = low.data[i], size = p->sizes[i];
+        __int128 first = place >= 0 ? 0 : (-place + step - 1) / step;
+        __int128 limit = size <= place ? 0 : (size - place + step - 1) / step;
+        if (limit > x->dims[i]) limit = x->dims[i];
+        p->sizes[i] = limit > first ? (int64_t)(limit - first) : 0;
+        if (p->sizes[i] == 0) continue;
+        p->x_offset += (int64_t)first * p->x[i];
+        p->y_offset += (int64_t)(place + first * step) * p->y[i];
+        p->y[i] = p->sizes[i] > 1 ? p->y[i] * (int64_t)step : 0;
     }
 }
 
