@@ -1,12 +1,13 @@
 /* transform/: derivatives and batching, as graphs from graphs. See docs/architecture.md.
  *
- * transform.h      what the passes share: symbolic zeros, maps of values, tidying up
+ * transform.h      what the passes share: symbolic zeros, maps of values, tidying up (values.c)
  * rules.h          the rules that ops.def names, one prototype each
- * jvp.c            the forward walk (push forward);  jvp_*.c its rules
- * vjp.c            the backward walk (pull back) over linear nodes;  transpose_*.c its rules
+ * jvp.c            the forward walk (push forward);  jvp_*.c its rules, special.c a function of
+ * theirs vjp.c            the backward walk (pull back) over linear nodes;  transpose_*.c its rules
  * partial.c        cutting a region into what can be computed before its tangents, and the rest
  * regions_*.c      jvp and transpose rules of ops with regions
  * vmap.c           batching;  vmap_*.c its rules
+ * none.md          the rules there are not, and why
  *
  * The null value is a symbolic zero throughout. A value is linear when it depends on a placeholder,
  * the tangent of an input that vjp has not fixed; placeholders and all that depends on them are

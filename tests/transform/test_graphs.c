@@ -50,6 +50,24 @@ TEST(no_placeholder_and_no_dead_node_stays) {
     mica_graph_release(g);
 }
 
+TEST(the_same_transform_gives_the_same_graph) {
+    char *texts[2] = {NULL, NULL};
+    for (int k = 0; k < 2; k++) {
+        mica_graph *g = new_graph("same");
+        mica_value x[6], d[6], y = number(g, 1);
+        for (int i = 0; i < 6; i++) x[i] = scalar_parameter(g);
+        for (int i = 0; i < 36; i++) /* every input many times: sums of cotangents */
+            y = mica_add(g, mica_mul(g, y, x[i % 6]), mica_sin(g, mica_mul(g, x[i / 6], y)));
+        mica_gradient(g, y, x, 6, d);
+        for (int i = 0; i < 6; i++) mica_output(g, d[i]);
+        CHECK_OK(mica_graph_print(g, &texts[k]));
+        mica_graph_release(g);
+    }
+    CHECK(texts[0] && texts[1] && strcmp(texts[0], texts[1]) == 0);
+    mica_string_free(texts[0]);
+    mica_string_free(texts[1]);
+}
+
 TEST(three_gradients_of_a_long_chain_stay_small) {
     mica_graph *g = new_graph("chain");
     mica_value x = scalar_parameter(g), y = x;
