@@ -13,16 +13,15 @@ typedef struct self_check {
 static const self_check checks[] = {
     {"elementwise mathematics",
      "mica graph 1\n"
-     "graph @elementwise(%0: f32[33,65], %1: f32[65]) {\n"
-     "    %2 = broadcast(%1) {shape = (33,65), axes = (1)} : f32[33,65]\n"
-     "    %3 = add(%0, %2) : f32[33,65]\n"
-     "    %4 = exp(%3) : f32[33,65]\n"
-     "    %5 = log1p(%4) : f32[33,65]\n"
-     "    %6 = tanh(%3) : f32[33,65]\n"
-     "    %7 = erf(%6) : f32[33,65]\n"
-     "    %8 = sin(%5) : f32[33,65]\n"
-     "    %9 = mul(%7, %8) : f32[33,65]\n"
-     "    return %9\n"
+     "graph @elementwise(%0: f32[33,65], %1: f32[33,65]) {\n"
+     "    %2 = add(%0, %1) : f32[33,65]\n"
+     "    %3 = exp(%2) : f32[33,65]\n"
+     "    %4 = log1p(%3) : f32[33,65]\n"
+     "    %5 = tanh(%2) : f32[33,65]\n"
+     "    %6 = erf(%5) : f32[33,65]\n"
+     "    %7 = sin(%4) : f32[33,65]\n"
+     "    %8 = mul(%6, %7) : f32[33,65]\n"
+     "    return %8\n"
      "}\n",
      2e-6},
     {"matrix product and softmax",
