@@ -107,7 +107,8 @@ static bool dtypes_are_wrong(mica_op op, const mica_type *const *types, int32_t 
                  op == MICA_OP_compare || op == MICA_OP_concat || op == MICA_OP_pad;
     for (int32_t i = 1; alike && i < n; i++)
         if (types[i]->dtype != types[0]->dtype) return true;
-    return op == MICA_OP_dynamic_update_slice && n > 1 && types[1]->dtype != types[0]->dtype;
+    int32_t update = op == MICA_OP_dynamic_update_slice ? 1 : op == MICA_OP_scatter ? 2 : 0;
+    return n > update && types[update]->dtype != types[0]->dtype;
 }
 
 PyObject *raise_op_status(mica_op op, const mica_type *const *types, int32_t n,

@@ -39,4 +39,10 @@ mica_graph *mica_vmap_region(mica_batch_pass *pass, mica_graph *f, const bool *m
 void mica_vmap_by_scan(mica_batch_pass *pass, const mica_node *n, const mica_batched *x,
                        mica_batched *y);
 
+/* dynamic_slice and dynamic_update_slice with mapped starts, as gather and scatter. */
+void mica_vmap_slices(mica_batch_pass *pass, const mica_node *n, const mica_batched *x,
+                      mica_batched *y);
+void mica_vmap_slice_updates(mica_batch_pass *pass, const mica_node *n, const mica_batched *x,
+                             mica_batched *y);
+
 #endif

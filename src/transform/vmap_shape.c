@@ -119,10 +119,9 @@ static mica_value start_with_zero(mica_graph *g, mica_value start) {
     return mica_concat(g, parts, 2, 0);
 }
 
-/* Where the start differs between examples, they are cut out one after the other. */
 MICA_VMAP_RULE(dynamic_slice) {
     if (x[1].mapped) {
-        mica_vmap_by_scan(pass, n, x, y);
+        mica_vmap_slices(pass, n, x, y);
         return;
     }
     mica_ints sizes = mica_node_ints(n, "sizes");
@@ -134,7 +133,7 @@ MICA_VMAP_RULE(dynamic_slice) {
 
 MICA_VMAP_RULE(dynamic_update_slice) {
     if (x[2].mapped) {
-        mica_vmap_by_scan(pass, n, x, y);
+        mica_vmap_slice_updates(pass, n, x, y);
         return;
     }
     y[0].value =

@@ -80,8 +80,8 @@ typedef struct case_table {
     const op_case *cases;
     int32_t n;
 } case_table;
-extern const case_table elementwise_cases, array_cases, contraction_cases, control_cases,
-    nested_cases;
+extern const case_table elementwise_cases, array_cases, index_cases, contraction_cases,
+    control_cases, nested_cases;
 
 /* How cases are written. */
 #define SHAPED(d, l, h, ...)                                                                       \

@@ -25,6 +25,18 @@ typedef struct shape_case {
     const char *expected; /* the result types, or a part of the message */
 } shape_case;
 
+#define GATHER(operands, offset, collapsed, operand_batch, indices_batch, map, vector, sizes,      \
+               mode)                                                                               \
+    "gather(" operands ") {offset_dims = " offset ", collapsed_dims = " collapsed                  \
+    ", operand_batch_dims = " operand_batch ", indices_batch_dims = " indices_batch                \
+    ", start_map = " map ", index_vector_dim = " vector ", slice_sizes = " sizes                   \
+    ", mode = \"" mode "\"}"
+#define SCATTER(operands, kind, window, inserted, operand_batch, indices_batch, map, vector, mode) \
+    "scatter(" operands ") {kind = \"" kind "\", update_window_dims = " window                     \
+    ", inserted_window_dims = " inserted ", operand_batch_dims = " operand_batch                   \
+    ", indices_batch_dims = " indices_batch ", scatter_map = " map ", index_vector_dim = " vector  \
+    ", mode = \"" mode "\"}"
+
 static const shape_case right[] = {
     {"add(%x, %x)", "f32[3]"},
     {"sub(%i, %i)", "i32[3]"},
@@ -54,6 +66,14 @@ static const shape_case right[] = {
     {"reverse(%m) {axes = (1,0)}", "f32[2,3]"},
     {"dynamic_slice(%m, %s2) {sizes = (1,3)}", "f32[1,3]"},
     {"dynamic_update_slice(%m, %m, %s2)", "f32[2,3]"},
+    {GATHER("%m, %i", "(1)", "(0)", "()", "()", "(0)", "1", "(1,3)", "clip"), "f32[3,3]"},
+    {GATHER("%m, %i", "(0)", "(1)", "()", "()", "(1)", "1", "(2,1)", "fill"), "f32[2,3]"},
+    {GATHER("%m, %s2", "(0,1)", "()", "()", "()", "(1,0)", "0", "(1,2)", "clip"), "f32[1,2]"},
+    {GATHER("%m, %s2", "()", "(1)", "(0)", "(0)", "(1)", "1", "(1,1)", "clip"), "f32[2]"},
+    {GATHER("%z, %i", "()", "(0)", "()", "()", "(0)", "1", "(1)", "fill"), "c64[3]"},
+    {SCATTER("%n, %i, %n", "add", "(1)", "(0)", "()", "()", "(0)", "1", "clip"), "f32[3,4]"},
+    {SCATTER("%m, %s2, %m", "mul", "(0,1)", "()", "()", "()", "(0,1)", "0", "fill"), "f32[2,3]"},
+    {SCATTER("%b, %i, %b", "set", "()", "(0)", "()", "()", "(0)", "1", "clip"), "bool[3]"},
     {"dot(%m, %n) {lhs_contract = (1), rhs_contract = (0), lhs_batch = (), rhs_batch = ()}",
      "f32[2,4]"},
     {"dot(%i, %i) {lhs_contract = (), rhs_contract = (), lhs_batch = (0), rhs_batch = (0)}",
@@ -155,6 +175,44 @@ static const shape_case wrong[] = {
     {"dynamic_update_slice(%m, %n, %s2)",
      "[dynamic_update_slice] f32[3,4] does not fit in f32[2,3]"},
     {"dynamic_update_slice(%m, %m, %x)", "[dynamic_update_slice] the start must be 2 integers"},
+    {GATHER("%m, %x", "(1)", "(0)", "()", "()", "(0)", "1", "(1,3)", "clip"),
+     "[gather] the indices must be integers, not f32[3]"},
+    {GATHER("%m, %i", "(1)", "(0)", "()", "()", "(0)", "1", "(1,3)", "wrap"),
+     "[gather] mode 'wrap' is neither clip nor fill"},
+    {GATHER("%m, %i", "(1)", "(0)", "()", "()", "(0)", "2", "(1,3)", "clip"),
+     "[gather] index_vector_dim 2 is out of range for (3)"},
+    {GATHER("%m, %i", "(1)", "(0)", "()", "()", "(0)", "0", "(1,3)", "clip"),
+     "[gather] start_map (0) must have 3 entries, as the vectors of indices (3) do"},
+    {GATHER("%m, %i", "(1)", "(0)", "()", "()", "(2)", "1", "(1,3)", "clip"),
+     "[gather] start_map (2) are out of range for (2,3)"},
+    {GATHER("%m, %i", "(1)", "()", "()", "()", "(0)", "1", "(1,3)", "clip"),
+     "[gather] offset_dims (1), collapsed_dims () and operand_batch_dims () must be 2 axes in all"},
+    {GATHER("%m, %i", "(2)", "(0)", "()", "()", "(0)", "1", "(1,3)", "clip"),
+     "[gather] offset_dims (2) must increase and lie below 2"},
+    {GATHER("%m, %i", "(2,1)", "()", "()", "()", "(0)", "1", "(1,3)", "clip"),
+     "[gather] offset_dims (2,1) must increase and lie below 3"},
+    {GATHER("%m, %i", "(1)", "(0)", "()", "()", "(0)", "1", "(2,3)", "clip"),
+     "[gather] windows of (2,3) must be 1 along axis 0, which their array lacks"},
+    {GATHER("%m, %i", "(1)", "(0)", "()", "()", "(0)", "1", "(1,4)", "clip"),
+     "[gather] windows of (1,4) do not fit in (2,3)"},
+    {GATHER("%m, %i", "(1)", "(0)", "()", "()", "(0)", "1", "(1)", "clip"),
+     "[gather] slice_sizes (1) must have 2 entries"},
+    {GATHER("%m, %i", "(1)", "()", "(0)", "(0)", "(1)", "1", "(1,3)", "clip"),
+     "[gather] operand_batch_dims (0) of (2,3) and indices_batch_dims (0) of (3) do not go in"},
+    {GATHER("%m, %s2", "(1)", "()", "(0)", "(0)", "(0)", "1", "(1,3)", "clip"),
+     "[gather] axis 0 is a batch axis, and in collapsed_dims or start_map as well"},
+    {SCATTER("%m, %i, %n", "add", "(1)", "(0)", "()", "()", "(0)", "1", "clip"),
+     "[scatter] windows of (1,4) do not fit in (2,3)"},
+    {SCATTER("%n, %i, %m", "add", "(1)", "(0)", "()", "()", "(0)", "1", "clip"),
+     "[scatter] updates f32[2,3] do not fit indices (3) and f32[3,4]"},
+    {SCATTER("%x, %i, %i", "set", "()", "(0)", "()", "()", "(0)", "1", "clip"),
+     "[scatter] updates i32[3] do not fit indices (3) and f32[3]"},
+    {SCATTER("%b, %i, %b", "add", "()", "(0)", "()", "()", "(0)", "1", "clip"),
+     "[scatter] add takes numbers, not bool"},
+    {SCATTER("%x, %i, %x", "sub", "()", "(0)", "()", "()", "(0)", "1", "clip"),
+     "[scatter] kind 'sub' is none of set add mul min max"},
+    {SCATTER("%e, %i, %n", "set", "(1)", "(0)", "()", "()", "(0)", "1", "clip"),
+     "[scatter] windows of (1,4) do not fit in (0,3)"},
     {"dot(%m, %m) {lhs_contract = (1), rhs_contract = (0), lhs_batch = (), rhs_batch = ()}",
      "[dot] inner dimensions differ: (2,3) x (2,3)"},
     {"dot(%m, %n) {lhs_contract = (1), rhs_contract = (), lhs_batch = (), rhs_batch = ()}",

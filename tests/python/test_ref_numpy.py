@@ -404,6 +404,61 @@ def dynamic_update_slice_examples():
         yield [x, update, np.array(start, np.int64)], {}, expected, 0
 
 
+NO_BATCH = {"operand_batch_dims": (), "indices_batch_dims": ()}
+
+
+def gather_examples():
+    rows = {"offset_dims": (1,), "collapsed_dims": (0,), **NO_BATCH, "start_map": (0,)}
+    rows |= {"index_vector_dim": 2, "slice_sizes": (1, 6)}
+    for dtype in SETS["ANY"]:
+        x, i = draw(dtype, 4, 6), np.array([[0, 3, 3], [-5, 9, 1]], np.int32)
+        wide = {**rows, "offset_dims": (2,)}
+        yield [x, i], {**wide, "mode": "clip"}, np.take(x, i, 0, mode="clip"), 0
+        inside = ((i >= 0) & (i < 4))[..., None]
+        filled = np.where(inside, np.take(x, i, 0, mode="clip"), np.zeros((), x.dtype))
+        yield [x, i], {**wide, "mode": "fill"}, filled, 0
+        columns = {**wide, "offset_dims": (0,), "collapsed_dims": (1,), "start_map": (1,)}
+        columns |= {"slice_sizes": (4, 1), "mode": "clip"}
+        yield [x, i], columns, np.take(x, i, 1, mode="clip"), 0
+        # windows of 2 x 3 that begin at (row, column)
+        start = np.array([[0, 1], [2, 3], [7, -1]], np.int64)
+        attributes = {"offset_dims": (0, 2), "collapsed_dims": (), **NO_BATCH}
+        attributes |= {"start_map": (0, 1), "index_vector_dim": 1, "slice_sizes": (2, 3)}
+        begins = np.clip(start, 0, [2, 3])
+        windows = np.stack([x[r : r + 2, c : c + 3] for r, c in begins], axis=1)
+        yield [x, start], {**attributes, "mode": "clip"}, windows, 0
+        j = np.array([[0, 5], [2, 2], [1, 0], [4, 3]], np.uint8)
+        along = {"offset_dims": (), "collapsed_dims": (1,), "operand_batch_dims": (0,)}
+        along |= {"indices_batch_dims": (0,), "start_map": (1,), "index_vector_dim": 2}
+        along |= {"slice_sizes": (1, 1), "mode": "clip"}
+        yield [x, j], along, np.take_along_axis(x, j.astype(np.int64), 1), 0
+
+
+def scatter_examples():
+    rows = {"update_window_dims": (1,), "inserted_window_dims": (0,), **NO_BATCH}
+    rows |= {"scatter_map": (0,), "index_vector_dim": 1}
+    kinds = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
+    for dtype in SETS["NUMBERS"]:
+        x, i = draw(dtype, 4, 6), np.array([3, 0, 3, 9, -1, 3], np.int32)
+        updates = draw(dtype, 6, 6)
+        for kind, function in kinds.items():
+            expected = x.copy()
+            with np.errstate(all="ignore"):
+                function.at(expected, np.clip(i, 0, 3), updates)
+            yield [x, i, updates], {"kind": kind, **rows, "mode": "clip"}, expected, 0
+            expected, inside = x.copy(), (i >= 0) & (i < 4)
+            with np.errstate(all="ignore"):
+                function.at(expected, i[inside], updates[inside])
+            yield [x, i, updates], {"kind": kind, **rows, "mode": "fill"}, expected, 0
+    for dtype in SETS["ANY"]:
+        x, i = draw(dtype, 4, 6), np.array([3, 0, 3, 9, -1, 3], np.int32)
+        updates = draw(dtype, 6, 6)
+        expected = x.copy()
+        for row, update in zip(np.clip(i, 0, 3), updates):
+            expected[row] = update
+        yield [x, i, updates], {"kind": "set", **rows, "mode": "clip"}, expected, 0
+
+
 def dot_examples():
     none = {"lhs_batch": (), "rhs_batch": ()}
     for dtype in SETS["NUMBERS"]:
@@ -531,6 +586,8 @@ EXAMPLES = {
     "reverse": reverse_examples,
     "dynamic_slice": dynamic_slice_examples,
     "dynamic_update_slice": dynamic_update_slice_examples,
+    "gather": gather_examples,
+    "scatter": scatter_examples,
     "dot": dot_examples,
     "conv": conv_examples,
     "reduce": reduce_examples,

@@ -62,6 +62,11 @@ static void add_moves(mica_graph *g, mica_value m, mica_value scalar) {
     mica_output(g, mica_reverse(g, m, MICA_INTS(0, 1)));
     mica_output(g, mica_dynamic_slice(g, m, start_at, MICA_INTS(1, 2)));
     mica_output(g, mica_dynamic_update_slice(g, m, part, start_at));
+    mica_output(g, mica_gather(g, m, start_at, MICA_INTS(1), MICA_INTS(0), MICA_NO_INTS,
+                               MICA_NO_INTS, MICA_INTS(0), 1, MICA_INTS(1, 3), "clip"));
+    part = mica_reshape(g, part, MICA_INTS(2));
+    mica_output(g, mica_scatter(g, m, start_at, part, "add", MICA_NO_INTS, MICA_INTS(1),
+                                MICA_INTS(0), MICA_INTS(0), MICA_INTS(1), 1, "fill"));
 }
 
 static void add_constants(mica_graph *g) {

@@ -301,6 +301,80 @@ static mica_value add_dynamic(random_builder *b, mica_op op) {
     return mica_dynamic_update_slice(b->g, x, random_of_type(b, &part), at);
 }
 
+/* Every axis of x is one of the window, or goes with a batch axis of the indices, or is dropped;
+ * some are indexed. */
+typedef struct random_index {
+    mica_value x, indices;
+    int64_t offset[MICA_MAX_RANK], dropped[MICA_MAX_RANK], operand_batch[MICA_MAX_RANK],
+        indices_batch[MICA_MAX_RANK], map[MICA_MAX_RANK], sizes[MICA_MAX_RANK];
+    int32_t n_offset, n_dropped, n_batch, n_map;
+    int64_t vector_dim;
+    mica_type windows; /* gather's result */
+} random_index;
+
+static bool pick_index(random_builder *b, mica_dtype_set set, random_index *r) {
+    static const mica_dtype integers[] = {MICA_DTYPE_i32, MICA_DTYPE_i64, MICA_DTYPE_u8};
+    *r = (random_index){.x = pick_of(b, set, 0)};
+    const mica_type *x = mica_value_type(r->x);
+    if (!x || x->rank > 5) return false;
+    mica_type indices = mica_type_scalar(integers[random_below(b, 3)]);
+    for (int32_t i = (int32_t)random_below(b, 3); i > 0; i--)
+        indices.dims[indices.rank++] = 1 + random_below(b, 4);
+    for (int32_t i = 0; i < x->rank; i++) {
+        r->sizes[i] = 1;
+        if (random_below(b, 5) == 0 && indices.rank < 5) {
+            r->operand_batch[r->n_batch] = i;
+            r->indices_batch[r->n_batch++] = indices.rank;
+            indices.dims[indices.rank++] = x->dims[i];
+            continue;
+        }
+        if (random_below(b, 2)) r->map[r->n_map++] = i;
+        if (x->dims[i] > 0 && random_below(b, 2)) {
+            r->dropped[r->n_dropped++] = i;
+        } else {
+            r->sizes[i] = x->dims[i] - random_below(b, x->dims[i]) / 2;
+            r->offset[r->n_offset++] = r->sizes[i]; /* for now */
+        }
+    }
+    r->windows = indices;
+    r->windows.dtype = x->dtype;
+    bool first = random_below(b, 2);
+    memmove(r->windows.dims + (first ? r->n_offset : 0), indices.dims,
+            (size_t)indices.rank * sizeof *indices.dims);
+    for (int32_t i = 0; i < r->n_offset; i++) {
+        int32_t place = first ? i : indices.rank + i;
+        r->windows.dims[place] = r->offset[i];
+        r->offset[i] = place;
+    }
+    r->windows.rank += r->n_offset;
+    r->vector_dim = indices.rank;
+    if (r->n_map != 1) indices.dims[indices.rank++] = r->n_map;
+    r->indices = random_of_type(b, &indices);
+    return true;
+}
+
+static mica_value add_gather(random_builder *b) {
+    random_index r;
+    if (!pick_index(b, MICA_SET_ANY, &r)) return MICA_NULL_VALUE;
+    return mica_gather(b->g, r.x, r.indices, (mica_ints){r.offset, r.n_offset},
+                       (mica_ints){r.dropped, r.n_dropped}, (mica_ints){r.operand_batch, r.n_batch},
+                       (mica_ints){r.indices_batch, r.n_batch}, (mica_ints){r.map, r.n_map},
+                       r.vector_dim, (mica_ints){r.sizes, mica_value_type(r.x)->rank},
+                       random_below(b, 2) ? "clip" : "fill");
+}
+
+static mica_value add_scatter(random_builder *b) {
+    static const char *const kinds[] = {"set", "add", "mul", "min", "max"};
+    random_index r;
+    int64_t kind = random_below(b, 5);
+    if (!pick_index(b, kind ? MICA_SET_NUMBERS : MICA_SET_ANY, &r)) return MICA_NULL_VALUE;
+    return mica_scatter(b->g, r.x, r.indices, random_of_type(b, &r.windows), kinds[kind],
+                        (mica_ints){r.offset, r.n_offset}, (mica_ints){r.dropped, r.n_dropped},
+                        (mica_ints){r.operand_batch, r.n_batch},
+                        (mica_ints){r.indices_batch, r.n_batch}, (mica_ints){r.map, r.n_map},
+                        r.vector_dim, random_below(b, 2) ? "clip" : "fill");
+}
+
 static mica_value add_permuted(random_builder *b, mica_op op) {
     mica_value x = random_pick(b);
     const mica_type *type = mica_value_type(x);
@@ -330,6 +404,8 @@ static mica_value add_move(random_builder *b, mica_op op) {
     case MICA_OP_reverse: return add_permuted(b, op);
     case MICA_OP_dynamic_slice:
     case MICA_OP_dynamic_update_slice: return add_dynamic(b, op);
+    case MICA_OP_gather: return add_gather(b);
+    case MICA_OP_scatter: return add_scatter(b);
     default: return MICA_NULL_VALUE;
     }
 }

@@ -27,6 +27,7 @@ MICA_MUST_CHECK mica_status mica_cpu_unsupported(const mica_node *node, mica_dty
 /* One function per group of ops. */
 MICA_MUST_CHECK mica_status mica_cpu_create_elementwise(const mica_node *node, cpu_kernel **out);
 MICA_MUST_CHECK mica_status mica_cpu_create_shape(const mica_node *node, cpu_kernel **out);
+MICA_MUST_CHECK mica_status mica_cpu_create_index(const mica_node *node, cpu_kernel **out);
 MICA_MUST_CHECK mica_status mica_cpu_create_iota(const mica_node *node, cpu_kernel **out);
 MICA_MUST_CHECK mica_status mica_cpu_create_reduce(const mica_node *node, cpu_kernel **out);
 MICA_MUST_CHECK mica_status mica_cpu_create_argmax(const mica_node *node, cpu_kernel **out);

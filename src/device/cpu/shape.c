@@ -277,5 +277,7 @@ static mica_status create_constant(const mica_node *node, cpu_kernel **out) {
 mica_status mica_cpu_create_shape(const mica_node *node, cpu_kernel **out) {
     if (node->op == MICA_OP_constant) return create_constant(node, out);
     if (node->op == MICA_OP_concat) return create_concat(node, out);
+    if (node->op == MICA_OP_gather || node->op == MICA_OP_scatter)
+        return mica_cpu_create_index(node, out);
     return create_copy(node, out);
 }

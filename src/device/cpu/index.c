@@ -1,0 +1,327 @@
+/* gather and scatter: windows of an array, found by index vectors (ir/index_layout.h).
+ *
+ * Positions are resolved a block at a time: the index vectors give where windows begin in x. A
+ * window is then moved row by row, a row being its longest stretch of even steps in both arrays.
+ *
+ * gather is cut into pieces of rows. scatter is cut by destination: a piece walks all the windows
+ * in order and applies what falls into its own range of x. So every element sees its updates in
+ * order, whatever the number of pieces, and the number of threads may choose it. */
+#include <string.h>
+
+#include "device/cpu/index.h"
+
+#define GRAIN_WORK 16384
+#define BLOCK 128                     /* positions, or rows of a window, taken together */
+#define OUTSIDE (-(INT64_C(1) << 62)) /* where a window begins that is not to be moved */
+
+/* at[i] += stride times the index at indices[places[i]], kept within 0..last; where it is not,
+ * clipped or OUTSIDE, which stays. */
+typedef void (*add_starts)(const void *indices, const int64_t *places, int64_t n, int64_t last,
+                           int64_t stride, bool fill, int64_t *at);
+
+typedef struct index_kernel {
+    cpu_kernel base;
+    bool fill;
+    int32_t bytes;
+    add_starts add;
+    const mica_cpu_scatter *scatter; /* NULL: gather */
+    int64_t x_elements;
+    /* What the position's number alone says: where its index vector is, where its window is in the
+     * windows' array, and where batch axes put it in x. */
+    cpu_space vectors, windows, batch;
+    int32_t n_map;
+    int64_t vector_stride;
+    int64_t last[MICA_MAX_RANK], strides[MICA_MAX_RANK]; /* per entry of an index vector */
+    cpu_space x_rows, window_rows;                       /* where the rows of a window begin */
+    int64_t row, x_step, window_step;
+} index_kernel;
+
+typedef struct index_run {
+    const index_kernel *kernel;
+    const void *indices;
+    const char *from;
+    char *to;
+    int64_t pieces; /* of scatter */
+} index_run;
+
+/* ---- resolving --------------------------------------------------------------------------------*/
+
+/* An index as an unsigned number is above `last` when it is negative, too. */
+#define ADD_STARTS(dtype, type, NEGATIVE)                                                          \
+    static void add_##dtype(const void *indices, const int64_t *places, int64_t n, int64_t last,   \
+                            int64_t stride, bool fill, int64_t *at) {                              \
+        const type *index = indices;                                                               \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            type value = index[places[i]];                                                         \
+            bool outside = (uint64_t)value > (uint64_t)last;                                       \
+            int64_t start = NEGATIVE ? 0 : outside ? last : (int64_t)value;                        \
+            at[i] = fill && (outside || at[i] < 0) ? OUTSIDE : at[i] + start * stride;             \
+        }                                                                                          \
+    }
+ADD_STARTS(i8, int8_t, value < 0)
+ADD_STARTS(i16, int16_t, value < 0)
+ADD_STARTS(i32, int32_t, value < 0)
+ADD_STARTS(i64, int64_t, value < 0)
+ADD_STARTS(u8, uint8_t, false)
+ADD_STARTS(u16, uint16_t, false)
+ADD_STARTS(u32, uint32_t, false)
+ADD_STARTS(u64, uint64_t, false)
+
+static const add_starts adders[MICA_DTYPE_COUNT] = {
+    [MICA_DTYPE_i8] = add_i8,   [MICA_DTYPE_i16] = add_i16, [MICA_DTYPE_i32] = add_i32,
+    [MICA_DTYPE_i64] = add_i64, [MICA_DTYPE_u8] = add_u8,   [MICA_DTYPE_u16] = add_u16,
+    [MICA_DTYPE_u32] = add_u32, [MICA_DTYPE_u64] = add_u64,
+};
+
+/* Where the windows of n <= BLOCK positions begin in x and in the windows' array, in elements. */
+static void resolve(const index_run *run, int64_t begin, int64_t n, int64_t *x_at,
+                    int64_t *window_at) {
+    const index_kernel *k = run->kernel;
+    int64_t places[BLOCK];
+    mica_cpu_space_positions(&k->windows, begin, n, window_at);
+    mica_cpu_space_positions(&k->batch, begin, n, x_at);
+    mica_cpu_space_positions(&k->vectors, begin, n, places);
+    for (int32_t e = 0; e < k->n_map; e++) {
+        k->add(run->indices, places, n, k->last[e], k->strides[e], k->fill, x_at);
+        for (int64_t i = 0; i < n; i++) places[i] += k->vector_stride;
+    }
+}
+
+/* ---- gather -----------------------------------------------------------------------------------*/
+
+typedef struct sixteen {
+    uint64_t halves[2];
+} sixteen;
+
+/* One element at a time: y[y_at[i]] = x[x_at[i]], or 0. */
+#define PICK(name, type)                                                                           \
+    static void name(const void *x, const int64_t *x_at, void *y, const int64_t *y_at,             \
+                     int64_t n) {                                                                  \
+        const type *from = x;                                                                      \
+        type *to = y;                                                                              \
+        const type zero = {0};                                                                     \
+        for (int64_t i = 0; i < n; i++) to[y_at[i]] = x_at[i] < 0 ? zero : from[x_at[i]];          \
+    }                                                                                              \
+    static void name##_row(const void *x, int64_t x_step, void *y, int64_t y_step, int64_t n) {    \
+        const type *from = x;                                                                      \
+        type *to = y;                                                                              \
+        for (int64_t i = 0; i < n; i++) to[i * y_step] = from[i * x_step];                         \
+    }
+PICK(pick_1, uint8_t)
+PICK(pick_2, uint16_t)
+PICK(pick_4, uint32_t)
+PICK(pick_8, uint64_t)
+PICK(pick_16, sixteen)
+
+static void pick_elements(int32_t bytes, const void *x, const int64_t *x_at, void *y,
+                          const int64_t *y_at, int64_t n) {
+    switch (bytes) {
+    case 1: pick_1(x, x_at, y, y_at, n); break;
+    case 2: pick_2(x, x_at, y, y_at, n); break;
+    case 4: pick_4(x, x_at, y, y_at, n); break;
+    case 8: pick_8(x, x_at, y, y_at, n); break;
+    default: pick_16(x, x_at, y, y_at, n);
+    }
+}
+
+/* One row; x is NULL for zeros. */
+static void pick_row(const index_kernel *k, const void *x, void *y) {
+    static const sixteen zeros;
+    int64_t x_step = x ? k->x_step : 0;
+    if (!x) x = &zeros;
+    if (x_step == 1 && k->window_step == 1) {
+        memcpy(y, x, (size_t)k->row * (size_t)k->bytes);
+        return;
+    }
+    switch (k->bytes) {
+    case 1: pick_1_row(x, x_step, y, k->window_step, k->row); break;
+    case 2: pick_2_row(x, x_step, y, k->window_step, k->row); break;
+    case 4: pick_4_row(x, x_step, y, k->window_step, k->row); break;
+    case 8: pick_8_row(x, x_step, y, k->window_step, k->row); break;
+    default: pick_16_row(x, x_step, y, k->window_step, k->row);
+    }
+}
+
+/* Rows begin..end-1 of the window that begins at x_at in x. */
+static void pick_rows(const index_run *run, int64_t x_at, int64_t window_at, int64_t begin,
+                      int64_t end) {
+    const index_kernel *k = run->kernel;
+    int64_t x_rows[BLOCK], window_rows[BLOCK];
+    while (begin < end) {
+        int64_t n = cpu_min(BLOCK, end - begin);
+        mica_cpu_space_positions(&k->x_rows, begin, n, x_rows);
+        mica_cpu_space_positions(&k->window_rows, begin, n, window_rows);
+        for (int64_t i = 0; i < n; i++) {
+            const char *x = x_at < 0 ? NULL : run->from + (x_at + x_rows[i]) * k->bytes;
+            pick_row(k, x, run->to + (window_at + window_rows[i]) * k->bytes);
+        }
+        begin += n;
+    }
+}
+
+/* Rows of all windows, counted through. */
+static void gather_range(void *context, int64_t begin, int64_t end) {
+    const index_run *run = context;
+    const index_kernel *k = run->kernel;
+    int64_t rows = k->x_rows.n, x_at[BLOCK], window_at[BLOCK];
+    while (begin < end) {
+        int64_t first = begin / rows, n = cpu_min(BLOCK, cpu_ceil_div(end, rows) - first);
+        resolve(run, first, n, x_at, window_at);
+        if (k->row == 1 && rows == 1) {
+            pick_elements(k->bytes, run->from, x_at, run->to, window_at, n);
+        } else {
+            for (int64_t i = 0; i < n; i++) {
+                int64_t zero = (first + i) * rows;
+                pick_rows(run, x_at[i], window_at[i], cpu_max(begin - zero, 0),
+                          cpu_min(end - zero, rows));
+            }
+        }
+        begin = cpu_min(end, (first + n) * rows);
+    }
+}
+
+static void run_gather(const cpu_kernel *kernel, const void *const *operands, void *const *results,
+                       void *scratch) {
+    (void)scratch;
+    const index_kernel *k = (const index_kernel *)kernel;
+    index_run run = {k, operands[1], operands[0], results[0], 1};
+    if (k->row == 0) return;
+    mica_parallel_for(k->vectors.n * k->x_rows.n, cpu_max(1, GRAIN_WORK / k->row), gather_range,
+                      &run);
+}
+
+/* ---- scatter ----------------------------------------------------------------------------------*/
+
+/* The part of a row that lies in low..high-1 of x. */
+static void put_row(const index_run *run, int64_t x_at, int64_t window_at, int64_t low,
+                    int64_t high) {
+    const index_kernel *k = run->kernel;
+    int64_t begin = x_at >= low ? 0 : cpu_ceil_div(low - x_at, k->x_step);
+    int64_t end = x_at >= high ? 0 : cpu_min(k->row, cpu_ceil_div(high - x_at, k->x_step));
+    if (begin < end)
+        k->scatter->row(run->to + (x_at + begin * k->x_step) * k->bytes, k->x_step,
+                        run->from + (window_at + begin * k->window_step) * k->bytes, k->window_step,
+                        end - begin);
+}
+
+static void put_rows(const index_run *run, int64_t x_at, int64_t window_at, int64_t low,
+                     int64_t high) {
+    const index_kernel *k = run->kernel;
+    int64_t x_rows[BLOCK], window_rows[BLOCK];
+    for (int64_t begin = 0; begin < k->x_rows.n; begin += BLOCK) {
+        int64_t n = cpu_min(BLOCK, k->x_rows.n - begin);
+        mica_cpu_space_positions(&k->x_rows, begin, n, x_rows);
+        mica_cpu_space_positions(&k->window_rows, begin, n, window_rows);
+        for (int64_t i = 0; i < n; i++)
+            put_row(run, x_at + x_rows[i], window_at + window_rows[i], low, high);
+    }
+}
+
+static void scatter_piece(const index_run *run, int64_t piece) {
+    const index_kernel *k = run->kernel;
+    int64_t part = cpu_ceil_div(k->x_elements, run->pieces);
+    int64_t low = piece * part, high = cpu_min(low + part, k->x_elements);
+    int64_t x_at[BLOCK], window_at[BLOCK];
+    for (int64_t begin = 0; begin < k->vectors.n; begin += BLOCK) {
+        int64_t n = cpu_min(BLOCK, k->vectors.n - begin);
+        resolve(run, begin, n, x_at, window_at);
+        if (k->row == 1 && k->x_rows.n == 1) {
+            k->scatter->elements(run->to, x_at, run->from, window_at, n, low, high);
+            continue;
+        }
+        for (int64_t i = 0; i < n; i++)
+            if (x_at[i] >= 0) put_rows(run, x_at[i], window_at[i], low, high);
+    }
+}
+
+static void scatter_pieces(void *context, int64_t begin, int64_t end) {
+    for (int64_t piece = begin; piece < end; piece++) scatter_piece(context, piece);
+}
+
+static void run_scatter(const cpu_kernel *kernel, const void *const *operands, void *const *results,
+                        void *scratch) {
+    (void)scratch;
+    const index_kernel *k = (const index_kernel *)kernel;
+    index_run run = {k, operands[1], operands[2], results[0], 1};
+    if (results[0] != operands[0] && k->x_elements) {
+        cpu_copy all;
+        int64_t one = 1;
+        mica_cpu_copy_init(&all, (size_t)k->bytes, 1, &k->x_elements, &one, &one);
+        mica_cpu_copy_run(&all, operands[0], results[0]);
+    }
+    int64_t work = k->vectors.n * k->x_rows.n * k->row;
+    if (work == 0) return;
+    if (work >= 2 * GRAIN_WORK) run.pieces = mica_pool_threads();
+    mica_parallel_for(run.pieces, 1, scatter_pieces, &run);
+}
+
+/* ---- creating ---------------------------------------------------------------------------------*/
+
+/* Cuts a window into rows: the last axes, as long as they continue each other in both arrays. */
+static void plan_rows(index_kernel *k, const mica_index_layout *l, const int64_t *x_strides,
+                      const int64_t *strides) {
+    int32_t outer = l->n_window;
+    k->row = k->x_step = k->window_step = 1;
+    bool begun = false;
+    while (outer > 0) {
+        int64_t size = l->window[outer - 1].size, x_step = x_strides[l->window[outer - 1].x],
+                step = strides[l->window[outer - 1].windows];
+        if (size != 1) {
+            if (begun && (x_step != k->x_step * k->row || step != k->window_step * k->row)) break;
+            if (!begun) k->x_step = x_step, k->window_step = step;
+            begun = true;
+            k->row *= size;
+        }
+        outer--;
+    }
+    for (int32_t i = 0; i < outer; i++) {
+        mica_cpu_space_add(&k->x_rows, l->window[i].size, x_strides[l->window[i].x]);
+        mica_cpu_space_add(&k->window_rows, l->window[i].size, strides[l->window[i].windows]);
+    }
+}
+
+static void plan_positions(index_kernel *k, const mica_index_layout *l, const int64_t *x_strides,
+                           const int64_t *index_strides, const int64_t *strides) {
+    for (int32_t i = 0; i < l->n_positions; i++) {
+        int64_t size = l->positions[i].size;
+        int32_t batch = l->positions[i].batch;
+        mica_cpu_space_add(&k->vectors, size, index_strides[l->positions[i].indices]);
+        mica_cpu_space_add(&k->windows, size, strides[l->positions[i].windows]);
+        mica_cpu_space_add(&k->batch, size, batch < 0 ? 0 : x_strides[batch]);
+    }
+}
+
+mica_status mica_cpu_create_index(const mica_node *node, cpu_kernel **out) {
+    const mica_type *x = mica_operand_type(node, 0), *indices = mica_operand_type(node, 1);
+    bool gather = node->op == MICA_OP_gather;
+    const mica_type *windows = gather ? &node->results[0] : mica_operand_type(node, 2);
+    mica_index_dims d = mica_index_dims_of(node);
+    mica_index_layout l = mica_index_layout_of(node);
+    const mica_cpu_scatter *scatter =
+        gather ? NULL : mica_cpu_scatter_of(mica_node_string(node, "kind"), x->dtype);
+    if (!gather && !scatter->row) return mica_cpu_unsupported(node, x->dtype);
+    int64_t x_strides[MICA_MAX_RANK], index_strides[MICA_MAX_RANK], strides[MICA_MAX_RANK];
+    index_kernel *k;
+    MICA_TRY(mica_cpu_kernel_new(sizeof *k, gather ? run_gather : run_scatter, &k));
+    mica_cpu_strides(x, x_strides);
+    mica_cpu_strides(indices, index_strides);
+    mica_cpu_strides(windows, strides);
+    cpu_space *spaces[] = {&k->vectors, &k->windows, &k->batch, &k->x_rows, &k->window_rows};
+    for (int i = 0; i < 5; i++) mica_cpu_space_init(spaces[i]);
+    k->fill = d.fill;
+    k->bytes = (int32_t)mica_dtype_bytes(x->dtype);
+    k->add = adders[indices->dtype];
+    k->scatter = scatter;
+    k->x_elements = mica_type_elements(x);
+    if (!gather) k->base.head.in_place_operands = 1;
+    k->n_map = d.map.n;
+    k->vector_stride = d.vector_dim < indices->rank ? index_strides[d.vector_dim] : 0;
+    for (int32_t e = 0; e < d.map.n; e++) {
+        k->strides[e] = x_strides[d.map.data[e]];
+        k->last[e] = x->dims[d.map.data[e]] - l.sizes[d.map.data[e]];
+    }
+    plan_positions(k, &l, x_strides, index_strides, strides);
+    plan_rows(k, &l, x_strides, strides);
+    *out = &k->base;
+    return NULL;
+}
