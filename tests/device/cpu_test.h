@@ -192,6 +192,7 @@ static inline void *run_everywhere(mica_value y, const void *const *operands) {
             free(again);
         }
     mica_cpu_kernel_destroy(kernel);
+    mica_pool_shutdown();
     return first;
 }
 

@@ -29,18 +29,21 @@ static void check_lines(bool columns, int64_t lines, int64_t length, int64_t n) 
                                                MICA_NO_INTS, dropped, 1, "fill"),
                                   write);
     int64_t wrong = 0;
+    float *sums = calloc((size_t)(rows * width) + 1, sizeof *sums);
+    memcpy(sums, data, (size_t)(rows * width) * sizeof *sums);
     for (int64_t i = 0; taken && i < n; i++)
         for (int64_t j = 0; j < length; j++) {
             int64_t line = indices[i], from = columns ? j * width + line : line * width + j;
             int64_t to = columns ? j * n + i : i * length + j;
             bool inside = line >= 0 && line < lines;
             wrong += taken[to] != (inside ? data[from] : 0);
-            if (inside) data[from] += updates[to];
+            if (inside) sums[from] += updates[to];
         }
-    for (int64_t i = 0; added && i < rows * width; i++) wrong += added[i] != data[i];
+    for (int64_t i = 0; added && i < rows * width; i++) wrong += added[i] != sums[i];
     CHECK(wrong == 0);
     free(taken);
     free(added);
+    free(sums);
     free(indices);
     free(data);
     free(updates);
