@@ -125,8 +125,11 @@ static void plan_contraction(cpu_contract *c, const mica_node *node, const mica_
     conv_index k[MICA_CONV_AXES + 1] = {{inputs, x[l->lhs_channel], y[l->rhs_input]}};
     for (int32_t i = 0; i < l->spatial; i++) {
         int64_t place = x[l->lhs_spatial[i]];
-        m[i + 1] = (conv_index){axes[i].result, axes[i].stride * place, r[l->out_spatial[i]]};
-        k[i + 1] = (conv_index){axes[i].taps, axes[i].rhs_dilation * place, y[l->rhs_spatial[i]]};
+        /* Of an axis of one the stride, which may be any number, is never taken. */
+        int64_t step = axes[i].result > 1 ? axes[i].stride * place : 0;
+        int64_t tap = axes[i].taps > 1 ? axes[i].rhs_dilation * place : 0;
+        m[i + 1] = (conv_index){axes[i].result, step, r[l->out_spatial[i]]};
+        k[i + 1] = (conv_index){axes[i].taps, tap, y[l->rhs_spatial[i]]};
     }
     add_sorted(m, l->spatial + 1, false, &c->x_m, &c->c_m);
     add_sorted(k, l->spatial + 1, true, &c->x_k, &c->y_k);
