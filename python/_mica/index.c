@@ -2,7 +2,8 @@
  *
  * An int takes one element of an axis away, a slice keeps the axis, None adds one, an ellipsis
  * stands for as many full slices as are missing. A traced integer scalar takes one element by
- * dynamic_slice: out of range it is clamped, since nobody can know while tracing. */
+ * dynamic_slice: out of range it is clamped, since nobody can know while tracing. Arrays as indices
+ * are gathered by mica/_index.py. */
 #include "extension.h"
 
 #include <string.h>
@@ -110,9 +111,9 @@ static int select_items(selection *s, const mica_type *type, PyObject *const *it
             result = take_int(s, type, items[i]);
         else {
             PyErr_Format(PyExc_IndexError,
-                         "[index] an index is an int, a slice, an ellipsis or None, not %s%s",
-                         Py_TYPE(items[i])->tp_name,
-                         is_array(items[i]) ? " (arrays as indices are not supported)" : "");
+                         "[index] an index is an int, a slice, an ellipsis, None or an array, "
+                         "not %s",
+                         Py_TYPE(items[i])->tp_name);
             return -1;
         }
         if (result < 0) return -1;
@@ -188,8 +189,36 @@ static PyObject *take_selection(PyObject *self, selection *s) {
     return result;
 }
 
+/* Of rank 1 or more: an array, a list, or another library's array. */
+static bool is_index_array(PyObject *item) {
+    if (PyLong_CheckExact(item) || PySlice_Check(item) || item == Py_None || item == Py_Ellipsis)
+        return false;
+    if (is_array(item)) return array_type(item)->rank > 0;
+    if (PyList_Check(item)) return true;
+    if (PyFloat_Check(item) || PyBool_Check(item)) return false;
+    PyObject *rank = PyObject_GetAttrString(item, "ndim");
+    bool found = rank && PyLong_Check(rank) && PyLong_AsLong(rank) > 0;
+    Py_XDECREF(rank);
+    PyErr_Clear();
+    return found;
+}
+
+static PyObject *take_arrays(PyObject *self, PyObject *key) {
+    PyObject *module = PyImport_ImportModule("mica._index");
+    PyObject *items = PyTuple_Check(key) ? Py_NewRef(key) : PyTuple_Pack(1, key);
+    PyObject *result =
+        module && items ? PyObject_CallMethod(module, "subscript", "OO", self, items) : NULL;
+    Py_XDECREF(module);
+    Py_XDECREF(items);
+    return result;
+}
+
 PyObject *array_subscript(PyObject *self, PyObject *key) {
     mica_type type = *array_type(self);
+    Py_ssize_t n = PyTuple_Check(key) ? PyTuple_GET_SIZE(key) : 1;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (is_index_array(PyTuple_Check(key) ? PyTuple_GET_ITEM(key, i) : key))
+            return take_arrays(self, key);
     selection s;
     memset(&s, 0, sizeof s);
     for (int32_t i = 0; i < type.rank; i++) {

@@ -64,6 +64,7 @@ from ._functions import (
     zeros,
     zeros_like,
 )
+from ._index import put, take, take_along_axis
 from ._mica import (
     Device,
     DType,
@@ -175,6 +176,7 @@ __all__ = [
     "ops",
     "or_",
     "prod",
+    "put",
     "random",
     "relu",
     "remat",
@@ -189,6 +191,8 @@ __all__ = [
     "stack",
     "stop_gradient",
     "sum",
+    "take",
+    "take_along_axis",
     "tensor",
     "threads",
     "trace",

@@ -454,7 +454,7 @@ def scatter_examples():
         x, i = draw(dtype, 4, 6), np.array([3, 0, 3, 9, -1, 3], np.int32)
         updates = draw(dtype, 6, 6)
         expected = x.copy()
-        for row, update in zip(np.clip(i, 0, 3), updates):
+        for row, update in zip(np.clip(i, 0, 3), updates, strict=True):
             expected[row] = update
         yield [x, i, updates], {"kind": "set", **rows, "mode": "clip"}, expected, 0
 
@@ -566,8 +566,6 @@ def rng_bits_examples():
         words = np.array(blocks, np.uint32).ravel()
         yield [key, counter], {"shape": (2, 5), "dtype": "u32"}, words[:10].reshape(2, 5), 0
         yield [key, counter], {"shape": (5,), "dtype": "u64"}, words.view(np.uint64)[:5], 0
-
-
 
 
 EXAMPLES = {
