@@ -46,6 +46,7 @@ typedef enum mica_dtype_set {
     MICA_SET_NUMBERS,
     MICA_SET_BITS,
     MICA_SET_ANY,
+    MICA_SET_F32_F64,
 } mica_dtype_set;
 
 /* What a node keeps of an attribute; pointers point into the graph's arena. */

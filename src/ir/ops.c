@@ -128,6 +128,7 @@ bool mica_dtype_in_set(mica_dtype dtype, mica_dtype_set set) {
     case MICA_SET_NUMBERS: return integer || kind == MICA_KIND_FLOAT;
     case MICA_SET_BITS: return integer || kind == MICA_KIND_BOOLEAN;
     case MICA_SET_ANY: return true;
+    case MICA_SET_F32_F64: return dtype == MICA_DTYPE_f32 || dtype == MICA_DTYPE_f64;
     }
     return false;
 }

@@ -293,3 +293,12 @@ MICA_VMAP_RULE(conv) {
     }
     y[0] = (mica_batched){out, true};
 }
+
+/* Ops whose leading axes are a batch already. */
+MICA_VMAP_RULE(leading) {
+    mica_value operands[3];
+    for (int32_t k = 0; k < n->n_operands; k++) operands[k] = mica_mapped(pass, x[k]);
+    mica_node *node = mica_node_clone(pass->g, n, operands);
+    for (int32_t i = 0; node && i < node->n_results; i++)
+        y[i] = (mica_batched){mica_node_result(node, i), true};
+}

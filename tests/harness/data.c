@@ -125,6 +125,12 @@ static void sprinkle(arrays *list, random_state *r) {
                 array_set(&list->items[i], j, specials[random_bits(r) % 4]);
 }
 
+static void make_dominant(array *a) {
+    int64_t rows = a->type.dims[a->type.rank - 2], columns = a->type.dims[a->type.rank - 1];
+    for (int64_t i = 0; i < mica_type_elements(&a->type); i++)
+        if (i / columns % rows == i % columns) array_set(a, i, array_get(a, i) + (double)rows);
+}
+
 arrays draw_operands(const op_case *c, const mica_type *types, int32_t n, random_state *r) {
     arrays list = {.n = n};
     for (int32_t i = 0; i < n; i++) {
@@ -133,6 +139,7 @@ arrays draw_operands(const op_case *c, const mica_type *types, int32_t n, random
             draw_range(&list.items[i], c->operands[i].low, c->operands[i].high, r);
     }
     if ((c->flags & DISTINCT) && n > 0 && is_float(&types[0])) draw_distinct(&list, r);
+    if ((c->flags & DOMINANT) && n > 0) make_dominant(&list.items[0]);
     if (c->flags & SPRINKLED) sprinkle(&list, r);
     return list;
 }

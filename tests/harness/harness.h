@@ -55,6 +55,9 @@ enum {
     SPRINKLED = 1 << 6,
     /* For values and threads only: a smaller case has the same vmap and derivatives. */
     LARGE = 1 << 7,
+    /* The first operand holds matrices; their size is added to their diagonals, so that they are
+     * far from singular and, read as symmetric ones, positive definite. */
+    DOMINANT = 1 << 8,
 };
 
 typedef struct op_case {
@@ -81,7 +84,7 @@ typedef struct case_table {
     int32_t n;
 } case_table;
 extern const case_table elementwise_cases, array_cases, index_cases, contraction_cases,
-    control_cases, nested_cases;
+    linalg_cases, control_cases, nested_cases;
 
 /* How cases are written. */
 #define SHAPED(d, l, h, ...)                                                                       \

@@ -18,7 +18,8 @@ static const char *const preamble =
     "graph @test(%f: f32[], %x: f32[3], %m: f32[2,3], %n: f32[3,4], %i: i32[3], %j: i32[], "
     "%b: bool[3], %p: bool[], %z: c64[3], %e: f32[0,3], %t: token, %l: list(f32[3]), "
     "%s2: i32[2], %key: u32[2], %ctr: u32[4], %img: f32[2,8,9,4], %ker: f32[3,3,4,6], "
-    "%h: f16[3], %w: f32[300], %big: f32[2000000000,1000000000]) {\n";
+    "%h: f16[3], %hh: f16[3,3], %w: f32[300], %sq: f32[2,3,3], %rhs: f32[2,3,4], %big: "
+    "f32[2000000000,1000000000]) {\n";
 
 typedef struct shape_case {
     const char *line;
@@ -95,6 +96,8 @@ static const shape_case right[] = {
     {"argmax(%m) {axis = 1, dtype = i8}", "i8[2]"},
     {"argmin(%w) {axis = 0, dtype = u16}", "u16[]"},
     {"rng_bits(%key, %ctr) {shape = (3), dtype = u32}", "u32[3]"},
+    {"triangular_solve(%sq, %rhs) {left = 1, lower = 0, transpose = 1, unit = 0}", "f32[2,3,4]"},
+    {"cholesky(%sq)", "f32[2,3,3]"},
     {"cond(%p, %x) @sin @sin", "f32[3]"},
     {"case(%j, %x) @sin", "f32[3]"},
     {"while(%f, %x) @true @keep {consts = 1, bookkeeping = 0}", "f32[3]"},
@@ -307,6 +310,16 @@ static const shape_case wrong[] = {
     {"list_push(%l, %l)", "[list_push] list(f32[3]) takes no list(f32[3])"},
     {"list_pop(%t)", "[list_pop] operand 0 must be a list, not token"},
     {"axis_index() {axis = \"\"}", "[axis_index] the axis has no name"},
+    {"triangular_solve(%sq, %rhs) {left = 0, lower = 0, transpose = 1, unit = 0}",
+     "[triangular_solve] sizes differ: (2,3,3) solves no (2,3,4) from the right"},
+    {"triangular_solve(%sq, %rhs) {left = 1, lower = 2, transpose = 1, unit = 0}",
+     "[triangular_solve] lower is 0 or 1, not 2"},
+    {"triangular_solve(%sq, %n) {left = 1, lower = 1, transpose = 1, unit = 0}",
+     "[triangular_solve] leading axes differ: (2,3,3) and (3,4)"},
+    {"triangular_solve(%x, %n) {left = 1, lower = 1, transpose = 1, unit = 0}",
+     "[triangular_solve] operand 0 has no matrices: (3)"},
+    {"cholesky(%rhs)", "[cholesky] operand 0 is not square: (2,3,4)"},
+    {"cholesky(%hh)", "[cholesky] operand 0 is f16[3,3]; the op takes F32_F64"},
     {"all_reduce(%x) {kind = \"prod\", axis = \"a\"}",
      "[all_reduce] kind 'prod' is none of sum max min"},
     {"all_reduce(%b) {kind = \"sum\", axis = \"a\"}", "[all_reduce] operand 0 is bool[3]"},

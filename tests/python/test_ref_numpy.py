@@ -31,6 +31,7 @@ DTYPE_NAMES = {np.dtype(dtype): name for name, dtype in NAMES.items()}
 INTEGERS = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
 SETS = {
     "FLOATS": ["f32", "f64"],
+    "F32_F64": ["f32", "f64"],
     "NUMBERS": ["f32", "f64", *INTEGERS],
     "BITS": ["bool", *INTEGERS],
     "ANY": ["f32", "f64", "bool", *INTEGERS],
@@ -568,7 +569,38 @@ def rng_bits_examples():
         yield [key, counter], {"shape": (5,), "dtype": "u64"}, words.view(np.uint64)[:5], 0
 
 
+def solve_examples():
+    flags = itertools.product(SETS["F32_F64"], [0, 1], [0, 1], [0, 1], [0, 1])
+    for dtype, left, lower, transpose, unit in flags:
+        a = draw(dtype, 2, 5, 5) + 6 * np.eye(5, dtype=NAMES[dtype])
+        b = draw(dtype, 2, 5, 3) if left else draw(dtype, 2, 3, 5)
+        triangle = (np.tril if lower else np.triu)(a).astype(np.float64)
+        if unit:
+            triangle[:, range(5), range(5)] = 1
+        if transpose:
+            triangle = triangle.swapaxes(1, 2)
+        inverse = np.linalg.inv(triangle)
+        expected = (inverse @ b if left else b @ inverse).astype(b.dtype)
+        attributes = {"left": left, "lower": lower, "transpose": transpose, "unit": unit}
+        yield [a, b], attributes, expected, 64
+
+
+def cholesky_examples():
+    for dtype in SETS["F32_F64"]:
+        a = draw(dtype, 2, 3, 6, 6)
+        a = (a @ a.swapaxes(-1, -2) + np.eye(6)).astype(NAMES[dtype])
+        garbage = np.triu(np.full((6, 6), np.nan, NAMES[dtype]), 1)
+        expected = np.linalg.cholesky(a.astype(np.float64)).astype(a.dtype)
+        yield [np.tril(a) + garbage], {}, expected, 256
+        a[1, 2, 3, 3] = -1
+        expected = expected.copy()
+        expected[1, 2] = np.nan
+        yield [a], {}, expected, 256
+
+
 EXAMPLES = {
+    "triangular_solve": solve_examples,
+    "cholesky": cholesky_examples,
     "clamp": clamp_examples,
     "is_finite": is_finite_examples,
     "compare": compare_examples,
@@ -603,7 +635,7 @@ def test_rows_with_attributes_agree_with_numpy(name):
         got = run_op(name, [np.asarray(x) for x in operands], attributes, expected)
         if ulps:
             tolerance = ulps * np.finfo(expected.dtype).eps if expected.dtype.kind == "f" else 0
-            scale = np.max(np.abs(expected)) if expected.dtype.kind == "f" else 0
+            scale = np.nanmax(np.abs(expected)) if expected.dtype.kind == "f" else 0
             np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance * scale)
             assert got.dtype == expected.dtype
         else:

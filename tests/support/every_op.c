@@ -104,6 +104,12 @@ static void add_contractions(mica_graph *g, mica_value x, mica_value m) {
     mica_output(g, mica_mean(g, m, MICA_INTS(-1)));
 }
 
+static void add_linear_algebra(mica_graph *g, mica_value m) {
+    mica_value square = mica_dot(g, m, m, MICA_INTS(1), MICA_INTS(1), MICA_NO_INTS, MICA_NO_INTS);
+    mica_output(g, mica_triangular_solve(g, square, m, 1, 0, 1, 0));
+    mica_output(g, mica_cholesky(g, square));
+}
+
 /* ---- regions --------------------------------------------------------------------------------*/
 
 static mica_graph *unary_region(const char *name, mica_value (*f)(mica_graph *, mica_value)) {
@@ -204,6 +210,7 @@ mica_graph *every_op_graph(void) {
     add_moves(g, m, scalar);
     add_constants(g);
     add_contractions(g, x, m);
+    add_linear_algebra(g, m);
     add_branches(g, x, flag);
     add_while(g, x);
     add_scan(g, x, scalar);

@@ -504,6 +504,33 @@ static mica_value add_collective(random_builder *b, mica_op op) {
     return mica_all_reduce(b->g, x, kinds[random_below(b, 3)], b->options->axis_name);
 }
 
+/* Matrices whose diagonal outweighs the rest and rises: far from singular, as symmetric ones
+ * positive definite, and with distinct eigenvalues. Two of the given sizes at times. */
+static mica_value dominant_matrices(random_builder *b, int64_t rows, int64_t columns) {
+    mica_dtype dtype = random_dtype(b, MICA_SET_F32_F64);
+    mica_type type = mica_type_make(dtype, MICA_INTS(rows, columns));
+    if (random_below(b, 2)) type = mica_type_make(dtype, MICA_INTS(2, rows, columns));
+    mica_value x = mica_tanh(b->g, source(b, &type));
+    mica_value i = mica_iota(b->g, MICA_INTS(rows, columns), 0, dtype);
+    mica_value j = mica_iota(b->g, MICA_INTS(rows, columns), 1, dtype);
+    mica_value weight = mica_scalar(b->g, dtype, 2 * (double)(rows > columns ? rows : columns));
+    mica_value diagonal = mica_convert(b->g, mica_compare(b->g, i, j, "eq"), dtype);
+    diagonal = mica_mul(b->g, diagonal, mica_add(b->g, mica_mul(b->g, i, weight), weight));
+    return mica_add(b->g, x, diagonal);
+}
+
+static mica_value add_linear_algebra(random_builder *b, mica_op op) {
+    if (b->options->exact) return MICA_NULL_VALUE;
+    int64_t n = 1 + random_below(b, 4), flags = random_below(b, 16);
+    mica_value a = dominant_matrices(b, n, n);
+    if (op == MICA_OP_cholesky) return mica_cholesky(b->g, a);
+    if (!mica_value_type(a)) return MICA_NULL_VALUE;
+    mica_type right = *mica_value_type(a);
+    right.dims[right.rank - (flags & 1 ? 1 : 2)] = 1 + random_below(b, 3);
+    return mica_triangular_solve(b->g, a, source(b, &right), flags & 1, flags >> 1 & 1,
+                                 flags >> 2 & 1, flags >> 3);
+}
+
 static mica_value add_reduction(random_builder *b, mica_op op) {
     switch (op) {
     case MICA_OP_dot: return add_dot(b);
@@ -512,6 +539,8 @@ static mica_value add_reduction(random_builder *b, mica_op op) {
     case MICA_OP_argmax:
     case MICA_OP_argmin: return add_argmax(b, op);
     case MICA_OP_rng_bits: return add_rng_bits(b);
+    case MICA_OP_triangular_solve:
+    case MICA_OP_cholesky: return add_linear_algebra(b, op);
     default: return MICA_NULL_VALUE;
     }
 }

@@ -34,6 +34,9 @@ MICA_MUST_CHECK mica_status mica_cpu_create_argmax(const mica_node *node, cpu_ke
 MICA_MUST_CHECK mica_status mica_cpu_create_rng_bits(const mica_node *node, cpu_kernel **out);
 MICA_MUST_CHECK mica_status mica_cpu_create_dot(const mica_node *node, cpu_kernel **out);
 MICA_MUST_CHECK mica_status mica_cpu_create_conv(const mica_node *node, cpu_kernel **out);
+MICA_MUST_CHECK mica_status mica_cpu_create_triangular_solve(const mica_node *node,
+                                                             cpu_kernel **out);
+MICA_MUST_CHECK mica_status mica_cpu_create_cholesky(const mica_node *node, cpu_kernel **out);
 
 /* ---- index spaces ------------------------------------------------------------------------------
  * The positions that a list of axes visits in row-major order, in elements: position i is the sum

@@ -1,0 +1,6 @@
+#include "device/cpu/linalg.h"
+
+#define REAL float
+#define NAME(name) name##_f32
+#define SQRT sqrtf
+#include "device/cpu/linalg_loops.h"

@@ -1,0 +1,6 @@
+#include "device/cpu/linalg.h"
+
+#define REAL double
+#define NAME(name) name##_f64
+#define SQRT sqrt
+#include "device/cpu/linalg_loops.h"

@@ -1,0 +1,21 @@
+/* transform/linalg.h: matrices in the last two axes, composed of primitives. */
+#ifndef MICA_TRANSFORM_LINALG_H
+#define MICA_TRANSFORM_LINALG_H
+
+#include "transform/transform.h"
+
+/* x with its last two axes exchanged. */
+mica_value mica_matrix_transpose(mica_graph *g, mica_value x);
+/* a b, a^T b or a b^T; leading axes are equal. */
+mica_value mica_matrix_product(mica_graph *g, mica_value a, mica_value b);
+mica_value mica_matrix_product_tn(mica_graph *g, mica_value a, mica_value b);
+mica_value mica_matrix_product_nt(mica_graph *g, mica_value a, mica_value b);
+/* x where direction(row, column) holds, else 0: "ge" is the lower triangle, "gt" it without the
+ * diagonal, "eq" the diagonal. */
+mica_value mica_matrix_part(mica_graph *g, mica_value x, const char *direction);
+/* The identity of the sizes of x's last two axes, as x's dtype; no leading axes. */
+mica_value mica_matrix_identity(mica_graph *g, mica_value x);
+/* The lower triangle and its mirror image: what an op sees that reads this triangle only. */
+mica_value mica_matrix_mirror(mica_graph *g, mica_value x);
+
+#endif
