@@ -71,6 +71,7 @@ phase_python() {
 phase_soak() {
     MICA_TEST_SOAK=1 run_ctest build
     MICA_TEST_SOAK=1 .venv/bin/python -m pytest
+    .venv/bin/python bench/mnist_seeds.py
     for part in '' _f32 _binary; do MICA_EXHAUSTIVE=1 build/ir_test_scalar$part; done
 }
 
