@@ -123,7 +123,7 @@ for _name in [*_primitives, *_DTYPES]:
 and_, or_, not_, bool_ = (getattr(_mica, _name) for _name in ("and", "or", "not", "bool"))
 del _name
 
-from . import random  # noqa: E402  (after the names it uses)
+from . import linalg, random  # noqa: E402  (after the names they use)
 
 __all__ = [
     "DType",
@@ -163,6 +163,7 @@ __all__ = [
     "jacobian",
     "jit",
     "jvp",
+    "linalg",
     "log_softmax",
     "logsumexp",
     "matmul",

@@ -3,6 +3,10 @@
 
 MICA_SHAPE_RULE(triangular_solve);
 MICA_SHAPE_RULE(cholesky);
+MICA_SHAPE_RULE(lu);
+MICA_SHAPE_RULE(qr);
+MICA_SHAPE_RULE(eigh);
+MICA_SHAPE_RULE(svd);
 
 static mica_status check_matrix(const mica_node *n, int32_t i) {
     const mica_type *type = mica_operand_type(n, i);
@@ -48,4 +52,62 @@ MICA_SHAPE_RULE(triangular_solve) {
 MICA_SHAPE_RULE(cholesky) {
     MICA_TRY(check_square(n, 0));
     return shape_result(g, n, mica_operand_type(n, 0));
+}
+
+/* The type without its last `axes` axes. */
+static mica_type leading_axes(const mica_type *type, int32_t axes) {
+    mica_type out = *type;
+    for (out.rank -= axes; axes > 0; axes--) out.dims[out.rank + axes - 1] = 0;
+    return out;
+}
+
+static mica_type with_axis(mica_type type, int64_t size) {
+    type.dims[type.rank++] = size;
+    return type;
+}
+
+MICA_SHAPE_RULE(lu) {
+    MICA_TRY(check_matrix(n, 0));
+    const mica_type *x = mica_operand_type(n, 0);
+    int64_t rows = x->dims[x->rank - 2], columns = x->dims[x->rank - 1];
+    if (rows > INT32_MAX)
+        return SHAPE_INVALID(n, "the rows of %s do not fit i32", mica_dims_text(x).chars);
+    mica_type batch = leading_axes(x, 2);
+    batch.dtype = MICA_DTYPE_i32;
+    mica_type types[] = {*x, with_axis(batch, rows < columns ? rows : columns),
+                         with_axis(batch, rows)};
+    return shape_results(g, n, types, 3);
+}
+
+MICA_SHAPE_RULE(qr) {
+    MICA_TRY(check_matrix(n, 0));
+    MICA_TRY(check_flag(n, "full"));
+    const mica_type *x = mica_operand_type(n, 0);
+    int64_t rows = x->dims[x->rank - 2], columns = x->dims[x->rank - 1];
+    int64_t inner = mica_node_int(n, "full") || rows < columns ? rows : columns;
+    mica_type batch = leading_axes(x, 2);
+    mica_type types[] = {with_axis(with_axis(batch, rows), inner),
+                         with_axis(with_axis(batch, inner), columns)};
+    return shape_results(g, n, types, 2);
+}
+
+MICA_SHAPE_RULE(eigh) {
+    MICA_TRY(check_square(n, 0));
+    const mica_type *x = mica_operand_type(n, 0);
+    mica_type types[] = {leading_axes(x, 1), *x};
+    return shape_results(g, n, types, 2);
+}
+
+MICA_SHAPE_RULE(svd) {
+    MICA_TRY(check_matrix(n, 0));
+    MICA_TRY(check_flag(n, "full"));
+    const mica_type *x = mica_operand_type(n, 0);
+    int64_t rows = x->dims[x->rank - 2], columns = x->dims[x->rank - 1];
+    int64_t inner = rows < columns ? rows : columns;
+    bool full = mica_node_int(n, "full") != 0;
+    mica_type batch = leading_axes(x, 2);
+    mica_type types[] = {with_axis(with_axis(batch, rows), full ? rows : inner),
+                         with_axis(batch, inner),
+                         with_axis(with_axis(batch, full ? columns : inner), columns)};
+    return shape_results(g, n, types, 3);
 }

@@ -45,3 +45,213 @@ MICA_JVP_RULE(cholesky) {
     inner = mica_sub(g, inner, mica_mul(g, half, mica_matrix_part(g, inner, "eq")));
     dy[0] = mica_matrix_product(g, y, inner);
 }
+
+/* ---- factorizations ---------------------------------------------------------------------------*/
+
+static int64_t rows_of(mica_value x) {
+    const mica_type *type = mica_value_type(x);
+    return type ? type->dims[type->rank - 2] : 0;
+}
+
+static int64_t columns_of(mica_value x) {
+    const mica_type *type = mica_value_type(x);
+    return type ? type->dims[type->rank - 1] : 0;
+}
+
+/* Rows r0 .. r1 - 1 and columns c0 .. c1 - 1 of x. */
+static mica_value block(mica_graph *g, mica_value x, int64_t r0, int64_t r1, int64_t c0,
+                        int64_t c1) {
+    const mica_type *type = mica_value_type(x);
+    int64_t start[MICA_MAX_RANK] = {0}, limit[MICA_MAX_RANK], stride[MICA_MAX_RANK];
+    if (!type) return MICA_NULL_VALUE;
+    int32_t rank = type->rank;
+    if (r0 == 0 && c0 == 0 && r1 == rows_of(x) && c1 == columns_of(x)) return x;
+    for (int32_t i = 0; i < rank; i++) limit[i] = type->dims[i], stride[i] = 1;
+    start[rank - 2] = r0, limit[rank - 2] = r1;
+    start[rank - 1] = c0, limit[rank - 1] = c1;
+    return mica_slice(g, x, (mica_ints){start, rank}, (mica_ints){limit, rank},
+                      (mica_ints){stride, rank});
+}
+
+/* x with zero rows and columns around it. */
+static mica_value surround(mica_graph *g, mica_value x, int64_t above, int64_t below, int64_t left,
+                           int64_t right) {
+    const mica_type *type = mica_value_type(x);
+    int64_t low[MICA_MAX_RANK] = {0}, high[MICA_MAX_RANK] = {0}, none[MICA_MAX_RANK] = {0};
+    if (!type) return MICA_NULL_VALUE;
+    if (!above && !below && !left && !right) return x;
+    int32_t rank = type->rank;
+    low[rank - 2] = above, high[rank - 2] = below;
+    low[rank - 1] = left, high[rank - 1] = right;
+    return mica_pad(g, x, mica_scalar(g, type->dtype, 0), (mica_ints){low, rank},
+                    (mica_ints){high, rank}, (mica_ints){none, rank});
+}
+
+static mica_value identity(mica_graph *g, int64_t rows, int64_t columns, mica_dtype dtype) {
+    mica_value i = mica_iota(g, MICA_INTS(rows, columns), 0, MICA_DTYPE_i64);
+    mica_value j = mica_iota(g, MICA_INTS(rows, columns), 1, MICA_DTYPE_i64);
+    return mica_convert(g, mica_compare(g, i, j, "eq"), dtype);
+}
+
+static mica_value beside(mica_graph *g, mica_value a, mica_value b) {
+    const mica_type *type = mica_value_type(a);
+    if (!type) return MICA_NULL_VALUE;
+    return mica_concat(g, (const mica_value[]){a, b}, 2, type->rank - 1);
+}
+
+/* vector (..., n) as the rows or columns of (..., rows, columns): element (i, j) is v[i] or v[j] */
+static mica_value spread(mica_graph *g, mica_value v, int64_t rows, int64_t columns, bool by_row) {
+    const mica_type *type = mica_value_type(v);
+    int64_t shape[MICA_MAX_RANK + 1], axes[MICA_MAX_RANK];
+    if (!type) return MICA_NULL_VALUE;
+    int32_t rank = type->rank;
+    for (int32_t i = 0; i < rank; i++) shape[i] = type->dims[i], axes[i] = i;
+    shape[rank - 1] = rows;
+    shape[rank] = columns;
+    if (!by_row) axes[rank - 1] = rank;
+    return mica_broadcast(g, v, (mica_ints){shape, rank + 1}, (mica_ints){axes, rank});
+}
+
+static mica_value diagonal(mica_graph *g, mica_value x) {
+    const mica_type *type = mica_value_type(x);
+    if (!type) return MICA_NULL_VALUE;
+    return mica_reduce(g, mica_matrix_part(g, x, "eq"), "sum", MICA_INTS(type->rank - 1));
+}
+
+/* The rows of x in the order of a permutation: a product with ones and zeros. */
+static mica_value permute_rows(mica_graph *g, mica_value permutation, mica_value x) {
+    const mica_type *type = mica_value_type(x);
+    if (!type) return MICA_NULL_VALUE;
+    int64_t m = rows_of(x);
+    mica_value column = mica_iota(g, MICA_INTS(m, m), 1, MICA_DTYPE_i32);
+    mica_value ones = mica_compare(g, spread(g, permutation, m, m, true), column, "eq");
+    return mica_matrix_product(g, mica_convert(g, ones, type->dtype), x);
+}
+
+/* p a = l u with l and u made square by ones on the diagonal:
+ * d(lu) = l low(F) + up(F) u, F = l^-1 p da u^-1 */
+MICA_JVP_RULE(lu) {
+    mica_graph *g = pass->g;
+    mica_value packed = mica_node_result(n, 0);
+    int64_t m = rows_of(packed), columns = columns_of(packed), k = m < columns ? m : columns;
+    mica_dtype dtype = n->results[0].dtype;
+    mica_value l = mica_matrix_part(g, block(g, packed, 0, m, 0, k), "gt");
+    mica_value u = mica_matrix_part(g, block(g, packed, 0, k, 0, columns), "le");
+    l = mica_add(g, surround(g, l, 0, 0, 0, m - k), identity(g, m, m, dtype));
+    u = surround(g, u, 0, columns - k, 0, 0);
+    if (columns > k)
+        u = mica_add(g, u, surround(g, identity(g, columns - k, columns - k, dtype), k, 0, k, 0));
+    mica_value inner = permute_rows(g, mica_node_result(n, 2), dx[0]);
+    inner = mica_triangular_solve(g, l, inner, true, true, false, true);
+    inner = mica_triangular_solve(g, u, inner, false, false, false, false);
+    dy[0] = mica_add(g, mica_matrix_product(g, l, mica_matrix_part(g, inner, "gt")),
+                     mica_matrix_product(g, mica_matrix_part(g, inner, "le"), u));
+}
+
+/* x with a x = b, for any a that has an inverse */
+static mica_value solve(mica_graph *g, const mica_value *lu, mica_value b) {
+    b = permute_rows(g, lu[2], b);
+    b = mica_triangular_solve(g, lu[0], b, true, true, false, true);
+    return mica_triangular_solve(g, lu[0], b, true, false, false, false);
+}
+
+/* How reflections continue orthonormal columns q = [q1; q2], as long as they stay far from those of
+ * the identity E = [1; 0]: the rest is [0; 1] + (E - q) X, X = (1 - q1)'^-1 q2', and its tangent
+ * (E - q) (1 - q1)'^-1 (dq1' X + dq2') - dq X. */
+static mica_value rest_tangent(mica_graph *g, mica_value q, mica_value dq) {
+    const mica_type *type = mica_value_type(q);
+    if (!type) return MICA_NULL_VALUE;
+    int64_t m = rows_of(q), k = columns_of(q);
+    mica_value from_identity = mica_sub(g, identity(g, m, k, type->dtype), q), lu[3];
+    mica_lu(g, mica_matrix_transpose(g, block(g, from_identity, 0, k, 0, k)), lu);
+    mica_value x = solve(g, lu, mica_matrix_transpose(g, block(g, q, k, m, 0, k)));
+    mica_value change = mica_matrix_product_tn(g, block(g, dq, 0, k, 0, k), x);
+    change = mica_add(g, change, mica_matrix_transpose(g, block(g, dq, k, m, 0, k)));
+    change = mica_matrix_product(g, from_identity, solve(g, lu, change));
+    return mica_sub(g, change, mica_matrix_product(g, dq, x));
+}
+
+/* a = q r, C = da r^-1, M = q' C, W = low(M) - low(M)': dq = q W + (C - q M), dr = q' (da - dq r).
+ * Of a wide a the first columns say what q is. */
+MICA_JVP_RULE(qr) {
+    mica_graph *g = pass->g;
+    mica_value q = mica_node_result(n, 0), r = mica_node_result(n, 1);
+    int64_t m = rows_of(n->operands[0]), columns = columns_of(n->operands[0]);
+    int64_t k = m < columns ? m : columns, inner = columns_of(q);
+    mica_value q1 = block(g, q, 0, m, 0, k), r1 = block(g, r, 0, k, 0, columns);
+    mica_value c = mica_triangular_solve(g, block(g, r, 0, k, 0, k), block(g, dx[0], 0, m, 0, k),
+                                         false, false, false, false);
+    mica_value along = mica_matrix_product_tn(g, q1, c), low = mica_matrix_part(g, along, "gt");
+    mica_value turn = mica_sub(g, low, mica_matrix_transpose(g, low));
+    mica_value dq = mica_matrix_product(g, q1, turn);
+    if (m > k) dq = mica_add(g, dq, mica_sub(g, c, mica_matrix_product(g, q1, along)));
+    mica_value dr = mica_sub(g, dx[0], mica_matrix_product(g, dq, r1));
+    dr = mica_matrix_part(g, mica_matrix_product_tn(g, q1, dr), "le");
+    if (inner > k) dq = beside(g, dq, rest_tangent(g, q1, dq));
+    dy[0] = dq;
+    dy[1] = surround(g, dr, 0, inner - k, 0, 0);
+}
+
+/* 1 / (values[j] - values[i]) off the diagonal, 0 on it */
+static mica_value inverse_gaps(mica_graph *g, mica_value values) {
+    const mica_type *type = mica_value_type(values);
+    if (!type) return MICA_NULL_VALUE;
+    int64_t n = type->dims[type->rank - 1];
+    mica_value one = identity(g, n, n, type->dtype);
+    mica_value gaps = mica_sub(g, spread(g, values, n, n, false), spread(g, values, n, n, true));
+    mica_value off = mica_sub(g, mica_full_like(g, one, 1), one);
+    return mica_div(g, off, mica_add(g, gaps, one));
+}
+
+/* a = v w v', M = v' da v: dw = diagonal of M, dv = v (F o M), F = 1 / (w[j] - w[i]) */
+MICA_JVP_RULE(eigh) {
+    mica_graph *g = pass->g;
+    mica_value values = mica_node_result(n, 0), v = mica_node_result(n, 1);
+    mica_value inner = mica_matrix_product(g, mica_matrix_mirror(g, dx[0]), v);
+    inner = mica_matrix_product_tn(g, v, inner);
+    dy[0] = diagonal(g, inner);
+    dy[1] = mica_matrix_product(g, v, mica_mul(g, inverse_gaps(g, values), inner));
+}
+
+/* All columns of a full factor: what `qr` makes of the first ones decides about the rest. */
+static mica_value continued_tangent(mica_graph *g, mica_value first, mica_value dfirst) {
+    mica_value out[2];
+    int64_t m = rows_of(first), k = columns_of(first);
+    mica_qr(g, first, true, out);
+    mica_value signs = block(g, out[1], 0, k, 0, k), q = block(g, out[0], 0, m, 0, k);
+    return beside(g, dfirst, rest_tangent(g, q, mica_matrix_product(g, dfirst, signs)));
+}
+
+/* u o (F o (P S + S P')) + what leaves the space of u: (C - u u' C) S^-1 */
+static mica_value singular_tangent(mica_graph *g, mica_value u, mica_value s, mica_value gaps,
+                                   mica_value p, mica_value c) {
+    int64_t k = columns_of(u);
+    mica_value by_column = mica_mul(g, p, spread(g, s, k, k, false));
+    mica_value inner = mica_add(g, by_column, mica_matrix_transpose(g, by_column));
+    mica_value du = mica_matrix_product(g, u, mica_mul(g, gaps, inner));
+    if (rows_of(u) == k) return du;
+    c = mica_sub(g, c, mica_matrix_product(g, u, mica_matrix_product_tn(g, u, c)));
+    return mica_add(g, du, mica_div(g, c, spread(g, s, rows_of(u), k, false)));
+}
+
+/* a = u s v', P = u' da v, F = 1 / (s[j]^2 - s[i]^2): ds = diagonal of P, du and dv as above with P
+ * and C = da v, or P' and C = da' u. */
+MICA_JVP_RULE(svd) {
+    mica_graph *g = pass->g;
+    mica_value full_u = mica_node_result(n, 0), s = mica_node_result(n, 1);
+    mica_value full_v = mica_matrix_transpose(g, mica_node_result(n, 2));
+    int64_t m = rows_of(n->operands[0]), columns = columns_of(n->operands[0]);
+    int64_t k = m < columns ? m : columns;
+    mica_value u = block(g, full_u, 0, m, 0, k), v = block(g, full_v, 0, columns, 0, k);
+    mica_value da_v = mica_matrix_product(g, dx[0], v);
+    mica_value p = mica_matrix_product_tn(g, u, da_v);
+    mica_value gaps = inverse_gaps(g, mica_mul(g, s, s));
+    mica_value du = singular_tangent(g, u, s, gaps, p, da_v);
+    mica_value dv = singular_tangent(g, v, s, gaps, mica_matrix_transpose(g, p),
+                                     mica_matrix_product_tn(g, dx[0], u));
+    if (columns_of(full_u) > k) du = continued_tangent(g, u, du);
+    if (columns_of(full_v) > k) dv = continued_tangent(g, v, dv);
+    dy[0] = du;
+    dy[1] = diagonal(g, p);
+    dy[2] = mica_matrix_transpose(g, dv);
+}

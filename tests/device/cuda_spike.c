@@ -109,6 +109,7 @@ static void check_memory(void) {
 #define ROW_CONTRACTION(pick, X, name, dtypes, expression)
 #define ROW_REDUCTION(pick, X, name, dtypes, expression)
 #define ROW_RANDOM(pick, X, name, dtypes, expression)
+#define ROW_SEVERAL(pick, X, name, dtypes, expression)
 #define ROW_CONTROL(pick, X, name, dtypes, expression)
 #define ROW_COLLECTIVE(pick, X, name, dtypes, expression)
 #define ROW_HOST(pick, X, name, dtypes, expression)

@@ -24,6 +24,7 @@ static bool takes(const mica_op_info *row, mica_dtype dtype) {
 #define ROW_CONTRACTION(...)
 #define ROW_REDUCTION(...)
 #define ROW_RANDOM(...)
+#define ROW_SEVERAL(...)
 #define ROW_CONTROL(...)
 #define ROW_COLLECTIVE(...)
 #define ROW_HOST(...)

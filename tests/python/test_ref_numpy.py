@@ -820,7 +820,92 @@ def program_callback():
     np.testing.assert_array_equal(seen[0], X)
 
 
+def run_factors(line, dtype, shapes):
+    """Each matrix, and what the op gives for the stack, in f64."""
+    for shape in shapes:
+        x = draw(dtype, 2, *shape)
+        k = min(shape)
+        sizes = {"m": shape[0], "n": shape[1], "k": k, "t": dtype}
+        text = f"graph @main(%0: {dtype}[2,{shape[0]},{shape[1]}]) {{\n    %1{line}\n"
+        for name, size in sizes.items():
+            text = text.replace(f"<{name}>", str(size))
+        count = int(line[1])
+        names = ", ".join(f"%1.{i}" if i else "%1" for i in range(count))
+        results = run_program(text + f"    return {names}\n}}\n", x)
+        for b in range(2):
+            yield x[b].astype(np.float64), [np.asarray(y[b], np.float64) for y in results]
+
+
+def tolerance_of(dtype):
+    return {"rtol": 0, "atol": 400 * np.finfo(NAMES[dtype]).eps}
+
+
+def program_lu():
+    line = ":3 = lu(%0) : (<t>[2,<m>,<n>], i32[2,<k>], i32[2,<m>])"
+    linalg = pytest.importorskip("scipy.linalg")
+    for dtype in SETS["F32_F64"]:
+        for x, (packed, pivots, order) in run_factors(line, dtype, [(5, 5), (6, 3), (3, 6)]):
+            k = min(x.shape)
+            lower = np.tril(packed[:, :k], -1) + np.eye(*x.shape)[:, :k]
+            product = lower @ np.triu(packed[:k])
+            np.testing.assert_allclose(product, x[order.astype(int)], **tolerance_of(dtype))
+            if x.shape[0] == x.shape[1]:
+                expected, expected_pivots = linalg.lu_factor(x)
+                np.testing.assert_allclose(packed, expected, **tolerance_of(dtype))
+                np.testing.assert_array_equal(pivots, expected_pivots)
+
+
+def program_qr():
+    line = ":2 = qr(%0) {full = 0} : (<t>[2,<m>,<k>], <t>[2,<k>,<n>])"
+    full = ":2 = qr(%0) {full = 1} : (<t>[2,<m>,<m>], <t>[2,<m>,<n>])"
+    shapes = [(5, 5), (6, 3), (3, 6)]
+    for dtype, (text, mode) in itertools.product(
+        SETS["F32_F64"], [(line, "reduced"), (full, "complete")]
+    ):
+        for x, (q, r) in run_factors(text, dtype, shapes):
+            expected = np.linalg.qr(x, mode=mode)
+            np.testing.assert_allclose(q, expected[0], **tolerance_of(dtype))
+            np.testing.assert_allclose(r, expected[1], **tolerance_of(dtype))
+
+
+def with_signs(vectors):
+    """Columns whose first element of at least 7/10 of the largest magnitude is positive."""
+    large = np.abs(vectors) >= 0.7 * np.abs(vectors).max(axis=0)
+    first = large.argmax(axis=0)
+    return np.sign(vectors[first, range(vectors.shape[1])])
+
+
+def program_eigh():
+    line = ":2 = eigh(%0) : (<t>[2,<n>], <t>[2,<n>,<n>])"
+    for dtype in SETS["F32_F64"]:
+        for x, (values, vectors) in run_factors(line, dtype, [(5, 5), (2, 2), (9, 9)]):
+            expected = np.linalg.eigh(x)
+            np.testing.assert_allclose(values, expected[0], **tolerance_of(dtype))
+            expected = expected[1] * with_signs(expected[1])
+            np.testing.assert_allclose(vectors, expected, **tolerance_of(dtype))
+
+
+def program_svd():
+    line = ":3 = svd(%0) {full = 0} : (<t>[2,<m>,<k>], <t>[2,<k>], <t>[2,<k>,<n>])"
+    full = ":3 = svd(%0) {full = 1} : (<t>[2,<m>,<m>], <t>[2,<k>], <t>[2,<n>,<n>])"
+    for dtype, text in itertools.product(SETS["F32_F64"], [line, full]):
+        for x, (u, s, vh) in run_factors(text, dtype, [(5, 5), (6, 3), (3, 6)]):
+            k = min(x.shape)
+            expected = np.linalg.svd(x, full_matrices=False)
+            signs = with_signs(expected[0])
+            np.testing.assert_allclose(s, expected[1], **tolerance_of(dtype))
+            np.testing.assert_allclose(u[:, :k], expected[0] * signs, **tolerance_of(dtype))
+            expected = expected[2] * signs[:, None]
+            np.testing.assert_allclose(vh[:k], expected, **tolerance_of(dtype))
+            np.testing.assert_allclose(u.T @ u, np.eye(u.shape[1]), **tolerance_of(dtype))
+            np.testing.assert_allclose(vh @ vh.T, np.eye(vh.shape[0]), **tolerance_of(dtype))
+
+
 PROGRAMS = {
+    "lu": program_lu,
+    "qr": program_qr,
+    "eigh": program_eigh,
+    "svd": program_svd,
     "constant": program_constant,
     "cond": program_cond,
     "case": program_case,

@@ -108,6 +108,15 @@ static void add_linear_algebra(mica_graph *g, mica_value m) {
     mica_value square = mica_dot(g, m, m, MICA_INTS(1), MICA_INTS(1), MICA_NO_INTS, MICA_NO_INTS);
     mica_output(g, mica_triangular_solve(g, square, m, 1, 0, 1, 0));
     mica_output(g, mica_cholesky(g, square));
+    mica_value out[3];
+    mica_lu(g, m, out);
+    mica_output(g, out[2]);
+    mica_qr(g, m, 1, out);
+    mica_output(g, out[1]);
+    mica_eigh(g, square, out);
+    mica_output(g, out[0]);
+    mica_svd(g, m, 0, out);
+    mica_output(g, out[2]);
 }
 
 /* ---- regions --------------------------------------------------------------------------------*/

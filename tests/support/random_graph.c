@@ -519,8 +519,25 @@ static mica_value dominant_matrices(random_builder *b, int64_t rows, int64_t col
     return mica_add(b->g, x, diagonal);
 }
 
+/* Every result but the first joins the pool here. */
+static mica_value add_factors(random_builder *b, mica_op op) {
+    int64_t rows = 1 + random_below(b, 4), columns = 1 + random_below(b, 4);
+    mica_value x = dominant_matrices(b, rows, op == MICA_OP_eigh ? rows : columns);
+    mica_value out[3] = {MICA_NULL_VALUE, MICA_NULL_VALUE, MICA_NULL_VALUE};
+    switch (op) {
+    case MICA_OP_lu: mica_lu(b->g, x, out); break;
+    case MICA_OP_qr: mica_qr(b->g, x, random_below(b, 2), out); break;
+    case MICA_OP_eigh: mica_eigh(b->g, x, out); break;
+    default: mica_svd(b->g, x, random_below(b, 2), out);
+    }
+    random_add(b, out[1]);
+    random_add(b, out[2]);
+    return out[0];
+}
+
 static mica_value add_linear_algebra(random_builder *b, mica_op op) {
     if (b->options->exact) return MICA_NULL_VALUE;
+    if (op != MICA_OP_cholesky && op != MICA_OP_triangular_solve) return add_factors(b, op);
     int64_t n = 1 + random_below(b, 4), flags = random_below(b, 16);
     mica_value a = dominant_matrices(b, n, n);
     if (op == MICA_OP_cholesky) return mica_cholesky(b->g, a);
@@ -540,7 +557,11 @@ static mica_value add_reduction(random_builder *b, mica_op op) {
     case MICA_OP_argmin: return add_argmax(b, op);
     case MICA_OP_rng_bits: return add_rng_bits(b);
     case MICA_OP_triangular_solve:
-    case MICA_OP_cholesky: return add_linear_algebra(b, op);
+    case MICA_OP_cholesky:
+    case MICA_OP_lu:
+    case MICA_OP_qr:
+    case MICA_OP_eigh:
+    case MICA_OP_svd: return add_linear_algebra(b, op);
     default: return MICA_NULL_VALUE;
     }
 }

@@ -37,6 +37,10 @@ MICA_MUST_CHECK mica_status mica_cpu_create_conv(const mica_node *node, cpu_kern
 MICA_MUST_CHECK mica_status mica_cpu_create_triangular_solve(const mica_node *node,
                                                              cpu_kernel **out);
 MICA_MUST_CHECK mica_status mica_cpu_create_cholesky(const mica_node *node, cpu_kernel **out);
+MICA_MUST_CHECK mica_status mica_cpu_create_lu(const mica_node *node, cpu_kernel **out);
+MICA_MUST_CHECK mica_status mica_cpu_create_qr(const mica_node *node, cpu_kernel **out);
+MICA_MUST_CHECK mica_status mica_cpu_create_eigh(const mica_node *node, cpu_kernel **out);
+MICA_MUST_CHECK mica_status mica_cpu_create_svd(const mica_node *node, cpu_kernel **out);
 
 /* ---- index spaces ------------------------------------------------------------------------------
  * The positions that a list of axes visits in row-major order, in elements: position i is the sum

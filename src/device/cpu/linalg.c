@@ -2,48 +2,52 @@
  * matrices are computed on their own. */
 #include "device/cpu/linalg.h"
 
+#include <string.h>
+
 /* Systems that go together: a row of them is worth a vector loop, and they stay in the cache. */
 enum { COLUMNS_TOGETHER = 64, ROWS_TOGETHER = 8 };
 
-typedef struct linalg_kernel {
-    cpu_kernel base;
-    const cpu_linalg *loops;
-    int64_t batch, rows, columns; /* of operand 0 */
-    int64_t bytes;                /* of an element */
-    cpu_triangle triangle;        /* of triangular_solve, and its systems per matrix */
+typedef struct solve_kernel {
+    cpu_linalg_kernel head;
+    cpu_triangle triangle;
     bool left;
-    int64_t systems;
-} linalg_kernel;
+    int64_t systems; /* per matrix */
+} solve_kernel;
 
-typedef struct linalg_run {
-    const linalg_kernel *kernel;
-    const char *a, *b;
-    char *y;
-} linalg_run;
-
-static mica_status create(const mica_node *node,
-                          void (*run)(const cpu_kernel *, const void *const *, void *const *,
-                                      void *),
-                          linalg_kernel **out) {
+static mica_status
+create(const mica_node *node, size_t bytes,
+       void (*run)(const cpu_kernel *, const void *const *, void *const *, void *), void *out) {
     const mica_type *x = mica_operand_type(node, 0);
     const cpu_linalg *loops = x->dtype == MICA_DTYPE_f32   ? &mica_cpu_linalg_f32
                               : x->dtype == MICA_DTYPE_f64 ? &mica_cpu_linalg_f64
                                                            : NULL;
     if (!loops) return mica_cpu_unsupported(node, x->dtype);
-    linalg_kernel *k;
-    MICA_TRY(mica_cpu_kernel_new(sizeof *k, run, &k));
+    cpu_linalg_kernel *k;
+    MICA_TRY(mica_cpu_kernel_new(bytes, run, &k));
     k->loops = loops;
     k->batch = 1;
     for (int32_t i = 0; i < x->rank - 2; i++) k->batch *= x->dims[i];
     k->rows = x->dims[x->rank - 2];
     k->columns = x->dims[x->rank - 1];
     k->bytes = (int64_t)mica_dtype_bytes(x->dtype);
-    *out = k;
+    memcpy(out, &k, sizeof k);
     return NULL;
 }
 
+mica_status mica_cpu_linalg_create(const mica_node *node,
+                                   void (*run)(const cpu_kernel *, const void *const *,
+                                               void *const *, void *),
+                                   cpu_linalg_kernel **out) {
+    return create(node, sizeof **out, run, out);
+}
+
+void mica_cpu_linalg_scratch(cpu_linalg_kernel *kernel, int64_t bytes_per_matrix) {
+    kernel->scratch = (int64_t)cpu_align((size_t)bytes_per_matrix);
+    kernel->base.head.scratch_bytes = (size_t)(kernel->scratch * kernel->batch);
+}
+
 /* A batch of one leaves the pool to the loops inside. */
-static void for_each_matrix(const linalg_run *run, void (*body)(void *, int64_t, int64_t)) {
+void mica_cpu_for_each_matrix(const cpu_linalg_run *run, void (*body)(void *, int64_t, int64_t)) {
     int64_t batch = run->kernel->batch;
     if (batch == 1)
         body((void *)run, 0, 1);
@@ -53,72 +57,74 @@ static void for_each_matrix(const linalg_run *run, void (*body)(void *, int64_t,
 
 /* ---- triangular_solve -------------------------------------------------------------------------*/
 
-static int64_t together(const linalg_kernel *k) {
+static int64_t together(const solve_kernel *k) {
     return k->left ? COLUMNS_TOGETHER : ROWS_TOGETHER;
 }
 
 static void solve_range(void *context, int64_t begin, int64_t end) {
-    const linalg_run *run = context;
-    const linalg_kernel *k = run->kernel;
-    int64_t groups = cpu_ceil_div(k->systems, together(k)), n = k->rows;
+    const cpu_linalg_run *run = context;
+    const solve_kernel *k = (const solve_kernel *)run->kernel;
+    const cpu_linalg *loops = k->head.loops;
+    int64_t groups = cpu_ceil_div(k->systems, together(k)), n = k->head.rows;
     for (int64_t i = begin; i < end; i++) {
         int64_t matrix = i / groups, first = i % groups * together(k);
         int64_t last = cpu_min(first + together(k), k->systems);
-        const char *a = run->a + matrix * n * n * k->bytes;
-        int64_t offset = matrix * n * k->systems * k->bytes;
+        int64_t offset = matrix * n * k->systems * k->head.bytes;
+        const char *a = (const char *)run->operands[0] + matrix * n * n * k->head.bytes;
+        const char *b = (const char *)run->operands[1] + offset;
+        char *y = (char *)run->results[0] + offset;
         if (k->left)
-            k->loops->solve_left(&k->triangle, a, run->b + offset, run->y + offset, k->systems,
-                                 first, last);
+            loops->solve_left(&k->triangle, a, b, y, k->systems, first, last);
         else
-            k->loops->solve_right(&k->triangle, a, run->b + offset, run->y + offset, first, last);
+            loops->solve_right(&k->triangle, a, b, y, first, last);
     }
 }
 
 static void run_triangular_solve(const cpu_kernel *kernel, const void *const *operands,
                                  void *const *results, void *scratch) {
-    (void)scratch;
-    const linalg_kernel *k = (const linalg_kernel *)kernel;
-    linalg_run run = {k, operands[0], operands[1], results[0]};
-    int64_t work = k->rows * k->rows * together(k);
-    mica_parallel_for(k->batch * cpu_ceil_div(k->systems, together(k)),
+    const solve_kernel *k = (const solve_kernel *)kernel;
+    cpu_linalg_run run = {&k->head, operands, results, scratch};
+    int64_t work = k->head.rows * k->head.rows * together(k);
+    mica_parallel_for(k->head.batch * cpu_ceil_div(k->systems, together(k)),
                       cpu_max(1, 16384 / cpu_max(1, work)), solve_range, &run);
 }
 
 mica_status mica_cpu_create_triangular_solve(const mica_node *node, cpu_kernel **out) {
-    linalg_kernel *k;
-    MICA_TRY(create(node, run_triangular_solve, &k));
+    solve_kernel *k;
+    MICA_TRY(create(node, sizeof *k, run_triangular_solve, &k));
     const mica_type *b = mica_operand_type(node, 1);
     bool transpose = mica_node_int(node, "transpose") != 0;
+    int64_t n = k->head.rows;
     k->left = mica_node_int(node, "left") != 0;
     k->systems = b->dims[b->rank - (k->left ? 1 : 2)];
-    k->triangle = (cpu_triangle){.n = k->rows,
-                                 .row = transpose ? 1 : k->rows,
-                                 .column = transpose ? k->rows : 1,
+    k->triangle = (cpu_triangle){.n = n,
+                                 .row = transpose ? 1 : n,
+                                 .column = transpose ? n : 1,
                                  .lower = transpose != (mica_node_int(node, "lower") != 0),
                                  .unit = mica_node_int(node, "unit") != 0};
-    *out = &k->base;
+    *out = &k->head.base;
     return NULL;
 }
 
 /* ---- cholesky ---------------------------------------------------------------------------------*/
 
 static void cholesky_range(void *context, int64_t begin, int64_t end) {
-    const linalg_run *run = context;
+    const cpu_linalg_run *run = context;
     int64_t n = run->kernel->rows, bytes = n * n * run->kernel->bytes;
     for (int64_t i = begin; i < end; i++)
-        run->kernel->loops->cholesky(run->a + i * bytes, run->y + i * bytes, n);
+        run->kernel->loops->cholesky((const char *)run->operands[0] + i * bytes,
+                                     (char *)run->results[0] + i * bytes, n);
 }
 
 static void run_cholesky(const cpu_kernel *kernel, const void *const *operands,
                          void *const *results, void *scratch) {
-    (void)scratch;
-    linalg_run run = {(const linalg_kernel *)kernel, operands[0], NULL, results[0]};
-    for_each_matrix(&run, cholesky_range);
+    cpu_linalg_run run = {(const cpu_linalg_kernel *)kernel, operands, results, scratch};
+    mica_cpu_for_each_matrix(&run, cholesky_range);
 }
 
 mica_status mica_cpu_create_cholesky(const mica_node *node, cpu_kernel **out) {
-    linalg_kernel *k;
-    MICA_TRY(create(node, run_cholesky, &k));
+    cpu_linalg_kernel *k;
+    MICA_TRY(mica_cpu_linalg_create(node, run_cholesky, &k));
     *out = &k->base;
     return NULL;
 }

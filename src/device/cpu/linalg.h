@@ -22,8 +22,50 @@ typedef struct cpu_linalg {
                         int64_t end);
     /* a's lower triangle to y, all of which is written. */
     void (*cholesky)(const void *a, void *y, int64_t n);
+    void (*lu)(const void *x, void *y, int32_t *pivots, int32_t *order, int64_t m, int64_t n);
+    /* q (m, inner), r (inner, n) unless NULL; work: m n + m + n elements. */
+    void (*qr)(const void *x, void *q, void *r, void *work, int64_t m, int64_t n, int64_t inner);
+    bool (*all_finite)(const void *x, int64_t n);
+    void (*fill_nan)(void *x, int64_t n);
+    void (*widen)(const void *x, double *y, int64_t n);
+    void (*narrow)(const double *x, void *y, int64_t n);
 } cpu_linalg;
 
 extern const cpu_linalg mica_cpu_linalg_f32, mica_cpu_linalg_f64;
+
+/* a, whose lower triangle is read, is used up; vectors are columns. */
+void mica_cpu_eigh(double *a, double *values, double *vectors, double *work, int64_t n);
+int64_t mica_cpu_eigh_work(int64_t n); /* in elements */
+/* x (rows <= columns) becomes the right vectors, y (rows, rows) the left ones, both as rows. */
+void mica_cpu_svd(double *x, double *y, double *s, int64_t rows, int64_t columns);
+/* Rows of a and b together, so that those of a have the sign that eigh says. */
+void mica_cpu_fix_signs(double *a, double *b, int64_t count, int64_t a_length, int64_t b_length);
+
+/* ---- kernels ----------------------------------------------------------------------------------*/
+
+typedef struct cpu_linalg_kernel {
+    cpu_kernel base;
+    const cpu_linalg *loops;
+    int64_t batch, rows, columns; /* of operand 0 */
+    int64_t bytes;                /* of an element */
+    int64_t inner;                /* of qr: columns of q; of svd: whether it is full */
+    int64_t scratch;              /* bytes for one matrix */
+} cpu_linalg_kernel;
+
+typedef struct cpu_linalg_run {
+    const cpu_linalg_kernel *kernel;
+    const void *const *operands;
+    void *const *results;
+    void *scratch;
+} cpu_linalg_run;
+
+MICA_MUST_CHECK mica_status mica_cpu_linalg_create(const mica_node *node,
+                                                   void (*run)(const cpu_kernel *,
+                                                               const void *const *, void *const *,
+                                                               void *),
+                                                   cpu_linalg_kernel **out);
+void mica_cpu_linalg_scratch(cpu_linalg_kernel *kernel, int64_t bytes_per_matrix);
+/* body gets the run and a range of matrices. */
+void mica_cpu_for_each_matrix(const cpu_linalg_run *run, void (*body)(void *, int64_t, int64_t));
 
 #endif

@@ -1,4 +1,4 @@
-/* The loops of linear algebra for one dtype: the includer defines REAL, NAME(x) and SQRT. */
+/* The loops of linear algebra for one dtype: the includer defines REAL, NAME(x), SQRT and ABS. */
 #include <math.h>
 #include <string.h>
 
@@ -132,8 +132,141 @@ static void NAME(cholesky)(const void *a, void *y_, int64_t n) {
         for (int64_t j = i + 1; j < n; j++) y[i * n + j] = 0;
 }
 
-const cpu_linalg NAME(mica_cpu_linalg) = {NAME(solve_left), NAME(solve_right), NAME(cholesky)};
+/* ---- lu ---------------------------------------------------------------------------------------
+ * Column by column: the pivot's row is taken out of every row below, each on its own. */
+
+typedef struct NAME(lu_step) {
+    REAL *a;
+    int64_t columns, j;
+} NAME(lu_step);
+
+static void NAME(lu_below)(void *context, int64_t begin, int64_t end) {
+    const NAME(lu_step) *step = context;
+    int64_t n = step->columns, j = step->j;
+    const REAL *pivot = step->a + j * n;
+    for (int64_t i = j + 1 + begin; i < j + 1 + end; i++) {
+        REAL *row = step->a + i * n;
+        if (pivot[j] != 0) row[j] /= pivot[j];
+        NAME(subtract)(row + j + 1, pivot + j + 1, row[j], n - j - 1);
+    }
+}
+
+static void NAME(lu)(const void *x, void *y, int32_t *pivots, int32_t *order, int64_t m,
+                     int64_t n) {
+    REAL *a = y;
+    if (m * n > 0) memcpy(a, x, (size_t)(m * n) * sizeof *a);
+    for (int64_t i = 0; i < m; i++) order[i] = (int32_t)i;
+    for (int64_t j = 0; j < m && j < n; j++) {
+        int64_t best = j;
+        for (int64_t i = j + 1; i < m; i++)
+            if (ABS(a[i * n + j]) > ABS(a[best * n + j])) best = i;
+        pivots[j] = (int32_t)best;
+        int32_t kept = order[j];
+        order[j] = order[best];
+        order[best] = kept;
+        for (int64_t c = 0; best != j && c < n; c++) {
+            REAL element = a[j * n + c];
+            a[j * n + c] = a[best * n + c];
+            a[best * n + c] = element;
+        }
+        NAME(lu_step) step = {a, n, j};
+        mica_parallel_for(m - j - 1, cpu_max(1, 16384 / (n - j)), NAME(lu_below), &step);
+    }
+}
+
+/* ---- qr ---------------------------------------------------------------------------------------
+ * Reflections I - tau v v' with v = (1, tail), the tail kept below the diagonal; columns are
+ * reflected in groups, each on its own. */
+
+enum { NAME(TOGETHER) = 64 };
+
+typedef struct NAME(reflection) {
+    REAL *a; /* its row j begins here */
+    const REAL *v;
+    REAL tau;
+    int64_t rows, stride, columns; /* to be reflected, from a on */
+} NAME(reflection);
+
+static void NAME(reflect_range)(void *context, int64_t begin, int64_t end) {
+    const NAME(reflection) *r = context;
+    REAL along[NAME(TOGETHER)];
+    for (int64_t first = begin; first < end; first += NAME(TOGETHER)) {
+        int64_t width = cpu_min(end - first, NAME(TOGETHER));
+        memset(along, 0, sizeof along);
+        for (int64_t i = 0; i < r->rows; i++)
+            NAME(subtract)(along, r->a + i * r->stride + first, -r->v[i], width);
+        for (int64_t i = 0; i < r->rows; i++)
+            NAME(subtract)(r->a + i * r->stride + first, along, r->tau * r->v[i], width);
+    }
+}
+
+static void NAME(reflect)(const NAME(reflection) * r) {
+    if (r->tau != 0 && r->columns > 0)
+        mica_parallel_for(r->columns, NAME(TOGETHER), NAME(reflect_range), (void *)r);
+}
+
+/* v and tau of column j, whose diagonal element becomes the result's; 0 when there is nothing below
+ * it. */
+static REAL NAME(make_reflection)(REAL *a, int64_t m, int64_t n, int64_t j, REAL *v) {
+    double tail = 0, alpha = a[j * n + j];
+    for (int64_t i = j + 1; i < m; i++) tail += (double)a[i * n + j] * (double)a[i * n + j];
+    if (tail == 0) return 0;
+    double beta = -copysign(sqrt(alpha * alpha + tail), alpha);
+    v[0] = 1;
+    for (int64_t i = j + 1; i < m; i++) {
+        v[i - j] = (REAL)(a[i * n + j] / (alpha - beta));
+        a[i * n + j] = v[i - j];
+    }
+    a[j * n + j] = (REAL)beta;
+    return (REAL)((beta - alpha) / beta);
+}
+
+/* work: m n + m + n elements */
+static void NAME(qr)(const void *x, void *q_, void *r_, void *work, int64_t m, int64_t n,
+                     int64_t inner) {
+    REAL *a = work, *v = a + m * n, *taus = v + m, *q = q_, *r = r_;
+    int64_t count = cpu_min(m, n);
+    if (m * n > 0) memcpy(a, x, (size_t)(m * n) * sizeof *a);
+    for (int64_t j = 0; j < count; j++) {
+        taus[j] = NAME(make_reflection)(a, m, n, j, v);
+        NAME(reflection) step = {a + j * n + j + 1, v, taus[j], m - j, n, n - j - 1};
+        NAME(reflect)(&step);
+    }
+    for (int64_t i = 0; r && i < inner; i++)
+        for (int64_t j = 0; j < n; j++) r[i * n + j] = j >= i ? a[i * n + j] : 0;
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < inner; j++) q[i * inner + j] = i == j;
+    for (int64_t j = count; j-- > 0;) {
+        v[0] = 1;
+        for (int64_t i = j + 1; i < m; i++) v[i - j] = a[i * n + j];
+        NAME(reflection) step = {q + j * inner + j, v, taus[j], m - j, inner, inner - j};
+        NAME(reflect)(&step);
+    }
+}
+
+static bool NAME(all_finite)(const void *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(((const REAL *)x)[i])) return false;
+    return true;
+}
+
+static void NAME(fill_nan)(void *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) ((REAL *)x)[i] = (REAL)NAN;
+}
+
+static void NAME(widen)(const void *x, double *y, int64_t n) {
+    for (int64_t i = 0; i < n; i++) y[i] = ((const REAL *)x)[i];
+}
+
+static void NAME(narrow)(const double *x, void *y, int64_t n) {
+    for (int64_t i = 0; i < n; i++) ((REAL *)y)[i] = (REAL)x[i];
+}
+
+const cpu_linalg NAME(mica_cpu_linalg) = {NAME(solve_left), NAME(solve_right), NAME(cholesky),
+                                          NAME(lu),         NAME(qr),          NAME(all_finite),
+                                          NAME(fill_nan),   NAME(widen),       NAME(narrow)};
 
 #undef REAL
 #undef NAME
 #undef SQRT
+#undef ABS

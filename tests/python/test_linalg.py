@@ -1,0 +1,123 @@
+"""mica.linalg against numpy.linalg, eager and compiled, with derivatives."""
+
+import mica
+import numpy as np
+import pytest
+
+RANDOM = np.random.default_rng(3)
+SQUARE = RANDOM.normal(size=(2, 4, 4))
+TALL = RANDOM.normal(size=(2, 5, 3))
+WIDE = RANDOM.normal(size=(3, 5))
+SYMMETRIC = SQUARE + SQUARE.swapaxes(-1, -2)
+DEFINITE = SQUARE @ SQUARE.swapaxes(-1, -2) + np.eye(4)
+RIGHT = RANDOM.normal(size=(2, 4, 3))
+INF = np.inf
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    "ours, theirs, operands",
+    [
+        (mica.linalg.cholesky, np.linalg.cholesky, [DEFINITE]),
+        (mica.linalg.solve, np.linalg.solve, [SQUARE, RIGHT]),
+        (mica.linalg.solve, np.linalg.solve, [SQUARE, RIGHT[0]]),
+        (mica.linalg.solve, np.linalg.solve, [SQUARE[0], RIGHT]),
+        (mica.linalg.solve, np.linalg.solve, [SQUARE[0], RIGHT[0, :, 0]]),
+        (mica.linalg.inv, np.linalg.inv, [SQUARE]),
+        (mica.linalg.det, np.linalg.det, [SQUARE]),
+        (mica.linalg.slogdet, np.linalg.slogdet, [SQUARE]),
+        (mica.linalg.qr, np.linalg.qr, [TALL]),
+        (mica.linalg.qr, np.linalg.qr, [WIDE]),
+        (
+            lambda a: mica.linalg.qr(a, "complete"),
+            lambda a: np.linalg.qr(a, mode="complete"),
+            [TALL],
+        ),
+        (mica.linalg.eigvalsh, np.linalg.eigvalsh, [SYMMETRIC]),
+        (mica.linalg.svdvals, lambda a: np.linalg.svd(a, compute_uv=False), [TALL]),
+        (mica.linalg.pinv, np.linalg.pinv, [TALL]),
+        (mica.linalg.pinv, np.linalg.pinv, [WIDE]),
+        (mica.linalg.norm, np.linalg.norm, [TALL]),
+    ],
+)
+def test_functions_agree_with_numpy(ours, theirs, operands, compiled):
+    function = mica.jit(ours) if compiled else ours
+    got, expected = function(*map(mica.tensor, operands)), theirs(*operands)
+    got, expected = (x if isinstance(x, tuple) else (x,) for x in (got, expected))
+    for x, y in zip(got, expected, strict=True):
+        np.testing.assert_allclose(x.numpy(), y, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("a", [TALL, WIDE, SQUARE], ids=["tall", "wide", "square"])
+@pytest.mark.parametrize("full", [False, True])
+def test_singular_vectors_give_the_matrix_back(a, full):
+    u, s, vh = (x.numpy() for x in mica.linalg.svd(mica.tensor(a), full))
+    k = s.shape[-1]
+    np.testing.assert_allclose(u[..., :k] * s[..., None, :] @ vh[..., :k, :], a, atol=1e-12)
+    np.testing.assert_allclose(vh @ vh.swapaxes(-1, -2) - np.eye(vh.shape[-2]), 0, atol=1e-12)
+    np.testing.assert_allclose(u.swapaxes(-1, -2) @ u - np.eye(u.shape[-1]), 0, atol=1e-12)
+
+
+def test_eigenvectors_give_the_matrix_back():
+    values, v = (x.numpy() for x in mica.linalg.eigh(mica.tensor(SYMMETRIC)))
+    product = v * values[:, None, :] @ v.swapaxes(-1, -2)
+    np.testing.assert_allclose(product, SYMMETRIC, atol=1e-12)
+
+
+def test_least_squares_of_deficient_rank_agree_with_numpy():
+    a = np.concatenate([TALL[0], TALL[0][:, :1]], axis=1)
+    for b in (TALL[1], TALL[1][:, 0]):
+        x, residuals, rank, s = mica.linalg.lstsq(mica.tensor(a), mica.tensor(b))
+        expected = np.linalg.lstsq(a, b, rcond=None)
+        np.testing.assert_allclose(x.numpy(), expected[0], atol=1e-10)
+        np.testing.assert_allclose(s.numpy(), expected[3], atol=1e-12)
+        assert rank.tolist() == expected[2] == 3
+        left = np.sum((a @ expected[0] - b) ** 2, axis=0)
+        np.testing.assert_allclose(residuals.numpy().reshape(left.shape), left, atol=1e-10)
+    assert mica.linalg.matrix_rank(mica.tensor(a)).tolist() == 3
+
+
+@pytest.mark.parametrize("order", [None, 1, 2, 3, 0, INF, -INF])
+def test_vector_norms_agree_with_numpy(order):
+    got = mica.linalg.norm(mica.tensor(TALL), order, axis=1, keepdims=True)
+    np.testing.assert_allclose(got.numpy(), np.linalg.norm(TALL, order, 1, True), rtol=1e-12)
+
+
+@pytest.mark.parametrize("order", [None, "fro", "nuc", 1, -1, 2, -2, INF, -INF])
+def test_matrix_norms_agree_with_numpy(order):
+    for axes, keep in [((0, 2), False), ((2, 1), True)]:
+        got = mica.linalg.norm(mica.tensor(TALL), order, axis=axes, keepdims=keep)
+        expected = np.linalg.norm(TALL, order, axes, keep)
+        np.testing.assert_allclose(got.numpy(), expected, rtol=1e-12)
+
+
+def test_the_gradient_of_the_log_determinant_is_the_inverse():
+    gradient = mica.grad(lambda a: mica.linalg.slogdet(a).logabsdet)(mica.tensor(SQUARE[0]))
+    np.testing.assert_allclose(gradient.numpy(), np.linalg.inv(SQUARE[0]).T, rtol=1e-10)
+
+
+def test_the_gradient_of_a_cholesky_factor_is_symmetric():
+    gradient = mica.grad(lambda a: mica.linalg.cholesky(a).sum())(mica.tensor(DEFINITE[0]))
+    np.testing.assert_allclose(gradient.numpy(), gradient.numpy().T, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: mica.linalg.solve(mica.tensor(WIDE), mica.tensor(WIDE)), "[solve]"),
+        (lambda: mica.linalg.det(mica.tensor(WIDE)), "[det] needs square matrices"),
+        (lambda: mica.linalg.inv(mica.tensor([1.0])), "[inv] needs matrices"),
+        (lambda: mica.linalg.qr(mica.tensor(WIDE), "raw"), "[qr] mode 'raw'"),
+        (lambda: mica.linalg.norm(mica.tensor(TALL), 2), "[norm] name the axes"),
+        (lambda: mica.linalg.norm(mica.tensor(WIDE), 7), "[norm] 7 is no norm of matrices"),
+    ],
+)
+def test_wrong_arguments_are_refused(call, message):
+    with pytest.raises(ValueError) as error:
+        call()
+    assert message in str(error.value)
+
+
+def test_narrow_floats_are_refused():
+    with pytest.raises(TypeError, match="F32_F64"):
+        mica.linalg.qr(mica.tensor(WIDE).astype("f16"))
