@@ -90,6 +90,7 @@ static bool dtype_allowed(mica_dtype dtype, const char *allowed) {
     mica_dtype_kind kind = mica_dtype_kind_of(dtype);
     bool integer = kind == MICA_KIND_SIGNED || kind == MICA_KIND_UNSIGNED;
     if (!strcmp(allowed, "FLOATS")) return kind == MICA_KIND_FLOAT;
+    if (!strcmp(allowed, "INTEGERS")) return integer;
     if (!strcmp(allowed, "NUMBERS")) return integer || kind == MICA_KIND_FLOAT;
     if (!strcmp(allowed, "F32_F64")) return dtype == MICA_DTYPE_f32 || dtype == MICA_DTYPE_f64;
     if (!strcmp(allowed, "BITS")) return integer || kind == MICA_KIND_BOOLEAN;

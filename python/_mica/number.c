@@ -47,6 +47,14 @@ BINARY(mul)
 BINARY(and)
 BINARY(or)
 BINARY(xor)
+BINARY(shl)
+
+/* Keeps the sign of signed integers. */
+static PyObject *number_shift_right(PyObject *a, PyObject *b) {
+    PyObject *array = is_array(a) ? a : b;
+    bool is_signed = mica_dtype_kind_of(array_type(array)->dtype) == MICA_KIND_SIGNED;
+    return binary(is_signed ? MICA_OP_sar : MICA_OP_shr, a, b);
+}
 
 #define UNARY(name)                                                                                \
     static PyObject *number_##name(PyObject *a) {                                                  \
@@ -304,7 +312,8 @@ PyObject *array_matmul(PyObject *a, PyObject *b) {
     .nb_add = number_add, .nb_subtract = number_sub, .nb_multiply = number_mul,                    \
     .nb_remainder = number_modulo, .nb_divmod = number_divmod, .nb_power = number_power,           \
     .nb_negative = number_neg, .nb_positive = number_positive, .nb_absolute = number_abs,          \
-    .nb_invert = number_not, .nb_and = number_and, .nb_xor = number_xor, .nb_or = number_or,       \
+    .nb_invert = number_not, .nb_lshift = number_shl, .nb_rshift = number_shift_right,             \
+    .nb_and = number_and, .nb_xor = number_xor, .nb_or = number_or,                                \
     .nb_floor_divide = number_floor_divide, .nb_true_divide = number_divide,                       \
     .nb_matrix_multiply = array_matmul
 

@@ -43,6 +43,7 @@ typedef enum mica_op_class {
 
 typedef enum mica_dtype_set {
     MICA_SET_FLOATS,
+    MICA_SET_INTEGERS,
     MICA_SET_NUMBERS,
     MICA_SET_BITS,
     MICA_SET_ANY,

@@ -125,6 +125,7 @@ bool mica_dtype_in_set(mica_dtype dtype, mica_dtype_set set) {
     bool integer = kind == MICA_KIND_SIGNED || kind == MICA_KIND_UNSIGNED;
     switch (set) {
     case MICA_SET_FLOATS: return kind == MICA_KIND_FLOAT;
+    case MICA_SET_INTEGERS: return integer;
     case MICA_SET_NUMBERS: return integer || kind == MICA_KIND_FLOAT;
     case MICA_SET_BITS: return integer || kind == MICA_KIND_BOOLEAN;
     case MICA_SET_ANY: return true;

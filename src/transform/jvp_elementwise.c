@@ -44,6 +44,7 @@ UNARY(log, quotient(g, dx0, x))
 UNARY(log1p, quotient(g, dx0, one_plus(g, x)))
 UNARY(sqrt, mul(g, quotient(g, constant(g, y, 0.5), y), dx0))
 UNARY(rsqrt, mul(g, mul(g, constant(g, y, -0.5), quotient(g, y, x)), dx0))
+UNARY(cbrt, mul(g, quotient(g, constant(g, y, 1.0 / 3), mul(g, y, y)), dx0))
 UNARY(sin, mul(g, mica_cos(g, x), dx0))
 UNARY(cos, mul(g, mica_neg(g, mica_sin(g, x)), dx0))
 UNARY(tan, mul(g, one_plus(g, mul(g, y, y)), dx0))
@@ -68,6 +69,12 @@ static mica_value gaussian(mica_graph *g, mica_value x) {
 }
 UNARY(erf, mul(g, gaussian(g, x), dx0))
 UNARY(erfc, mul(g, mica_neg(g, gaussian(g, x)), dx0))
+
+/* y' = pi^(1/2) / 2 e^(y^2), one over the slope of erf at y */
+static mica_value inverse_gaussian(mica_graph *g, mica_value y) {
+    return mul(g, constant(g, y, 0.88622692545275801365), mica_exp(g, mul(g, y, y)));
+}
+UNARY(erfinv, mul(g, inverse_gaussian(g, y), dx0))
 
 /* A rule for y = f(a, b) with dy = A da + B db, as expressions in g, a, b and y. */
 #define BINARY(rule, coefficient_a, coefficient_b)                                                 \
@@ -164,6 +171,12 @@ MICA_JVP_RULE(select) {
 MICA_JVP_RULE(convert) {
     if (!mica_type_is_differentiable(&n->results[0])) return;
     dy[0] = mica_convert(pass->g, dx[0], n->results[0].dtype);
+}
+
+/* x0 and a step that stays the same around it. */
+MICA_JVP_RULE(nextafter) {
+    (void)pass, (void)n;
+    dy[0] = dx[0];
 }
 
 /* ---- linear ops: the same op on tangents

@@ -99,9 +99,11 @@ static void check_memory(void) {
 #define FLOAT_ROW_FLOATS(X, name, expression) X(name, expression)
 #define FLOAT_ROW_NUMBERS(X, name, expression) X(name, expression)
 #define FLOAT_ROW_BITS(X, name, expression)
+#define FLOAT_ROW_INTEGERS(X, name, expression)
 #define INTEGER_ROW_FLOATS(X, name, expression)
 #define INTEGER_ROW_NUMBERS(X, name, expression) X(name, expression)
 #define INTEGER_ROW_BITS(X, name, expression) X(name, expression)
+#define INTEGER_ROW_INTEGERS(X, name, expression) X(name, expression)
 
 #define ROW_MAP(pick, X, name, dtypes, expression) pick##_##dtypes(X, name, expression)
 #define ROW_ELEMENTWISE(pick, X, name, dtypes, expression)

@@ -10,6 +10,8 @@ static const mica_dtype reals[] = {MICA_DTYPE_bool, MICA_DTYPE_i8,  MICA_DTYPE_i
 static bool takes(const mica_op_info *row, mica_dtype dtype) {
     mica_dtype_kind kind = mica_dtype_kind_of(dtype);
     if (!strcmp(row->dtypes, "FLOATS")) return kind == MICA_KIND_FLOAT;
+    if (!strcmp(row->dtypes, "INTEGERS"))
+        return kind != MICA_KIND_FLOAT && kind != MICA_KIND_BOOLEAN;
     if (!strcmp(row->dtypes, "BITS")) return kind != MICA_KIND_FLOAT;
     return kind != MICA_KIND_BOOLEAN;
 }
@@ -36,6 +38,7 @@ static bool takes(const mica_op_info *row, mica_dtype dtype) {
 #define ROW_FLOATS CASE
 #define ROW_NUMBERS CASE
 #define ROW_BITS(name, expression)
+#define ROW_INTEGERS(name, expression)
 #define M(f) mica_##f##_f32
 static float expected_f32(mica_op op, float a, float b, float c) {
     switch (op) {
@@ -54,8 +57,10 @@ static double expected_f64(mica_op op, double a, double b, double c) {
 #undef M
 #undef ROW_FLOATS
 #undef ROW_BITS
+#undef ROW_INTEGERS
 #define ROW_FLOATS(name, expression)
 #define ROW_BITS CASE
+#define ROW_INTEGERS CASE
 #define INTEGER(dtype, type) static type expected_##dtype(mica_op op, type a, type b, type c)
 #define M(f) mica_##f##_i8
 INTEGER(i8, int8_t) {

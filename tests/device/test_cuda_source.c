@@ -11,6 +11,8 @@ static bool admits(const mica_op_info *info, mica_dtype dtype) {
     mica_dtype_kind kind = mica_dtype_kind_of(dtype);
     if (kind == MICA_KIND_COMPLEX) return false;
     if (strcmp(info->dtypes, "FLOATS") == 0) return kind == MICA_KIND_FLOAT;
+    if (strcmp(info->dtypes, "INTEGERS") == 0)
+        return kind != MICA_KIND_BOOLEAN && kind != MICA_KIND_FLOAT;
     if (strcmp(info->dtypes, "NUMBERS") == 0) return kind != MICA_KIND_BOOLEAN;
     if (strcmp(info->dtypes, "BITS") == 0) return kind != MICA_KIND_FLOAT;
     return true;

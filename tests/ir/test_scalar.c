@@ -15,6 +15,21 @@ static uint64_t random_bits(void) { /* splitmix64 */
 
 typedef __int128 wide;
 
+/* Shifts and counts, on 128 bits: x as it is, as bits and as a two's complement number. */
+#define CHECK_BITS(suffix, type, a, b)                                                             \
+    do {                                                                                           \
+        const int width = 8 * (int)sizeof(type);                                                   \
+        const wide by = (b), amount = by < 0 || by > width ? width : by;                           \
+        const wide bits = (wide)(a) & (((wide)1 << width) - 1);                                    \
+        const wide number = bits >> (width - 1) ? bits - ((wide)1 << width) : bits;                \
+        const uint64_t word = (uint64_t)bits;                                                      \
+        CHECK(mica_shl_##suffix(a, b) == (type)((unsigned __int128)bits << amount));               \
+        CHECK(mica_shr_##suffix(a, b) == (type)(bits >> amount));                                  \
+        CHECK(mica_sar_##suffix(a, b) == (type)(number >> amount));                                \
+        CHECK(mica_popcount_##suffix(a) == (type)__builtin_popcountll(word));                      \
+        CHECK(mica_clz_##suffix(a) == (type)(word ? __builtin_clzll(word) - 64 + width : width));  \
+    } while (0)
+
 #define CHECK_INTEGER(suffix, type, lowest, a, b)                                                  \
     do {                                                                                           \
         wide x = (a), y = (b), low = (wide)(lowest);                                               \
@@ -33,6 +48,7 @@ typedef __int128 wide;
         CHECK(mica_neg_##suffix(a) == (type)-x);                                                   \
         CHECK(mica_abs_##suffix(a) == (type)(x < 0 ? -x : x));                                     \
         CHECK(mica_sign_##suffix(a) == (type)((x > 0) - (x < 0)));                                 \
+        CHECK_BITS(suffix, type, a, b);                                                            \
     } while (0)
 
 #define TEST_INTEGER(suffix, type, lowest, highest)                                                \
@@ -58,6 +74,8 @@ typedef __int128 wide;
         for (int i = 0; i < 20000; i++) {                                                          \
             type a = (type)random_bits(), b = (type)(random_bits() >> (random_bits() & 63));       \
             CHECK_INTEGER(suffix, type, lowest, a, b);                                             \
+            b = (type)(random_bits() % 72);                                                        \
+            CHECK_BITS(suffix, type, a, b);                                                        \
         }                                                                                          \
     }
 TEST_INTEGER(i8, int8_t, INT8_MIN, INT8_MAX)

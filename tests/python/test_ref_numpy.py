@@ -32,6 +32,7 @@ INTEGERS = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
 SETS = {
     "FLOATS": ["f32", "f64"],
     "F32_F64": ["f32", "f64"],
+    "INTEGERS": INTEGERS,
     "NUMBERS": ["f32", "f64", *INTEGERS],
     "BITS": ["bool", *INTEGERS],
     "ANY": ["f32", "f64", "bool", *INTEGERS],
@@ -196,6 +197,34 @@ def lgamma(x):
     return np.where(near, -np.log(np.abs(x)), np.where(np.isinf(x), np.inf, special.gammaln(x)))
 
 
+def popcount(x):
+    bits = 8 * x.dtype.itemsize
+    return np.array([bin(int(v) % (1 << bits)).count("1") for v in x], dtype=x.dtype)
+
+
+def clz(x):
+    bits = 8 * x.dtype.itemsize
+    return np.array([bits - (int(v) % (1 << bits)).bit_length() for v in x], dtype=x.dtype)
+
+
+def signed(value, bits):
+    """The same bits as a two's complement number."""
+    value %= 1 << bits
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def shifted(function):
+    """Of Python's integers, whose shifts know no width; negative amounts count as large."""
+
+    def on_arrays(a, b):
+        bits = 8 * a.dtype.itemsize
+        amounts = [int(n) if 0 <= n < bits else bits for n in b]
+        exact = [function(int(x), n, bits) for x, n in zip(a, amounts)]
+        return wrap(np.array(exact, dtype=object), a.dtype)
+
+    return on_arrays
+
+
 # name: (function, ulps allowed in f32, in f64)
 UNARY = {
     "neg": (np.negative, 0, 0),
@@ -210,6 +239,7 @@ UNARY = {
     "log1p": (in_f64(np.log1p), 1, 2),
     "sqrt": (np.sqrt, 0, 0),
     "rsqrt": (in_f64(lambda x: 1 / np.sqrt(x)), 1, 2),
+    "cbrt": (in_f64(np.cbrt), 1, 4),
     "sin": (in_f64(np.sin), 1, 2),
     "cos": (in_f64(np.cos), 1, 2),
     "tan": (in_f64(np.tan), 1, 4),
@@ -224,10 +254,13 @@ UNARY = {
     "atanh": (in_f64(np.arctanh), 1, 4),
     "erf": (in_f64(special.erf), 1, 4),
     "erfc": (in_f64(special.erfc), 1, 16),
+    "erfinv": (in_f64(special.erfinv), 1, 8),
     "lgamma": (in_f64(lgamma), 1, 8),
     "digamma": (in_f64(digamma), 1, 64),
     "logistic": (in_f64(logistic), 1, 4),
     "not": (np.invert, 0, 0),
+    "popcount": (popcount, 0, 0),
+    "clz": (clz, 0, 0),
 }
 BINARY = {
     "add": (np.add, 0, 0),
@@ -242,6 +275,10 @@ BINARY = {
     "and": (np.bitwise_and, 0, 0),
     "or": (np.bitwise_or, 0, 0),
     "xor": (np.bitwise_xor, 0, 0),
+    "shl": (shifted(lambda x, n, bits: x << n if n < bits else 0), 0, 0),
+    "shr": (shifted(lambda x, n, bits: x % (1 << bits) >> n), 0, 0),
+    "sar": (shifted(lambda x, n, bits: signed(x, bits) >> n), 0, 0),
+    "nextafter": (np.nextafter, 0, 0),
 }
 COMPARISONS = {
     "eq": np.equal,

@@ -172,6 +172,19 @@ def test_unary_operators():
     assert (~mica.tensor([0, 5])).tolist() == [-1, -6]
 
 
+def test_shifts_keep_the_sign_of_signed_integers():
+    signed = mica.tensor([-8, 5], dtype="i32")
+    unsigned = mica.tensor([0xF0, 5], dtype="u8")
+    assert (signed << 2).tolist() == [-32, 20]
+    assert (signed >> 1).tolist() == [-4, 2]
+    assert (signed >> 40).tolist() == [-1, 0]
+    assert (unsigned >> 4).tolist() == [15, 0]
+    assert (1 << mica.tensor([3, 4], dtype="i32")).tolist() == [8, 16]
+    assert mica.jit(lambda x: (x << 1) >> unsigned)(unsigned).tolist() == [0, 0]
+    with pytest.raises(TypeError, match=r"\[shl\]"):
+        mica.tensor([1.0]) << 1
+
+
 def test_small_whole_powers_are_products_for_integers_too():
     x = mica.tensor([2, -3])
     assert (x**3).tolist() == [8, -27]

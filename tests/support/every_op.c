@@ -25,15 +25,20 @@ static mica_value vector(mica_graph *g) {
 /* Every row of class MAP with one or two operands has this shape of builder. */
 static void add_maps(mica_graph *g, mica_value x, mica_value i, mica_value b) {
     static mica_value (*const unary[])(mica_graph *, mica_value) = {
-        mica_neg,  mica_abs,   mica_sign,   mica_floor,   mica_ceil,     mica_round,
-        mica_exp,  mica_expm1, mica_log,    mica_log1p,   mica_sqrt,     mica_rsqrt,
-        mica_sin,  mica_cos,   mica_tan,    mica_asin,    mica_acos,     mica_atan,
-        mica_sinh, mica_cosh,  mica_tanh,   mica_asinh,   mica_acosh,    mica_atanh,
-        mica_erf,  mica_erfc,  mica_lgamma, mica_digamma, mica_logistic, mica_is_finite};
+        mica_neg,      mica_abs,      mica_sign, mica_floor, mica_ceil,   mica_round,
+        mica_exp,      mica_expm1,    mica_log,  mica_log1p, mica_sqrt,   mica_rsqrt,
+        mica_cbrt,     mica_erfinv,   mica_sin,  mica_cos,   mica_tan,    mica_asin,
+        mica_acos,     mica_atan,     mica_sinh, mica_cosh,  mica_tanh,   mica_asinh,
+        mica_acosh,    mica_atanh,    mica_erf,  mica_erfc,  mica_lgamma, mica_digamma,
+        mica_logistic, mica_is_finite};
     static mica_value (*const binary[])(mica_graph *, mica_value, mica_value) = {
-        mica_add, mica_sub, mica_mul, mica_div, mica_rem, mica_pow, mica_max, mica_min, mica_atan2};
+        mica_add, mica_sub, mica_mul, mica_div,   mica_rem,
+        mica_pow, mica_max, mica_min, mica_atan2, mica_nextafter};
     static mica_value (*const bits[])(mica_graph *, mica_value, mica_value) = {mica_and, mica_or,
                                                                                mica_xor};
+    static mica_value (*const shifts[])(mica_graph *, mica_value, mica_value) = {mica_shl, mica_shr,
+                                                                                 mica_sar};
+    for (size_t k = 0; k < sizeof shifts / sizeof *shifts; k++) mica_output(g, shifts[k](g, i, i));
     for (size_t k = 0; k < sizeof unary / sizeof *unary; k++) mica_output(g, unary[k](g, x));
     for (size_t k = 0; k < sizeof binary / sizeof *binary; k++) mica_output(g, binary[k](g, x, x));
     for (size_t k = 0; k < sizeof bits / sizeof *bits; k++) {
@@ -41,6 +46,8 @@ static void add_maps(mica_graph *g, mica_value x, mica_value i, mica_value b) {
         mica_output(g, bits[k](g, b, b));
     }
     mica_output(g, mica_not(g, b));
+    mica_output(g, mica_popcount(g, i));
+    mica_output(g, mica_clz(g, i));
     mica_output(g, mica_clamp(g, x, mica_scalar(g, MICA_DTYPE_f32, -0.0), x));
     mica_output(g, mica_select(g, mica_compare(g, x, x, "le"), x, mica_zeros_like(g, x)));
     for (int dtype = 0; dtype < MICA_DTYPE_COUNT; dtype++)

@@ -189,12 +189,13 @@ static mica_value add_map(random_builder *b, mica_op op) {
 
 static mica_value add_elementwise(random_builder *b, mica_op op) {
     static const char *const directions[] = {"eq", "ne", "lt", "le", "gt", "ge"};
-    mica_value x = op == MICA_OP_is_finite ? pick_of(b, MICA_SET_FLOATS, 0) : random_pick(b);
+    mica_value x = pick_of(b, mica_op_dtype_set(op), 0);
     const mica_type *type = mica_value_type(x);
     if (!type) return MICA_NULL_VALUE;
     bool is_complex = mica_dtype_kind_of(type->dtype) == MICA_KIND_COMPLEX;
     switch (op) {
     case MICA_OP_is_finite: return mica_is_finite(b->g, x);
+    case MICA_OP_nextafter: return mica_nextafter(b->g, x, pick_like(b, x, type->dtype));
     case MICA_OP_compare:
         return mica_compare(b->g, x, pick_like(b, x, type->dtype),
                             directions[random_below(b, is_complex ? 2 : 6)]);

@@ -1,4 +1,4 @@
-/* Elementwise kernels: MAP rows, compare, select, is_finite and convert.
+/* Elementwise kernels: MAP rows, compare, select, is_finite, nextafter and convert.
  *
  * Operands are contiguous and of one size, so a kernel is a loop over a range. f16 and bf16 go
  * through the f32 loop in small chunks that stay in the nearest cache. */
@@ -102,6 +102,7 @@ static mica_cpu_map find_loop(const mica_node *node, const mica_cpu_isa *isa, bo
         return find_compare(isa, mica_node_string(node, "direction"), from, out_swapped);
     case MICA_OP_select: return isa->elementwise->select[__builtin_ctzll(mica_dtype_bytes(to))];
     case MICA_OP_is_finite: return isa->elementwise->is_finite[from];
+    case MICA_OP_nextafter: return isa->elementwise->nextafter[from];
     case MICA_OP_convert: return isa->elementwise->convert[from][to];
     default: return find_map(isa, node->op, from);
     }

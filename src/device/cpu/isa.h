@@ -27,6 +27,7 @@ typedef struct mica_cpu_elementwise {
     mica_cpu_map compare[CPU_COMPARE_COUNT][MICA_DTYPE_COUNT]; /* f16, bf16: NULL, use f32 */
     mica_cpu_map select[5];                                    /* by log2 of the element's bytes */
     mica_cpu_map is_finite[MICA_DTYPE_COUNT];                  /* floats */
+    mica_cpu_map nextafter[MICA_DTYPE_COUNT];                  /* floats */
     mica_cpu_map convert[MICA_DTYPE_COUNT]
                         [MICA_DTYPE_COUNT]; /* [from][to], complex ones only as targets */
 } mica_cpu_elementwise;

@@ -1,8 +1,36 @@
-/* ELEMENTWISE rows: element by element, with a result or operand of another dtype. */
+/* ELEMENTWISE rows: element by element, with a result or operand of another dtype, or defined by
+ * the bits of the dtype. */
 #include <math.h>
 #include <string.h>
 
 #include "device/ref/value.h"
+
+/* One step from x for f16 and bf16, whose bits without the sign are in the order of magnitudes. */
+static uint16_t half_step(uint16_t bits, double x, double towards) {
+    if (x == 0) return towards < 0 ? 0x8001 : 1;
+    bool away = x > 0 ? towards > x : towards < x;
+    return (uint16_t)(away ? bits + 1 : bits - 1);
+}
+
+mica_status ref_nextafter(const mica_node *n, ref_value *const *operands, ref_value **results) {
+    (void)n;
+    mica_dtype dtype = results[0]->type.dtype;
+    for (int64_t i = 0; i < mica_type_elements(&results[0]->type); i++) {
+        ref_number x = ref_load(dtype, operands[0]->data, i);
+        ref_number towards = ref_load(dtype, operands[1]->data, i);
+        if (isnan(x.real) || isnan(towards.real) || x.real == towards.real) {
+            ref_store(dtype, results[0]->data, i, isnan(x.real) ? x : towards);
+        } else if (dtype == MICA_DTYPE_f64) {
+            ((double *)results[0]->data)[i] = nextafter(x.real, towards.real);
+        } else if (dtype == MICA_DTYPE_f32) {
+            ((float *)results[0]->data)[i] = nextafterf((float)x.real, (float)towards.real);
+        } else {
+            uint16_t bits = ((const uint16_t *)operands[0]->data)[i];
+            ((uint16_t *)results[0]->data)[i] = half_step(bits, x.real, towards.real);
+        }
+    }
+    return NULL;
+}
 
 mica_status ref_is_finite(const mica_node *n, ref_value *const *operands, ref_value **results) {
     (void)n;

@@ -1,7 +1,8 @@
 /* MAP rows: one scalar function per row and per kind of number.
  *
  * A row named `neg` is real_neg on doubles, signed_neg on int64 and unsigned_neg on uint64, as far
- * as its dtypes column goes; wrapping arithmetic is done on uint64 and cut when it is stored. */
+ * as its dtypes column goes; wrapping arithmetic is done on uint64 and cut when it is stored.
+ * Behind the three operands of an integer function stands the width of the dtype in bits, x[3]. */
 #include <math.h>
 
 #include "device/ref/value.h"
@@ -47,6 +48,7 @@ REAL(log, log(x[0]))
 REAL(log1p, log1p(x[0]))
 REAL(sqrt, sqrt(x[0]))
 REAL(rsqrt, 1.0 / sqrt(x[0]))
+REAL(cbrt, cbrt(x[0]))
 REAL(sin, sin(x[0]))
 REAL(cos, cos(x[0]))
 REAL(tan, tan(x[0]))
@@ -66,6 +68,25 @@ REAL(logistic, x[0] < 0 ? exp(x[0]) / (1 + exp(x[0])) : 1 / (1 + exp(-x[0])))
 static double real_lgamma(const double *x) {
     int sign;
     return lgamma_r(x[0], &sign);
+}
+
+/* Newton's method on erf y = x, and in the tails on ln erfc y = ln(1 - x), from a rough formula. */
+static double real_erfinv(const double *x) {
+    const long double half_root_pi = 0.886226925452758013649083741670572591L;
+    long double a = fabsl((long double)x[0]), c = 1 - a;
+    if (isnan(x[0]) || a > 1) return NAN;
+    if (a == 1) return copysign(INFINITY, x[0]);
+    if (a < 1e-10L) return (double)(half_root_pi * (long double)x[0]);
+    long double l = logl(c * (1 + a)), p = 2 / (3.14159265358979323846L * 0.147L) + l / 2;
+    long double y = sqrtl(sqrtl(p * p - l / 0.147L) - p);
+    for (int i = 0; i < 8; i++) {
+        long double inverse_slope = half_root_pi * expl(y * y);
+        if (a < 0.5L)
+            y -= (erfl(y) - a) * inverse_slope;
+        else
+            y += logl(erfcl(y) / c) * erfcl(y) * inverse_slope;
+    }
+    return copysign((double)y, x[0]);
 }
 
 /* psi(x) = psi(1 - x) - pi / tan(pi x) for negative x, psi(x) = psi(x + 1) - 1/x up to 10, then
@@ -117,6 +138,41 @@ WRAPPING(and, x[0] & x[1])
 WRAPPING(or, x[0] | x[1])
 WRAPPING(xor, x[0] ^ x[1])
 
+/* As an unsigned number of its own width. */
+static uint64_t cut(uint64_t bits, uint64_t width) {
+    return width < 64 ? bits & (((uint64_t)1 << width) - 1) : bits;
+}
+WRAPPING(shl, x[1] < x[3] ? x[0] << x[1] : 0)
+WRAPPING(shr, x[1] < x[3] ? cut(x[0], x[3]) >> x[1] : 0)
+
+/* One place at a time, each keeping the top bit. */
+static uint64_t unsigned_sar(const uint64_t *x) {
+    uint64_t y = cut(x[0], x[3]), top = y & (uint64_t)1 << (x[3] - 1);
+    for (uint64_t i = 0; i < x[1] && i < x[3]; i++) y = y >> 1 | top;
+    return y;
+}
+static uint64_t signed_sar(const uint64_t *x) {
+    return unsigned_sar(x);
+}
+
+static uint64_t unsigned_popcount(const uint64_t *x) {
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < x[3]; i++) count += x[0] >> i & 1;
+    return count;
+}
+static uint64_t signed_popcount(const uint64_t *x) {
+    return unsigned_popcount(x);
+}
+
+static uint64_t unsigned_clz(const uint64_t *x) {
+    uint64_t count = 0;
+    while (count < x[3] && !(x[0] >> (x[3] - 1 - count) & 1)) count++;
+    return count;
+}
+static uint64_t signed_clz(const uint64_t *x) {
+    return unsigned_clz(x);
+}
+
 static double real_clamp(const double *x) {
     double raised = ref_extreme(x[0], x[1], 1);
     return ref_extreme(raised, x[2], -1);
@@ -140,6 +196,7 @@ typedef struct scalar_functions {
 
 #define FUNCTIONS_FLOATS(name)                                                                     \
     { real_##name, NULL, NULL }
+#define FUNCTIONS_INTEGERS(name) FUNCTIONS_BITS(name)
 #define FUNCTIONS_NUMBERS(name)                                                                    \
     { real_##name, signed_##name, unsigned_##name }
 #define FUNCTIONS_BITS(name)                                                                       \
@@ -173,7 +230,7 @@ mica_status ref_run_map(const mica_node *n, ref_value *const *operands, ref_valu
                           mica_dtype_name(dtype));
     for (int64_t i = 0; i < count; i++) {
         double reals[3] = {0};
-        uint64_t bits[3] = {0};
+        uint64_t bits[4] = {0, 0, 0, 8 * mica_dtype_bytes(dtype)};
         for (int32_t k = 0; k < n->n_operands && k < 3; k++) {
             ref_number number = ref_load(dtype, operands[k]->data, i);
             reals[k] = number.real;

@@ -1,5 +1,5 @@
-/* compare, select, is_finite and convert: elementwise loops whose result has another dtype. The
- * avx512 variant has none: the avx2 loops serve it. */
+/* compare, select, is_finite, nextafter and convert: elementwise loops whose result has another
+ * dtype or that work on bits. The avx512 variant has none: the avx2 loops serve it. */
 #include "device/cpu/isa.h"
 
 #ifndef __AVX512F__
@@ -105,6 +105,34 @@ FINITE_LOOP(finite_bf16, bits16, 0x7f80u)
 FINITE_LOOP(finite_f32, bits32, 0x7f800000u)
 FINITE_LOOP(finite_f64, bits64, 0x7ff0000000000000u)
 
+/* ---- nextafter: magnitudes are in the order of their bits -------------------------------------
+ */
+
+/* `infinity` has the bits of the magnitude; larger magnitudes are NaN. In two's complement order a
+ * negative number is the complement of its magnitude, so that one comparison orders all. */
+#define NEXT_LOOP(name, type, order, sign, infinity)                                               \
+    static void name(const void *const *x, void *result, int64_t n) {                              \
+        const type *xa = (const type *)x[0], *xb = (const type *)x[1];                             \
+        type *y = (type *)result;                                                                  \
+        CPU_INDEPENDENT                                                                            \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            type a = xa[i], b = xb[i];                                                             \
+            type size_a = (type)(a & ((sign)-1u)), size_b = (type)(b & ((sign)-1u));               \
+            order place_a = (order)(a & (sign) ? (type)~size_a : a);                               \
+            order place_b = (order)(b & (sign) ? (type)~size_b : b);                               \
+            int up = place_b > place_a, away = up == !(a & (sign));                                \
+            type next = (type)(away ? a + 1u : a - 1u);                                            \
+            next = size_a == 0 ? (type)((b & (sign)) | 1u) : next;                                 \
+            next = ((a == b) | ((size_a | size_b) == 0)) ? b : next;                               \
+            next = size_b > (infinity) ? b : next;                                                 \
+            y[i] = size_a > (infinity) ? a : next;                                                 \
+        }                                                                                          \
+    }
+NEXT_LOOP(next_f16, bits16, int16_t, 0x8000u, 0x7c00u)
+NEXT_LOOP(next_bf16, bits16, int16_t, 0x8000u, 0x7f80u)
+NEXT_LOOP(next_f32, bits32, int32_t, 0x80000000u, 0x7f800000u)
+NEXT_LOOP(next_f64, bits64, int64_t, 0x8000000000000000u, 0x7ff0000000000000u)
+
 /* ---- convert: every pair of real dtypes, and to complex ones ----------------------------------
  */
 
@@ -185,6 +213,10 @@ const mica_cpu_elementwise MICA_ISA_NAME(mica_cpu_elementwise) = {
                   [MICA_DTYPE_bf16] = finite_bf16,
                   [MICA_DTYPE_f32] = finite_f32,
                   [MICA_DTYPE_f64] = finite_f64},
+    .nextafter = {[MICA_DTYPE_f16] = next_f16,
+                  [MICA_DTYPE_bf16] = next_bf16,
+                  [MICA_DTYPE_f32] = next_f32,
+                  [MICA_DTYPE_f64] = next_f64},
     .convert =
         {CONVERT_ENTRIES(bool), CONVERT_ENTRIES(i8), CONVERT_ENTRIES(i16), CONVERT_ENTRIES(i32),
          CONVERT_ENTRIES(i64), CONVERT_ENTRIES(u8), CONVERT_ENTRIES(u16), CONVERT_ENTRIES(u32),

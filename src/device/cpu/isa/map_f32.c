@@ -11,6 +11,7 @@
 #define CPU_TAKES_FLOATS(...) CPU_MAP_DEFINE(__VA_ARGS__)
 #define CPU_TAKES_NUMBERS(...) CPU_MAP_DEFINE(__VA_ARGS__)
 #define CPU_TAKES_BITS(...)
+#define CPU_TAKES_INTEGERS(...)
 #define MICA_OP CPU_MAP_ROW
 #include "mica/ops.def"
 
