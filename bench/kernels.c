@@ -191,7 +191,8 @@ int main(int argc, char **argv) {
     gemm(MICA_DTYPE_f32, 128, 128, 10, false, false);
     gemm(MICA_DTYPE_f32, 1, 1024, 1024, false, false);
     layer(128, 14, 32, 64, 5);
-    layer(128, 28, 1, 32, 5);
+    layer(128, 28, 1, 16, 5);
+    layer(128, 14, 16, 32, 5);
     layer(32, 28, 64, 64, 3);
     mica_ints matrix = MICA_INTS(4096, 1024);
     one_operand("add", add, matrix);

@@ -42,18 +42,32 @@ static int64_t round_up(int64_t n, int64_t to) {
     return cpu_ceil_div(n, to) * to;
 }
 
-/* Work of one orientation, in units of a tile's cells; cells that are not neighbours in c cost
- * more to store. */
-static double orientation_cost(const cpu_contract *k, int64_t m, int64_t n, bool stores_lines) {
-    double cells = (double)round_up(m, k->gemm.rows) * (double)round_up(n, k->gemm.columns);
-    double blocks = (double)cpu_ceil_div(k->x_k.n, CPU_TILE_K);
-    return cells * (double)k->x_k.n + (stores_lines ? 0 : 24.0 * blocks * (double)m * (double)n);
+/* Work of one orientation on a tile, in multiply-adds; cells that are not neighbours in c cost more
+ * to store. */
+static double tile_cost(const mica_cpu_gemm *gemm, int64_t n_k, int64_t m, int64_t n,
+                        bool stores_lines) {
+    double cells = (double)round_up(m, gemm->rows) * (double)round_up(n, gemm->columns);
+    double blocks = (double)cpu_ceil_div(n_k, CPU_TILE_K);
+    bool is_whole = stores_lines && n % gemm->columns == 0;
+    return cells * (double)n_k + (is_whole ? 0 : 24.0 * blocks * (double)m * (double)n);
 }
 
-static void choose_orientation(cpu_contract *k) {
+/* Chooses the tile, and whether x and y change places. The first is best when costs are close. */
+static void choose_tile(cpu_contract *k, const mica_cpu_gemm *const *tiles, int32_t n_tiles) {
     int64_t m = k->c_m.n, n = k->c_n.n;
     bool by_n = n == 1 || is_contiguous(&k->c_n), by_m = m == 1 || is_contiguous(&k->c_m);
-    if (orientation_cost(k, n, m, by_m) < 0.9 * orientation_cost(k, m, n, by_n)) exchange(k);
+    double best = 0;
+    bool exchanges = false;
+    for (int32_t i = 0; i < 2 * n_tiles; i++) {
+        const mica_cpu_gemm *tile = tiles[i / 2];
+        double cost =
+            i % 2 ? tile_cost(tile, k->x_k.n, n, m, by_m) : tile_cost(tile, k->x_k.n, m, n, by_n);
+        if (i > 0 && cost >= 0.95 * best) continue;
+        best = cost;
+        k->gemm = *tile;
+        exchanges = i % 2;
+    }
+    if (exchanges) exchange(k);
 }
 
 static void choose_mode(cpu_contract *k) {
@@ -71,7 +85,7 @@ static void choose_mode(cpu_contract *k) {
     int64_t pieces_m = cpu_ceil_div(m, k->block_m), pieces_n = cpu_ceil_div(n, k->block_n);
     k->mode = CONTRACT_LOCAL;
     if (batch * pieces_m * pieces_n < FEW_PIECES && k->blocks_k > 3 &&
-               batch * m * n * bytes * k->blocks_k <= SPLIT_LIMIT) {
+        batch * m * n * bytes * k->blocks_k <= SPLIT_LIMIT) {
         k->mode = CONTRACT_SPLIT;
         k->scratch_bytes = (size_t)(batch * m * n * bytes * k->blocks_k);
     } else if (pieces_m > 2) {
@@ -90,13 +104,15 @@ bool mica_cpu_contract_init(cpu_contract *k, mica_dtype dtype) {
     const mica_cpu_isa *isa = mica_cpu_isa_current();
     if (dtype < MICA_DTYPE_i8 || dtype > MICA_DTYPE_f64) return false;
     bool is_float = dtype >= MICA_DTYPE_f16;
-    k->gemm =
-        is_float ? isa->gemm_float[dtype - MICA_DTYPE_f16] : isa->gemm_int[dtype - MICA_DTYPE_i8];
+    const mica_cpu_gemm *tiles[2];
+    tiles[0] = is_float ? &isa->gemm_float[0][dtype - MICA_DTYPE_f16]
+                        : &isa->gemm_int[dtype - MICA_DTYPE_i8];
+    tiles[1] = is_float ? &isa->gemm_float[1][dtype - MICA_DTYPE_f16] : NULL;
+    choose_tile(k, tiles, is_float ? 2 : 1);
     k->x_bytes = k->c_bytes = (int32_t)mica_dtype_bytes(dtype);
     k->narrow = k->c_bytes == k->gemm.bytes
                     ? NULL
                     : isa->elementwise->convert[is_float ? MICA_DTYPE_f32 : MICA_DTYPE_u32][dtype];
-    choose_orientation(k);
     choose_mode(k);
     k->wide_offset = cpu_align(k->scratch_bytes);
     if (k->narrow && k->mode != CONTRACT_ZERO)

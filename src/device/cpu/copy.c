@@ -111,7 +111,12 @@ void mica_cpu_copy_init(cpu_copy *c, size_t bytes, int32_t rank, const int64_t *
 static void copy_line(const char *x, int64_t x_stride, char *y, int64_t y_stride, int32_t bytes,
                       int64_t n) {
     if (x_stride == 1 && y_stride == 1) {
-        memcpy(y, x, (size_t)(n * bytes));
+        size_t size = (size_t)(n * bytes);
+        if (size > 256 || size % 16) {
+            memcpy(y, x, size);
+        } else {
+            for (size_t i = 0; i < size; i += 16) memcpy(y + i, x + i, 16);
+        }
         return;
     }
 #define FILL_LINE(type)                                                                            \
@@ -228,19 +233,18 @@ static void run_lines(void *context, int64_t begin, int64_t end) {
         }
         return;
     }
-    /* The axis before the last is walked without divisions. */
-    int32_t rows = last - 1;
-    int64_t n_rows = rows < 0 ? 1 : c->sizes[rows];
-    for (int64_t i = begin; i < end;) {
-        int64_t x, y, n = cpu_min(n_rows - i % n_rows, end - i);
-        outer_position(c, i, -1, &x, &y);
-        const char *from = run->x + x * c->bytes;
-        char *to = run->y + y * c->bytes;
-        int64_t x_step = rows < 0 ? 0 : c->x_strides[rows] * c->bytes;
-        int64_t y_step = rows < 0 ? 0 : c->y_strides[rows] * c->bytes;
-        for (int64_t j = 0; j < n; j++)
-            copy_line(from + j * x_step, x_stride, to + j * y_step, y_stride, c->bytes, size);
-        i += n;
+    /* An odometer: one line after the other without divisions. */
+    int64_t digits[MICA_MAX_RANK], x, y, rest = begin;
+    for (int32_t d = last - 1; d >= 0; d--) digits[d] = rest % c->sizes[d], rest /= c->sizes[d];
+    outer_position(c, begin, -1, &x, &y);
+    for (int64_t i = begin; i < end; i++) {
+        copy_line(run->x + x * c->bytes, x_stride, run->y + y * c->bytes, y_stride, c->bytes, size);
+        for (int32_t d = last - 1; d >= 0; d--) {
+            x += c->x_strides[d], y += c->y_strides[d];
+            if (++digits[d] < c->sizes[d]) break;
+            digits[d] = 0;
+            x -= c->sizes[d] * c->x_strides[d], y -= c->sizes[d] * c->y_strides[d];
+        }
     }
 }
 

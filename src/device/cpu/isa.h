@@ -89,8 +89,8 @@ typedef struct mica_cpu_isa {
     const mica_cpu_elementwise *elementwise;
     const mica_cpu_reducer (*reduce_float)[CPU_REDUCTION_COUNT]; /* by dtype - f16 */
     const mica_cpu_reducer (*reduce_int)[CPU_REDUCTION_COUNT];   /* by dtype */
-    const mica_cpu_gemm *gemm_float;                             /* by dtype - f16 */
-    const mica_cpu_gemm *gemm_int;                               /* by dtype - i8 */
+    const mica_cpu_gemm (*gemm_float)[4]; /* [wide, narrow], by dtype - f16 */
+    const mica_cpu_gemm *gemm_int;        /* by dtype - i8 */
     mica_cpu_philox philox;
 } mica_cpu_isa;
 
@@ -104,7 +104,7 @@ const mica_cpu_isa *mica_cpu_isa_current(void);
     extern const mica_cpu_elementwise mica_cpu_elementwise_##isa;                                  \
     extern const mica_cpu_reducer mica_cpu_reduce_float_##isa[4][CPU_REDUCTION_COUNT];             \
     extern const mica_cpu_reducer mica_cpu_reduce_int_##isa[MICA_DTYPE_f16][CPU_REDUCTION_COUNT];  \
-    extern const mica_cpu_gemm mica_cpu_gemm_float_##isa[4];                                       \
+    extern const mica_cpu_gemm mica_cpu_gemm_float_##isa[2][4];                                    \
     extern const mica_cpu_gemm mica_cpu_gemm_int_##isa[8];                                         \
     void mica_cpu_philox_##isa(const uint32_t key[2], const uint32_t counter[4], int64_t first,    \
                                int64_t n, uint32_t *out);

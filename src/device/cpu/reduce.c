@@ -153,9 +153,30 @@ static void reduce_column_parts(const reduce_kernel *k, const char *x, int64_t w
     if (count > 1) tree_finish(&t, out);
 }
 
+/* Lines of results that are one part each, such as those of pooling: offsets are made for many
+ * lines at a time. */
+static void reduce_short_columns(const reduce_run *run, int64_t begin, int64_t end) {
+    const reduce_kernel *k = run->kernel;
+    int64_t rows[CPU_REDUCE_ROWS], lines[STRIP];
+    _Alignas(64) char acc[STRIP * 8];
+    mica_cpu_space_positions(&k->reduced, 0, k->reduced.n, rows);
+    for (int64_t i = begin; i < end; i += STRIP) {
+        int64_t n = cpu_min(STRIP, end - i);
+        mica_cpu_space_positions(&k->kept, i, n, lines);
+        for (int64_t j = 0; j < n; j++) {
+            k->reducer.columns(run->x + lines[j] * k->x_bytes, rows, k->reduced.n, k->inner, acc);
+            k->reducer.store(acc, run->y + (i + j) * k->inner * k->y_bytes, k->inner);
+        }
+    }
+}
+
 static void run_columns(void *context, int64_t begin, int64_t end) {
     const reduce_run *run = context;
     const reduce_kernel *k = run->kernel;
+    if (k->parts == 1 && k->strips == 1) {
+        reduce_short_columns(run, begin, end);
+        return;
+    }
     for (int64_t i = begin; i < end; i++) {
         int64_t unit = i / k->chunks, chunk = i % k->chunks;
         int64_t line = unit / k->strips, column = unit % k->strips * STRIP;
@@ -233,8 +254,9 @@ static void plan_pieces(reduce_kernel *k) {
     k->strips = k->by_rows ? 1 : cpu_ceil_div(k->inner, STRIP);
     k->parts = k->by_rows ? k->reduced.n * k->blocks : cpu_ceil_div(k->reduced.n, CPU_REDUCE_ROWS);
     k->units = k->kept.n * k->strips;
-    int64_t part_work = k->by_rows ? cpu_min(k->inner, CPU_REDUCE_BLOCK)
-                                   : CPU_REDUCE_ROWS * cpu_min(k->inner, STRIP);
+    int64_t part_work = k->by_rows
+                            ? cpu_min(k->inner, CPU_REDUCE_BLOCK)
+                            : cpu_min(k->reduced.n, CPU_REDUCE_ROWS) * cpu_min(k->inner, STRIP);
     k->chunk = 1;
     while (k->chunk < k->parts && (k->units >= ENOUGH_PIECES || k->chunk * part_work < PIECE_WORK))
         k->chunk *= 2;

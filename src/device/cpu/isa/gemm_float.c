@@ -7,31 +7,39 @@
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
-#define ROWS 12
-#define VECTORS 2
+#define WIDE_ROWS 12
+#define WIDE_VECTORS 2
+#define NARROW_ROWS 24
+#define NARROW_VECTORS 1
 typedef __m512 vector_f32;
 typedef __m512d vector_f64;
 #define FMA_f32(a, b, c) _mm512_fmadd_ps(a, b, c)
 #define FMA_f64(a, b, c) _mm512_fmadd_pd(a, b, c)
 #elif defined(__AVX2__)
 #include <immintrin.h>
-#define ROWS 6
-#define VECTORS 2
+#define WIDE_ROWS 6
+#define WIDE_VECTORS 2
+#define NARROW_ROWS 12
+#define NARROW_VECTORS 1
 typedef __m256 vector_f32;
 typedef __m256d vector_f64;
 #define FMA_f32(a, b, c) _mm256_fmadd_ps(a, b, c)
 #define FMA_f64(a, b, c) _mm256_fmadd_pd(a, b, c)
 #elif defined(__aarch64__)
 #include <arm_neon.h>
-#define ROWS 6
-#define VECTORS 4
+#define WIDE_ROWS 6
+#define WIDE_VECTORS 4
+#define NARROW_ROWS 12
+#define NARROW_VECTORS 2
 typedef float32x4_t vector_f32;
 typedef float64x2_t vector_f64;
 #define FMA_f32(a, b, c) vfmaq_f32(c, a, b)
 #define FMA_f64(a, b, c) vfmaq_f64(c, a, b)
 #else
-#define ROWS 4
-#define VECTORS 2
+#define WIDE_ROWS 4
+#define WIDE_VECTORS 2
+#define NARROW_ROWS 8
+#define NARROW_VECTORS 1
 typedef float vector_f32 __attribute__((vector_size(16)));
 typedef double vector_f64 __attribute__((vector_size(16)));
 static inline vector_f32 FMA_f32(vector_f32 a, vector_f32 b, vector_f32 c) {
@@ -47,43 +55,41 @@ static inline vector_f64 FMA_f64(vector_f64 a, vector_f64 b, vector_f64 c) {
 #if defined(__clang__)
 #define UNROLLED _Pragma("unroll")
 #else
-#define UNROLLED _Pragma("GCC unroll 16")
+#define UNROLLED _Pragma("GCC unroll 32")
 #endif
 
-#define TILE_DEFINE(dtype, type)                                                                   \
-    enum {                                                                                         \
-        LANES_##dtype = sizeof(vector_##dtype) / sizeof(type),                                     \
-        COLUMNS_##dtype = LANES_##dtype * VECTORS                                                  \
-    };                                                                                             \
-    static inline __attribute__((always_inline)) void accumulate_##dtype(                          \
+#define LANES(dtype, type) ((int)(sizeof(vector_##dtype) / sizeof(type)))
+
+#define TILE_DEFINE(dtype, type, shape, ROWS, VECTORS)                                             \
+    static inline __attribute__((always_inline)) void accumulate_##dtype##_##shape(                \
         const type *a, const type *b, int64_t n_k, vector_##dtype acc[ROWS][VECTORS]) {            \
         UNROLLED for (int i = 0; i < ROWS; i++) UNROLLED for (int j = 0; j < VECTORS; j++)         \
             acc[i][j] = (vector_##dtype){0};                                                       \
         for (int64_t k = 0; k < n_k; k++) {                                                        \
             vector_##dtype row[VECTORS];                                                           \
             UNROLLED for (int j = 0; j < VECTORS; j++)                                             \
-                memcpy(&row[j], b + j * LANES_##dtype, sizeof row[j]);                             \
+                memcpy(&row[j], b + j * LANES(dtype, type), sizeof row[j]);                        \
             UNROLLED for (int i = 0; i < ROWS; i++) {                                              \
                 vector_##dtype left = a[i] - (vector_##dtype){0};                                  \
                 UNROLLED for (int j = 0; j < VECTORS; j++) acc[i][j] =                             \
                     FMA_##dtype(left, row[j], acc[i][j]);                                          \
             }                                                                                      \
             a += ROWS;                                                                             \
-            b += COLUMNS_##dtype;                                                                  \
+            b += VECTORS * LANES(dtype, type);                                                     \
         }                                                                                          \
     }                                                                                              \
-    static void tile_##dtype(const void *a, const void *b, int64_t n_k, void *tile) {              \
+    static void tile_##dtype##_##shape(const void *a, const void *b, int64_t n_k, void *tile) {    \
         vector_##dtype acc[ROWS][VECTORS];                                                         \
-        accumulate_##dtype((const type *)a, (const type *)b, n_k, acc);                            \
+        accumulate_##dtype##_##shape((const type *)a, (const type *)b, n_k, acc);                  \
         UNROLLED for (int i = 0; i < ROWS; i++) UNROLLED for (int j = 0; j < VECTORS; j++) memcpy( \
-            (type *)tile + i * COLUMNS_##dtype + j * LANES_##dtype, &acc[i][j], sizeof acc[i][j]); \
+            (type *)tile + (i * VECTORS + j) * LANES(dtype, type), &acc[i][j], sizeof acc[i][j]);  \
     }                                                                                              \
-    static void tile_to_##dtype(const void *a, const void *b, int64_t n_k, void *c,                \
-                                const int64_t *rows, int first) {                                  \
+    static void tile_to_##dtype##_##shape(const void *a, const void *b, int64_t n_k, void *c,      \
+                                          const int64_t *rows, int first) {                        \
         vector_##dtype acc[ROWS][VECTORS];                                                         \
-        accumulate_##dtype((const type *)a, (const type *)b, n_k, acc);                            \
+        accumulate_##dtype##_##shape((const type *)a, (const type *)b, n_k, acc);                  \
         UNROLLED for (int i = 0; i < ROWS; i++) UNROLLED for (int j = 0; j < VECTORS; j++) {       \
-            type *cell = (type *)c + rows[i] + j * LANES_##dtype;                                  \
+            type *cell = (type *)c + rows[i] + j * LANES(dtype, type);                             \
             vector_##dtype sum = acc[i][j], old;                                                   \
             if (!first) {                                                                          \
                 memcpy(&old, cell, sizeof old);                                                    \
@@ -93,8 +99,10 @@ static inline vector_f64 FMA_f64(vector_f64 a, vector_f64 b, vector_f64 c) {
         }                                                                                          \
     }
 
-TILE_DEFINE(f32, float)
-TILE_DEFINE(f64, double)
+TILE_DEFINE(f32, float, wide, WIDE_ROWS, WIDE_VECTORS)
+TILE_DEFINE(f32, float, narrow, NARROW_ROWS, NARROW_VECTORS)
+TILE_DEFINE(f64, double, wide, WIDE_ROWS, WIDE_VECTORS)
+TILE_DEFINE(f64, double, narrow, NARROW_ROWS, NARROW_VECTORS)
 
 /* Four steps of four rows at a time. */
 typedef float four_f32 __attribute__((vector_size(16)));
@@ -130,9 +138,15 @@ PACK_DEFINE(pack_bf16, uint16_t, float, mica_convert_bf16_f32, PACK_NO_TRANSPOSE
 PACK_DEFINE(pack_f32, float, float, PACK_SAME, transpose_f32)
 PACK_DEFINE(pack_f64, double, double, PACK_SAME, PACK_NO_TRANSPOSE)
 
-const mica_cpu_gemm MICA_ISA_NAME(mica_cpu_gemm_float)[4] = {
-    {ROWS, COLUMNS_f32, sizeof(float), 1, tile_f32, tile_to_f32, pack_f16},
-    {ROWS, COLUMNS_f32, sizeof(float), 1, tile_f32, tile_to_f32, pack_bf16},
-    {ROWS, COLUMNS_f32, sizeof(float), 1, tile_f32, tile_to_f32, pack_f32},
-    {ROWS, COLUMNS_f64, sizeof(double), 1, tile_f64, tile_to_f64, pack_f64},
-};
+#define GEMM(dtype, type, shape, SHAPE, pack)                                                      \
+    {                                                                                              \
+        SHAPE##_ROWS, SHAPE##_VECTORS *LANES(dtype, type), sizeof(type), 1,                        \
+            tile_##dtype##_##shape, tile_to_##dtype##_##shape, pack                                \
+    }
+#define GEMMS(shape, SHAPE)                                                                        \
+    {                                                                                              \
+        GEMM(f32, float, shape, SHAPE, pack_f16), GEMM(f32, float, shape, SHAPE, pack_bf16),       \
+            GEMM(f32, float, shape, SHAPE, pack_f32), GEMM(f64, double, shape, SHAPE, pack_f64)    \
+    }
+const mica_cpu_gemm MICA_ISA_NAME(mica_cpu_gemm_float)[2][4] = {GEMMS(wide, WIDE),
+                                                                GEMMS(narrow, NARROW)};
