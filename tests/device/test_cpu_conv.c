@@ -273,7 +273,7 @@ TEST(absurd_paddings_and_dilations_cost_no_memory) {
             c.low[0] = c.high[0] = k == 2 ? 1 : 1000000007;
             c.strides[0] = k == 0 ? 1000000007 : 500000000;
             if (k == 1) c.rhs_dilation[0] = 1000000000;
-            if (k == 2) c.lhs_dilation[1] = c.rhs_dilation[1] = 1000003;
+            if (k == 2) c.lhs_dilation[1] = c.rhs_dilation[1] = c.strides[1] = 1000003;
             c.groups = k == 1 ? 2 : 1;
             c.batch_groups = k == 0 ? 2 : 1;
             check_conv(&c);
