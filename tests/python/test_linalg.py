@@ -91,6 +91,20 @@ def test_matrix_norms_agree_with_numpy(order):
         np.testing.assert_allclose(got.numpy(), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("device", ["cpu", "ref"])
+@pytest.mark.parametrize("exponent", [900, -900])
+def test_very_large_and_small_numbers_scale(device, exponent):
+    with mica.device(device):
+        for function in (mica.linalg.qr, mica.linalg.eigh, mica.linalg.svd):
+            plain = function(mica.tensor(SYMMETRIC[0]))
+            scaled = function(mica.tensor(np.ldexp(SYMMETRIC[0], exponent)))
+            for x, y in zip(plain, scaled, strict=True):
+                x, y = x.numpy(), y.numpy()
+                if np.abs(y).max() > 100 or np.abs(y).max() < 1e-5:
+                    y = np.ldexp(y, -exponent)
+                np.testing.assert_allclose(y, x, rtol=1e-12, atol=1e-12)
+
+
 def test_the_gradient_of_the_log_determinant_is_the_inverse():
     gradient = mica.grad(lambda a: mica.linalg.slogdet(a).logabsdet)(mica.tensor(SQUARE[0]))
     np.testing.assert_allclose(gradient.numpy(), np.linalg.inv(SQUARE[0]).T, rtol=1e-10)

@@ -33,6 +33,9 @@ typedef struct cpu_linalg {
 
 extern const cpu_linalg mica_cpu_linalg_f32, mica_cpu_linalg_f64;
 
+/* A power of two that brings numbers up to `largest` near 1, so that their squares stay in range.
+ */
+double mica_cpu_linalg_unit(double largest);
 /* a, whose lower triangle is read, is used up; vectors are columns. */
 void mica_cpu_eigh(double *a, double *values, double *vectors, double *work, int64_t n);
 int64_t mica_cpu_eigh_work(int64_t n); /* in elements */

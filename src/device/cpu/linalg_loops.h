@@ -208,16 +208,19 @@ static void NAME(reflect)(const NAME(reflection) * r) {
 /* v and tau of column j, whose diagonal element becomes the result's; 0 when there is nothing below
  * it. */
 static REAL NAME(make_reflection)(REAL *a, int64_t m, int64_t n, int64_t j, REAL *v) {
-    double tail = 0, alpha = a[j * n + j];
-    for (int64_t i = j + 1; i < m; i++) tail += (double)a[i * n + j] * (double)a[i * n + j];
-    if (tail == 0) return 0;
+    double tail = 0, largest = 0, alpha = a[j * n + j];
+    for (int64_t i = j + 1; i < m; i++) largest = fmax(largest, fabs((double)a[i * n + j]));
+    if (largest == 0) return 0;
+    double unit = mica_cpu_linalg_unit(fmax(largest, fabs(alpha)));
+    for (int64_t i = j + 1; i < m; i++) tail += a[i * n + j] * unit * (a[i * n + j] * unit);
+    alpha *= unit;
     double beta = -copysign(sqrt(alpha * alpha + tail), alpha);
     v[0] = 1;
     for (int64_t i = j + 1; i < m; i++) {
-        v[i - j] = (REAL)(a[i * n + j] / (alpha - beta));
+        v[i - j] = (REAL)(a[i * n + j] * unit / (alpha - beta));
         a[i * n + j] = v[i - j];
     }
-    a[j * n + j] = (REAL)beta;
+    a[j * n + j] = (REAL)(beta / unit);
     return (REAL)((beta - alpha) / beta);
 }
 

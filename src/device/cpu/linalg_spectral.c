@@ -8,19 +8,34 @@
 
 enum { MOST_SWEEPS = 60 };
 
-/* x . y, in 8 lanes */
+typedef double lanes __attribute__((vector_size(64)));
+enum { LANES = 8 };
+
+/* x . y, in 8 lanes on every instruction set */
 static double dot(const double *x, const double *y, int64_t n) {
-    double sum[8] = {0};
+    lanes sum = {0}, a, b;
     int64_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        for (int k = 0; k < 8; k++) sum[k] += x[i + k] * y[i + k];
+    for (; i + LANES <= n; i += LANES) {
+        memcpy(&a, x + i, sizeof a);
+        memcpy(&b, y + i, sizeof b);
+        sum += a * b;
+    }
     for (int k = 0; i + k < n; k++) sum[k] += x[i + k] * y[i + k];
     return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
 }
 
 /* (x, y) = (c x - s y, s x + c y) */
-static void rotate(double *restrict x, double *restrict y, double c, double s, int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
+static void rotate(double *x, double *y, double c, double s, int64_t n) {
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        lanes a, b;
+        memcpy(&a, x + i, sizeof a);
+        memcpy(&b, y + i, sizeof b);
+        lanes first = c * a - s * b, second = s * a + c * b;
+        memcpy(x + i, &first, sizeof first);
+        memcpy(y + i, &second, sizeof second);
+    }
+    for (; i < n; i++) {
         double a = x[i], b = y[i];
         x[i] = c * a - s * b;
         y[i] = s * a + c * b;
@@ -38,6 +53,21 @@ static double sign_of(const double *x, int64_t n) {
 
 static void scale(double *x, double factor, int64_t n) {
     for (int64_t i = 0; i < n; i++) x[i] *= factor;
+}
+
+double mica_cpu_linalg_unit(double largest) {
+    if (largest == 0) return 1;
+    int exponent = ilogb(largest);
+    return ldexp(1, exponent < -1000 ? 1000 : -exponent);
+}
+
+/* Brings x near 1; the factor. */
+static double normalize(double *x, int64_t n) {
+    double largest = 0;
+    for (int64_t i = 0; i < n; i++) largest = fmax(largest, fabs(x[i]));
+    double unit = mica_cpu_linalg_unit(largest);
+    scale(x, unit, n);
+    return unit;
 }
 
 static void swap(double *x, double *y, int64_t n) {
@@ -177,8 +207,10 @@ void mica_cpu_eigh(double *a, double *values, double *vectors, double *work, int
     w.p = w.v + n;
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = i + 1; j < n; j++) a[i * n + j] = a[j * n + i];
+    double unit = normalize(a, n * n);
     tridiagonalize(&w);
     diagonalize(&w);
+    scale(values, 1 / unit, n);
     for (int64_t i = 0; i < n; i++) {
         int64_t least = i;
         for (int64_t j = i + 1; j < n; j++)
@@ -195,16 +227,20 @@ void mica_cpu_eigh(double *a, double *values, double *vectors, double *work, int
 
 /* ---- singular values --------------------------------------------------------------------------*/
 
-/* Rotates rows i and j of x to be orthogonal; true when they were not. */
-static bool make_orthogonal(double *x, double *y, int64_t rows, int64_t columns, int64_t i,
-                            int64_t j) {
+/* Rotates rows i and j of x to be orthogonal; true when they were not. `squares` are the rows'
+ * squared lengths, brought up to date by the rotation and afresh before every sweep. */
+static bool make_orthogonal(double *x, double *y, double *squares, int64_t rows, int64_t columns,
+                            int64_t i, int64_t j) {
     double *a = x + i * columns, *b = x + j * columns;
-    double aa = dot(a, a, columns), bb = dot(b, b, columns), ab = dot(a, b, columns);
-    if (fabs(ab) <= DBL_EPSILON * sqrt(aa) * sqrt(bb)) return false;
+    double aa = squares[i], bb = squares[j], ab = dot(a, b, columns);
+    /* Within the rounding of a sum of this many terms. */
+    if (fabs(ab) <= sqrt((double)columns) * DBL_EPSILON * sqrt(aa) * sqrt(bb)) return false;
     double slope = (bb - aa) / (2 * ab);
     double t = copysign(1, slope) / (fabs(slope) + hypot(slope, 1)), c = 1 / hypot(t, 1);
     rotate(a, b, c, c * t, columns);
     rotate(y + i * rows, y + j * rows, c, c * t, rows);
+    squares[i] = fmax(aa - t * ab, 0);
+    squares[j] = fmax(bb + t * ab, 0);
     return true;
 }
 
@@ -230,12 +266,14 @@ static void replace_row(double *x, int64_t columns, int64_t i) {
 void mica_cpu_svd(double *x, double *y, double *s, int64_t rows, int64_t columns) {
     if (rows > 0) memset(y, 0, (size_t)(rows * rows) * sizeof *y);
     for (int64_t i = 0; i < rows; i++) y[i * rows + i] = 1;
+    double unit = normalize(x, rows * columns);
     bool again = true;
     for (int sweep = 0; again && sweep < MOST_SWEEPS; sweep++) {
         again = false;
+        for (int64_t i = 0; i < rows; i++) s[i] = dot(x + i * columns, x + i * columns, columns);
         for (int64_t i = 0; i < rows; i++)
             for (int64_t j = i + 1; j < rows; j++)
-                again |= make_orthogonal(x, y, rows, columns, i, j);
+                again |= make_orthogonal(x, y, s, rows, columns, i, j);
     }
     for (int64_t i = 0; i < rows; i++) s[i] = sqrt(dot(x + i * columns, x + i * columns, columns));
     for (int64_t i = 0; i < rows; i++) {
@@ -252,6 +290,7 @@ void mica_cpu_svd(double *x, double *y, double *s, int64_t rows, int64_t columns
         else
             replace_row(x, columns, i);
     }
+    scale(s, 1 / unit, rows);
 }
 
 void mica_cpu_fix_signs(double *a, double *b, int64_t count, int64_t a_length, int64_t b_length) {

@@ -20,6 +20,11 @@ static void set_identity(ref_matrix *a) {
     for (int64_t i = 0; i < a->rows && i < a->columns; i++) AT(*a, i, i) = 1;
 }
 
+/* A power of two near 1 / largest: scaled by it, squares neither overflow nor vanish. */
+static double scale_for(double largest) {
+    return largest == 0 ? 1 : ldexp(1, ilogb(largest) < -1000 ? 1000 : -ilogb(largest));
+}
+
 /* ---- lu ---------------------------------------------------------------------------------------*/
 
 static void swap_rows(ref_matrix *a, int64_t i, int64_t j) {
@@ -88,10 +93,12 @@ mica_status ref_lu(const mica_node *n, ref_value *const *operands, ref_value **r
  * its diagonal on, to minus the sign of its first element. A column with nothing below its
  * diagonal is left as it is. */
 static void reflect(ref_matrix *a, ref_matrix *q, int64_t j, double *v) {
-    double tail = 0, length = 0;
-    for (int64_t i = 0; i < a->rows; i++) v[i] = i < j ? 0 : AT(*a, i, j);
+    double tail = 0, length = 0, below = 0;
+    for (int64_t i = j + 1; i < a->rows; i++) below = fmax(below, fabs(AT(*a, i, j)));
+    if (below == 0) return;
+    double factor = scale_for(fmax(below, fabs(AT(*a, j, j))));
+    for (int64_t i = 0; i < a->rows; i++) v[i] = i < j ? 0 : factor * AT(*a, i, j);
     for (int64_t i = j + 1; i < a->rows; i++) tail += v[i] * v[i];
-    if (tail == 0) return;
     v[j] += copysign(sqrt(v[j] * v[j] + tail), v[j]);
     for (int64_t i = j; i < a->rows; i++) length += v[i] * v[i];
     for (int64_t c = 0; c < a->columns; c++) {
@@ -169,18 +176,24 @@ static void rotate(ref_matrix *a, ref_matrix *v, int64_t i, int64_t j) {
 
 /* Sweeps until nothing off the diagonal counts; at most 100, where 10 are usual. */
 static void diagonalize(ref_matrix *a, ref_matrix *v) {
-    double total = 0;
+    double total = 0, largest = 0;
     set_identity(v);
-    for (int64_t i = 0; i < a->rows * a->rows; i++) total += a->data[i] * a->data[i];
+    for (int64_t i = 0; i < a->rows * a->rows; i++) largest = fmax(largest, fabs(a->data[i]));
+    double factor = scale_for(largest);
+    for (int64_t i = 0; i < a->rows * a->rows; i++) {
+        a->data[i] *= factor;
+        total += a->data[i] * a->data[i];
+    }
     for (int sweep = 0; sweep < 100; sweep++) {
         double off = 0;
         for (int64_t i = 0; i < a->rows; i++)
             for (int64_t j = i + 1; j < a->rows; j++) off += AT(*a, i, j) * AT(*a, i, j);
-        if (off <= 1e-34 * total) return;
+        if (off <= 1e-34 * total) break;
         for (int64_t i = 0; i < a->rows; i++)
             for (int64_t j = i + 1; j < a->rows; j++)
                 if (AT(*a, i, j) != 0) rotate(a, v, i, j);
     }
+    for (int64_t i = 0; i < a->rows; i++) AT(*a, i, i) /= factor;
 }
 
 /* Column j has the sign that makes its first element of at least 7/10 of its largest magnitude
