@@ -14,15 +14,15 @@
 #define BLOCK 128                     /* positions, or rows of a window, taken together */
 #define OUTSIDE (-(INT64_C(1) << 62)) /* where a window begins that is not to be moved */
 
-/* at[i] += stride times the index at indices[places[i]], kept within 0..last; where it is not,
- * clipped or OUTSIDE, which stays. */
+/* at[i] += stride times the index at indices[places[i]] (NULL: indices[i]), kept within 0..last;
+ * where it is not, clipped or OUTSIDE, which stays. */
 typedef void (*add_starts)(const void *indices, const int64_t *places, int64_t n, int64_t last,
                            int64_t stride, bool fill, int64_t *at);
 
 typedef struct index_kernel {
     cpu_kernel base;
     bool fill;
-    int32_t bytes;
+    int32_t bytes, index_bytes;
     add_starts add;
     const mica_cpu_scatter *scatter; /* NULL: gather */
     int64_t x_elements;
@@ -51,11 +51,19 @@ typedef struct index_run {
     static void add_##dtype(const void *indices, const int64_t *places, int64_t n, int64_t last,   \
                             int64_t stride, bool fill, int64_t *at) {                              \
         const type *index = indices;                                                               \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            type value = index[places[i]];                                                         \
-            bool outside = (uint64_t)value > (uint64_t)last;                                       \
-            int64_t start = NEGATIVE ? 0 : outside ? last : (int64_t)value;                        \
-            at[i] = fill && (outside || at[i] < 0) ? OUTSIDE : at[i] + start * stride;             \
+        type picked[BLOCK];                                                                        \
+        if (places) {                                                                              \
+            for (int64_t i = 0; i < n; i++) picked[i] = index[places[i]];                          \
+            index = picked;                                                                        \
+        }                                                                                          \
+        for (int64_t i = 0; i < n && !fill; i++) {                                                 \
+            type value = index[i];                                                                 \
+            int64_t low = NEGATIVE ? 0 : (int64_t)value;                                           \
+            at[i] += ((uint64_t)low > (uint64_t)last ? last : low) * stride;                       \
+        }                                                                                          \
+        for (int64_t i = 0; i < n && fill; i++) {                                                  \
+            bool outside = (uint64_t)index[i] > (uint64_t)last || at[i] < 0;                       \
+            at[i] = outside ? OUTSIDE : at[i] + (int64_t)index[i] * stride;                        \
         }                                                                                          \
     }
 ADD_STARTS(i8, int8_t, value < 0)
@@ -73,17 +81,24 @@ static const add_starts adders[MICA_DTYPE_COUNT] = {
     [MICA_DTYPE_u32] = add_u32, [MICA_DTYPE_u64] = add_u64,
 };
 
+/* Position i is i. */
+static bool is_dense(const cpu_space *space) {
+    return space->rank == 1 && space->strides[0] == 1;
+}
+
 /* Where the windows of n <= BLOCK positions begin in x and in the windows' array, in elements. */
 static void resolve(const index_run *run, int64_t begin, int64_t n, int64_t *x_at,
                     int64_t *window_at) {
     const index_kernel *k = run->kernel;
     int64_t places[BLOCK];
+    bool dense = is_dense(&k->vectors);
     mica_cpu_space_positions(&k->windows, begin, n, window_at);
     mica_cpu_space_positions(&k->batch, begin, n, x_at);
-    mica_cpu_space_positions(&k->vectors, begin, n, places);
+    if (!dense) mica_cpu_space_positions(&k->vectors, begin, n, places);
     for (int32_t e = 0; e < k->n_map; e++) {
-        k->add(run->indices, places, n, k->last[e], k->strides[e], k->fill, x_at);
-        for (int64_t i = 0; i < n; i++) places[i] += k->vector_stride;
+        int64_t first = e * k->vector_stride + (dense ? begin : 0);
+        k->add((const char *)run->indices + first * k->index_bytes, dense ? NULL : places, n,
+               k->last[e], k->strides[e], k->fill, x_at);
     }
 }
 
@@ -93,14 +108,15 @@ typedef struct sixteen {
     uint64_t halves[2];
 } sixteen;
 
-/* One element at a time: y[y_at[i]] = x[x_at[i]], or 0. */
+/* One element at a time: y[y_at[i]] = x[x_at[i]], or 0. Without y_at: y[i], and x has them all. */
 #define PICK(name, type)                                                                           \
     static void name(const void *x, const int64_t *x_at, void *y, const int64_t *y_at,             \
                      int64_t n) {                                                                  \
         const type *from = x;                                                                      \
         type *to = y;                                                                              \
         const type zero = {0};                                                                     \
-        for (int64_t i = 0; i < n; i++) to[y_at[i]] = x_at[i] < 0 ? zero : from[x_at[i]];          \
+        for (int64_t i = 0; i < n && !y_at; i++) to[i] = from[x_at[i]];                            \
+        for (int64_t i = 0; i < n && y_at; i++) to[y_at[i]] = x_at[i] < 0 ? zero : from[x_at[i]];  \
     }                                                                                              \
     static void name##_row(const void *x, int64_t x_step, void *y, int64_t y_step, int64_t n) {    \
         const type *from = x;                                                                      \
@@ -168,7 +184,13 @@ static void gather_range(void *context, int64_t begin, int64_t end) {
         int64_t first = begin / rows, n = cpu_min(BLOCK, cpu_ceil_div(end, rows) - first);
         resolve(run, first, n, x_at, window_at);
         if (k->row == 1 && rows == 1) {
-            pick_elements(k->bytes, run->from, x_at, run->to, window_at, n);
+            bool dense = !k->fill && is_dense(&k->windows);
+            pick_elements(k->bytes, run->from, x_at, run->to + (dense ? first * k->bytes : 0),
+                          dense ? NULL : window_at, n);
+        } else if (rows == 1) {
+            for (int64_t i = 0; i < n; i++)
+                pick_row(k, x_at[i] < 0 ? NULL : run->from + x_at[i] * k->bytes,
+                         run->to + window_at[i] * k->bytes);
         } else {
             for (int64_t i = 0; i < n; i++) {
                 int64_t zero = (first + i) * rows;
@@ -229,8 +251,13 @@ static void scatter_piece(const index_run *run, int64_t piece) {
             k->scatter->elements(run->to, x_at, run->from, window_at, n, low, high);
             continue;
         }
-        for (int64_t i = 0; i < n; i++)
-            if (x_at[i] >= 0) put_rows(run, x_at[i], window_at[i], low, high);
+        for (int64_t i = 0; i < n; i++) {
+            if (x_at[i] < 0) continue;
+            if (k->x_rows.n == 1)
+                put_row(run, x_at[i], window_at[i], low, high);
+            else
+                put_rows(run, x_at[i], window_at[i], low, high);
+        }
     }
 }
 
@@ -310,6 +337,7 @@ mica_status mica_cpu_create_index(const mica_node *node, cpu_kernel **out) {
     for (int i = 0; i < 5; i++) mica_cpu_space_init(spaces[i]);
     k->fill = d.fill;
     k->bytes = (int32_t)mica_dtype_bytes(x->dtype);
+    k->index_bytes = (int32_t)mica_dtype_bytes(indices->dtype);
     k->add = adders[indices->dtype];
     k->scatter = scatter;
     k->x_elements = mica_type_elements(x);
