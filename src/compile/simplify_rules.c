@@ -65,6 +65,7 @@ static bool is_identity(const mica_node *n) {
         return false;
     switch ((int)n->op) {
     case MICA_OP_reshape:
+    case MICA_OP_bitcast:
     case MICA_OP_convert: return true;
     case MICA_OP_broadcast: return counts_up(mica_node_ints(n, "axes"));
     case MICA_OP_transpose: return counts_up(mica_node_ints(n, "permutation"));

@@ -8,6 +8,7 @@ MICA_SHAPE_RULE(is_finite);
 MICA_SHAPE_RULE(compare);
 MICA_SHAPE_RULE(select);
 MICA_SHAPE_RULE(convert);
+MICA_SHAPE_RULE(reduce_precision);
 
 mica_status shape_elementwise_dtypes(mica_op op, const mica_type *const *types, int32_t n_types) {
     const char *name = mica_op_name(op);
@@ -84,5 +85,17 @@ MICA_SHAPE_RULE(convert) {
         return SHAPE_INVALID(n, "%s does not convert to %s: an imaginary part would be lost",
                              mica_type_text(&type).chars, mica_dtype_name(dtype));
     type.dtype = dtype;
+    return shape_result(g, n, &type);
+}
+
+MICA_SHAPE_RULE(reduce_precision) {
+    int64_t exponent = mica_node_int(n, "exponent_bits"),
+            mantissa = mica_node_int(n, "mantissa_bits");
+    if (exponent < 2 || exponent > 11)
+        return SHAPE_INVALID(n, "exponent_bits must be 2 to 11, not %lld", (long long)exponent);
+    if (mantissa < 1 || mantissa > 52)
+        return SHAPE_INVALID(n, "mantissa_bits must be 1 to 52, not %lld", (long long)mantissa);
+    mica_type type;
+    MICA_TRY(common_type(n, &type));
     return shape_result(g, n, &type);
 }

@@ -5,6 +5,7 @@ MICA_SHAPE_RULE(constant);
 MICA_SHAPE_RULE(iota);
 MICA_SHAPE_RULE(broadcast);
 MICA_SHAPE_RULE(reshape);
+MICA_SHAPE_RULE(bitcast);
 MICA_SHAPE_RULE(transpose);
 MICA_SHAPE_RULE(slice);
 MICA_SHAPE_RULE(pad);
@@ -53,6 +54,30 @@ MICA_SHAPE_RULE(reshape) {
     if (mica_type_elements(x) != mica_type_elements(&type))
         return SHAPE_INVALID(n, "element counts differ: %s to %s", mica_dims_text(x).chars,
                              mica_dims_text(&type).chars);
+    return shape_result(g, n, &type);
+}
+
+MICA_SHAPE_RULE(bitcast) {
+    const mica_type *x = mica_operand_type(n, 0);
+    mica_dtype dtype = (mica_dtype)mica_node_int(n, "dtype");
+    if (x->dtype == MICA_DTYPE_bool || dtype == MICA_DTYPE_bool)
+        return SHAPE_INVALID(n, "%s as %s: bool has no bits of its own", mica_type_text(x).chars,
+                             mica_dtype_name(dtype));
+    int64_t from = (int64_t)mica_dtype_bytes(x->dtype), to = (int64_t)mica_dtype_bytes(dtype);
+    mica_type type = *x;
+    type.dtype = dtype;
+    if (to < from) {
+        if (x->rank == MICA_MAX_RANK)
+            return SHAPE_INVALID(n, "%s as %s needs more than %d axes", mica_type_text(x).chars,
+                                 mica_dtype_name(dtype), MICA_MAX_RANK);
+        type.dims[type.rank++] = from / to;
+    } else if (to > from) {
+        if (x->rank == 0 || x->dims[x->rank - 1] != to / from)
+            return SHAPE_INVALID(n, "%s as %s needs a last axis of size %lld",
+                                 mica_type_text(x).chars, mica_dtype_name(dtype),
+                                 (long long)(to / from));
+        type.dims[--type.rank] = 0;
+    }
     return shape_result(g, n, &type);
 }
 

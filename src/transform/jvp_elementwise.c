@@ -179,6 +179,12 @@ MICA_JVP_RULE(nextafter) {
     dy[0] = dx[0];
 }
 
+/* To the same dtype it is x; bits of another are no smooth function. */
+MICA_JVP_RULE(bitcast) {
+    (void)pass;
+    if (n->results[0].dtype == mica_operand_type(n, 0)->dtype) dy[0] = dx[0];
+}
+
 /* ---- linear ops: the same op on tangents
  * -------------------------------------------------------*/
 

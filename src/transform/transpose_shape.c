@@ -42,6 +42,12 @@ MICA_TRANSPOSE_RULE(select) {
     if (linear[2]) out[2] = mica_select(g, predicate, zero, dy[0]);
 }
 
+/* A rounding counts as linear; the cotangent is rounded alike. */
+MICA_TRANSPOSE_RULE(reduce_precision) {
+    UNUSED;
+    out[0] = mica_like(g, n, dy);
+}
+
 MICA_TRANSPOSE_RULE(convert) {
     UNUSED;
     out[0] = mica_convert(g, dy[0], mica_operand_type(n, 0)->dtype);

@@ -27,7 +27,25 @@ static void build_iota(mica_graph *g, const mica_value *operands, mica_dtype dty
     mica_output(g, mica_iota(g, MICA_INTS(0, 2), 1, dtype));
 }
 
+#define BITCAST(name_, to, dtypes_, x, ...)                                                        \
+    {                                                                                              \
+        .op = MICA_OP_bitcast, .name = name_, .n_operands = 1, .operands = {x},                    \
+        .attributes = {A_DTYPE(to)}, .dtypes = dtypes_, __VA_ARGS__                                \
+    }
+
 static const op_case cases[] = {
+    BITCAST("to 1 byte", u8, "i8 u8", OF(3, 2)),
+    BITCAST("to 2 bytes", bf16, "i16 u16 f16 bf16", OF(3, 2), .flags = COARSE),
+    BITCAST("to 4 bytes", i32, "i32 u32 f32", OF(3, 2)),
+    BITCAST("to 8 bytes", f64, "i64 u64 c64 f64", OF(3, 2)),
+    BITCAST("to 16 bytes", c128, "c128", OF(3, 2)),
+    BITCAST("narrower", i8, "i16 u16 f16 bf16 i32 u32 f32 i64 u64 f64 c64 c128", OF(2, 3)),
+    BITCAST("narrower, of a scalar", u16, "i32 f32 f64", SCALAR(VARIES, 0, 0)),
+    BITCAST("narrower, of nothing", f32, "f64 i64", OF(0, 3), .flags = COARSE),
+    BITCAST("parts of complex numbers", f32, "c64", OF(2, 3)),
+    BITCAST("twice as wide", f64, "i32 u32 f32", OF(3, 2)),
+    BITCAST("to a scalar", i64, "i16 f16 bf16", OF(4)),
+    BITCAST("eight times as wide", u64, "i8 u8", OF(2, 3, 8)),
     {.op = MICA_OP_constant, .build = build_constant},
     {.op = MICA_OP_constant,
      .name = "of nothing",

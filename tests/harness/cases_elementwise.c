@@ -21,6 +21,10 @@
           .attributes = {{.kind = MICA_ATTR_DTYPE, .as.integer = MICA_DTYPE_##to}},                \
           .dtypes = REAL_DTYPES, __VA_ARGS__)
 
+#define PRECISION(name_, exponent, mantissa, ...)                                                  \
+    UNARY(reduce_precision, 0, 0, 0, .name = "to " name_,                                          \
+          .attributes = {A_INT(exponent), A_INT(mantissa)}, __VA_ARGS__)
+
 #define REAL_DTYPES "bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64"
 #define COMPLEX_DTYPES "c64 c128"
 
@@ -118,6 +122,13 @@ static const op_case cases[] = {
     CONVERT(f64),
     CONVERT(c64, .flags = COARSE),
     CONVERT(c128, .flags = COARSE),
+    PRECISION("f64", 11, 52),
+    PRECISION("f32", 8, 23, .flags = COARSE),
+    PRECISION("f16", 5, 10, .flags = COARSE),
+    PRECISION("bf16", 8, 7, .flags = COARSE),
+    PRECISION("few bits", 4, 3, .flags = COARSE),
+    PRECISION("the fewest bits", 2, 1, .flags = COARSE),
+    PRECISION("a small range", 3, 52, .flags = COARSE),
     UNARY(convert, 0, 0, 0, .name = "between complex numbers", .attributes = {A_DTYPE(c64)},
           .dtypes = COMPLEX_DTYPES, .flags = COARSE),
 };

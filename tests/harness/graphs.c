@@ -74,6 +74,8 @@ mica_dtype first_dtype(const op_case *c) {
                                            MICA_DTYPE_bool};
     for (size_t i = 0; i < sizeof preferred / sizeof *preferred; i++)
         if (case_takes(c, preferred[i])) return preferred[i];
+    for (int d = 0; d < MICA_DTYPE_COUNT && !case_takes(c, MICA_DTYPE_f32); d++)
+        if (case_takes(c, (mica_dtype)d)) return (mica_dtype)d;
     return MICA_DTYPE_f32;
 }
 

@@ -219,7 +219,7 @@ def shifted(function):
     def on_arrays(a, b):
         bits = 8 * a.dtype.itemsize
         amounts = [int(n) if 0 <= n < bits else bits for n in b]
-        exact = [function(int(x), n, bits) for x, n in zip(a, amounts)]
+        exact = [function(int(x), n, bits) for x, n in zip(a, amounts, strict=True)]
         return wrap(np.array(exact, dtype=object), a.dtype)
 
     return on_arrays
@@ -370,6 +370,43 @@ def convert_examples():
         x = examples(source)
         with np.errstate(all="ignore"):
             yield [x], {"dtype": target}, converted(x, target), 0
+
+
+def reduced(x, exponent_bits, mantissa_bits):
+    """By multiples of the last place that x has with so many bits."""
+    most = 2 ** (exponent_bits - 1) - 1
+    wide = x.astype(np.longdouble)
+    exponent = np.maximum(np.frexp(wide)[1] - 1, 1 - most)
+    place = np.ldexp(np.longdouble(1), exponent - mantissa_bits)
+    y = np.where(np.isfinite(wide), np.rint(wide / place) * place, wide)
+    y = np.where(np.abs(y) >= np.ldexp(np.longdouble(1), most + 1), np.copysign(np.inf, y), y)
+    return y.astype(x.dtype)
+
+
+def reduce_precision_examples():
+    formats = [(5, 10, np.float16), (8, 23, np.float32), (11, 52, np.float64)]
+    formats += [(4, 3, None), (2, 1, None), (8, 7, None), (3, 40, None)]
+    for dtype, (exponent, mantissa, through) in itertools.product(SETS["FLOATS"], formats):
+        x = examples(dtype)
+        with np.errstate(all="ignore"):
+            x = np.concatenate([x, x * 1e-5, x * 1e3]).astype(NAMES[dtype])
+            expected = reduced(x, exponent, mantissa)
+            if through:
+                expected = x.astype(through).astype(x.dtype)
+        yield [x], {"exponent_bits": exponent, "mantissa_bits": mantissa}, expected, 0
+
+
+def bitcast_examples():
+    names = [*INTEGERS, "f16", "f32", "f64"]
+    for source, target in itertools.product(names, repeat=2):
+        wider = max(np.dtype(NAMES[target]).itemsize // np.dtype(NAMES[source]).itemsize, 1)
+        x = draw(source, 3, wider)
+        expected = x.view(NAMES[target])
+        if wider > 1:
+            expected = expected[:, 0]
+        elif expected.shape != x.shape:
+            expected = expected[:, None, :]
+        yield [x], {"dtype": target}, np.ascontiguousarray(expected), 0
 
 
 def iota_examples():
@@ -643,6 +680,8 @@ EXAMPLES = {
     "compare": compare_examples,
     "select": select_examples,
     "convert": convert_examples,
+    "reduce_precision": reduce_precision_examples,
+    "bitcast": bitcast_examples,
     "iota": iota_examples,
     "broadcast": broadcast_examples,
     "reshape": reshape_examples,

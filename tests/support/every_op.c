@@ -48,6 +48,8 @@ static void add_maps(mica_graph *g, mica_value x, mica_value i, mica_value b) {
     mica_output(g, mica_not(g, b));
     mica_output(g, mica_popcount(g, i));
     mica_output(g, mica_clz(g, i));
+    mica_output(g, mica_bitcast(g, x, MICA_DTYPE_u8));
+    mica_output(g, mica_reduce_precision(g, x, 5, 10));
     mica_output(g, mica_clamp(g, x, mica_scalar(g, MICA_DTYPE_f32, -0.0), x));
     mica_output(g, mica_select(g, mica_compare(g, x, x, "le"), x, mica_zeros_like(g, x)));
     for (int dtype = 0; dtype < MICA_DTYPE_COUNT; dtype++)

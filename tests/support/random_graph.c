@@ -195,6 +195,10 @@ static mica_value add_elementwise(random_builder *b, mica_op op) {
     bool is_complex = mica_dtype_kind_of(type->dtype) == MICA_KIND_COMPLEX;
     switch (op) {
     case MICA_OP_is_finite: return mica_is_finite(b->g, x);
+    case MICA_OP_reduce_precision:
+        /* exact differences need all bits */
+        if (b->options->derivatives) return mica_reduce_precision(b->g, x, 11, 52);
+        return mica_reduce_precision(b->g, x, 2 + random_below(b, 10), 1 + random_below(b, 52));
     case MICA_OP_nextafter: return mica_nextafter(b->g, x, pick_like(b, x, type->dtype));
     case MICA_OP_compare:
         return mica_compare(b->g, x, pick_like(b, x, type->dtype),
@@ -241,6 +245,23 @@ static mica_value add_reshape(random_builder *b) {
         if (random_below(b, 5) == 0) shape[n++] = 1;
     }
     return mica_reshape(b->g, x, (mica_ints){shape, n});
+}
+
+/* Between integers: floats of any bits are mostly NaN or huge, and a NaN's bits are any. */
+static mica_value add_bitcast(random_builder *b) {
+    mica_value x = pick_of(b, MICA_SET_INTEGERS, 0);
+    const mica_type *type = mica_value_type(x);
+    if (!type || type->rank == MICA_MAX_RANK) return MICA_NULL_VALUE;
+    mica_dtype dtype = random_dtype(b, MICA_SET_INTEGERS);
+    int64_t from = (int64_t)mica_dtype_bytes(type->dtype), to = (int64_t)mica_dtype_bytes(dtype);
+    if (to > from) {
+        int64_t shape[MICA_MAX_RANK], axes[MICA_MAX_RANK];
+        for (int32_t i = 0; i < type->rank; i++) shape[axes[i] = i] = type->dims[i];
+        shape[type->rank] = to / from;
+        x = mica_broadcast(b->g, x, (mica_ints){shape, type->rank + 1},
+                           (mica_ints){axes, type->rank});
+    }
+    return mica_bitcast(b->g, x, dtype);
 }
 
 static mica_value add_slice(random_builder *b) {
@@ -398,6 +419,7 @@ static mica_value add_move(random_builder *b, mica_op op) {
         return mica_iota(b->g, dims_of(&type), random_below(b, type.rank), type.dtype);
     case MICA_OP_broadcast: return add_broadcast(b);
     case MICA_OP_reshape: return add_reshape(b);
+    case MICA_OP_bitcast: return add_bitcast(b);
     case MICA_OP_slice: return add_slice(b);
     case MICA_OP_pad: return add_pad(b);
     case MICA_OP_concat: return add_concat(b);

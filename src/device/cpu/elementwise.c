@@ -2,6 +2,7 @@
  *
  * Operands are contiguous and of one size, so a kernel is a loop over a range. f16 and bf16 go
  * through the f32 loop in small chunks that stay in the nearest cache. */
+#include <math.h>
 #include <string.h>
 
 #include "device/cpu/kernel.h"
@@ -108,7 +109,68 @@ static mica_cpu_map find_loop(const mica_node *node, const mica_cpu_isa *isa, bo
     }
 }
 
+/* ---- reduce_precision: through f64, which holds every number of the other floats ------------- */
+
+typedef struct precision_kernel {
+    cpu_kernel base;
+    mica_cpu_precision format;
+    const mica_cpu_elementwise *loops;
+    mica_cpu_map widen, narrow;
+    int64_t n;
+    int32_t bytes;
+} precision_kernel;
+
+typedef struct precision_run {
+    const precision_kernel *kernel;
+    const char *x;
+    char *y;
+} precision_run;
+
+static void run_precision_range(void *context, int64_t begin, int64_t end) {
+    const precision_run *run = context;
+    const precision_kernel *k = run->kernel;
+    double wide[CHUNK];
+    for (int64_t i = begin; i < end; i += CHUNK) {
+        int64_t n = cpu_min(CHUNK, end - i);
+        const void *x = run->x + i * k->bytes, *rounded = wide;
+        k->widen(&x, wide, n);
+        k->loops->reduce_precision(&k->format, wide, wide, n);
+        k->narrow(&rounded, run->y + i * k->bytes, n);
+    }
+}
+
+static void run_precision(const cpu_kernel *kernel, const void *const *operands,
+                          void *const *results, void *scratch) {
+    (void)scratch;
+    const precision_kernel *k = (const precision_kernel *)kernel;
+    precision_run run = {k, operands[0], results[0]};
+    mica_parallel_for(k->n, CHEAP_GRAIN, run_precision_range, &run);
+}
+
+static mica_status create_precision(const mica_node *node, cpu_kernel **out) {
+    mica_dtype dtype = node->results[0].dtype;
+    int exponent_bits = (int)mica_node_int(node, "exponent_bits");
+    int mantissa_bits = (int)mica_node_int(node, "mantissa_bits");
+    int most = (1 << (exponent_bits - 1)) - 1; /* exponent of the largest number */
+    const mica_cpu_elementwise *loops = mica_cpu_isa_current()->elementwise;
+    precision_kernel *k;
+    MICA_TRY(mica_cpu_kernel_new(sizeof *k, run_precision, &k));
+    k->format.drop = 52 - mantissa_bits;
+    k->format.smallest = ldexp(1, 1 - most);
+    k->format.denormal_shift = ldexp(1, 1 - most + k->format.drop);
+    k->format.largest = ldexp(2 - ldexp(1, -mantissa_bits), most);
+    k->loops = loops;
+    k->widen = loops->convert[dtype][MICA_DTYPE_f64];
+    k->narrow = loops->convert[MICA_DTYPE_f64][dtype];
+    k->n = mica_type_elements(&node->results[0]);
+    k->bytes = (int32_t)mica_dtype_bytes(dtype);
+    k->base.head.in_place_operands = 1;
+    *out = &k->base;
+    return NULL;
+}
+
 mica_status mica_cpu_create_elementwise(const mica_node *node, cpu_kernel **out) {
+    if (node->op == MICA_OP_reduce_precision) return create_precision(node, out);
     const mica_cpu_isa *isa = mica_cpu_isa_current();
     mica_dtype from = mica_operand_type(node, 0)->dtype, to = node->results[0].dtype;
     bool swapped = false;

@@ -23,6 +23,14 @@ typedef enum mica_cpu_compare {
     CPU_COMPARE_COUNT
 } mica_cpu_compare;
 
+/* A format with fewer bits than f64: of the mantissa `drop` bits go. */
+typedef struct mica_cpu_precision {
+    int32_t drop;
+    double smallest;       /* that is normal */
+    double denormal_shift; /* whose last place is that of the denormals */
+    double largest;        /* that is finite */
+} mica_cpu_precision;
+
 typedef struct mica_cpu_elementwise {
     mica_cpu_map compare[CPU_COMPARE_COUNT][MICA_DTYPE_COUNT]; /* f16, bf16: NULL, use f32 */
     mica_cpu_map select[5];                                    /* by log2 of the element's bytes */
@@ -30,6 +38,9 @@ typedef struct mica_cpu_elementwise {
     mica_cpu_map nextafter[MICA_DTYPE_COUNT];                  /* floats */
     mica_cpu_map convert[MICA_DTYPE_COUNT]
                         [MICA_DTYPE_COUNT]; /* [from][to], complex ones only as targets */
+    /* y[i] = x[i] rounded, still as f64 */
+    void (*reduce_precision)(const mica_cpu_precision *format, const double *x, double *y,
+                             int64_t n);
 } mica_cpu_elementwise;
 
 typedef enum mica_cpu_reduction {

@@ -228,7 +228,7 @@ static mica_status create_copy(const mica_node *node, cpu_kernel **out) {
         plan_dynamic(node, k, &p);
         k->base.run = run_dynamic_update_slice;
         break;
-    default: /* reshape */
+    default: /* reshape, bitcast */
         mica_cpu_strides(type, p.x);
         k->base.run = run_reshape;
         k->base.head.in_place_operands = 1;

@@ -118,3 +118,26 @@ mica_status ref_convert(const mica_node *n, ref_value *const *operands, ref_valu
     }
     return NULL;
 }
+
+/* The nearest multiple of the last place that x has with so many bits. */
+static double round_to_bits(double x, int exponent_bits, int mantissa_bits) {
+    int most = (1 << (exponent_bits - 1)) - 1, exponent;
+    if (!isfinite(x) || x == 0) return x;
+    frexp(x, &exponent);
+    exponent = exponent - 1 < 1 - most ? 1 - most : exponent - 1;
+    double y = ldexp(rint(ldexp(x, mantissa_bits - exponent)), exponent - mantissa_bits);
+    return fabs(y) >= ldexp(1, most + 1) ? copysign(INFINITY, x) : y;
+}
+
+mica_status ref_reduce_precision(const mica_node *n, ref_value *const *operands,
+                                 ref_value **results) {
+    int exponent_bits = (int)mica_node_int(n, "exponent_bits");
+    int mantissa_bits = (int)mica_node_int(n, "mantissa_bits");
+    mica_dtype dtype = results[0]->type.dtype;
+    for (int64_t i = 0; i < mica_type_elements(&results[0]->type); i++) {
+        ref_number x = ref_load(dtype, operands[0]->data, i);
+        x.real = round_to_bits(x.real, exponent_bits, mantissa_bits);
+        ref_store(dtype, results[0]->data, i, x);
+    }
+    return NULL;
+}

@@ -57,6 +57,12 @@ mica_status ref_reshape(const mica_node *n, ref_value *const *operands, ref_valu
     return NULL;
 }
 
+mica_status ref_bitcast(const mica_node *n, ref_value *const *operands, ref_value **results) {
+    (void)n;
+    memcpy(results[0]->data, operands[0]->data, mica_type_bytes(&results[0]->type));
+    return NULL;
+}
+
 mica_status ref_transpose(const mica_node *n, ref_value *const *operands, ref_value **results) {
     mica_ints permutation = mica_node_ints(n, "permutation");
     const mica_type *x = &operands[0]->type;

@@ -133,6 +133,28 @@ NEXT_LOOP(next_bf16, bits16, int16_t, 0x8000u, 0x7f80u)
 NEXT_LOOP(next_f32, bits32, int32_t, 0x80000000u, 0x7f800000u)
 NEXT_LOOP(next_f64, bits64, int64_t, 0x8000000000000000u, 0x7ff0000000000000u)
 
+/* ---- reduce_precision ------------------------------------------------------------------------ */
+
+/* Normal numbers round in their bits, where a carry runs into the exponent; denormals by adding and
+ * taking away a number with their last place. */
+static void round_to_format(const mica_cpu_precision *format, const double *x, double *y,
+                            int64_t n) {
+    const int32_t drop = format->drop;
+    const uint64_t odd = drop > 0, dropped = ((uint64_t)1 << drop) - 1, below_half = dropped >> 1;
+    const double smallest = format->smallest, shift = format->denormal_shift,
+                 largest = format->largest;
+    CPU_INDEPENDENT
+    for (int64_t i = 0; i < n; i++) {
+        double a = x[i], size = mica_abs_f64(a);
+        uint64_t bits = mica_bits_f64(size);
+        double normal = mica_from_bits_f64((bits + below_half + ((bits >> drop) & odd)) & ~dropped);
+        double denormal = (size + shift) - shift;
+        double rounded = size < smallest ? denormal : normal;
+        rounded = rounded > largest ? MICA_INF_F64 : rounded;
+        y[i] = a != a ? a : mica_copysign_f64(rounded, a);
+    }
+}
+
 /* ---- convert: every pair of real dtypes, and to complex ones ----------------------------------
  */
 
@@ -217,6 +239,7 @@ const mica_cpu_elementwise MICA_ISA_NAME(mica_cpu_elementwise) = {
                   [MICA_DTYPE_bf16] = next_bf16,
                   [MICA_DTYPE_f32] = next_f32,
                   [MICA_DTYPE_f64] = next_f64},
+    .reduce_precision = round_to_format,
     .convert =
         {CONVERT_ENTRIES(bool), CONVERT_ENTRIES(i8), CONVERT_ENTRIES(i16), CONVERT_ENTRIES(i32),
          CONVERT_ENTRIES(i64), CONVERT_ENTRIES(u8), CONVERT_ENTRIES(u16), CONVERT_ENTRIES(u32),
