@@ -1,6 +1,6 @@
 """Trains the MNIST example with several seeds and prints each accuracy, their median and the speed.
 
-    python bench/mnist_seeds.py [--seeds N] [--program build/examples/mnist] [-- arguments of the program]
+    python bench/mnist_seeds.py [--seeds N] [--program build/examples/mnist] [-- ARGUMENTS]
 
 Exits with 1 when the median is below 98.5 %.
 """
@@ -26,6 +26,7 @@ def train(program: str, seed: int, plot: str, arguments: list[str]) -> tuple[flo
 
 
 def main() -> int:
+    """Train, print, and answer whether the median is high enough."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--program", default="build/examples/mnist")

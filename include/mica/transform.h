@@ -3,9 +3,9 @@
  * jvp and vjp work inside one graph: they append nodes that compute tangents or cotangents of
  * values already there, so they nest to any depth and in any order. The derivative is of outputs
  * as functions of `inputs`, everything else held fixed; inputs may be any values of the graph.
- * Values held stay right: of nodes already there, only those with regions change, by returning more.
- * Values of other than float dtype, and tokens, have no tangents and no cotangents.
- * vmap makes a new graph from a graph. Errors stick to the graph.
+ * Values held stay right: of nodes already there, only those with regions change, by returning
+ * more. Values of other than float dtype, and tokens, have no tangents and no cotangents. vmap
+ * makes a new graph from a graph. Errors stick to the graph.
  *
  * @example
  *     mica_graph *g = NULL;
