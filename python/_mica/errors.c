@@ -106,7 +106,8 @@ static bool dtypes_are_wrong(mica_op op, const mica_type *const *types, int32_t 
     if (op == MICA_OP_select)
         return types[0]->dtype != MICA_DTYPE_bool || (n == 3 && types[1]->dtype != types[2]->dtype);
     bool alike = !strcmp(info->op_class, "MAP") || !strcmp(info->op_class, "CONTRACTION") ||
-                 op == MICA_OP_compare || op == MICA_OP_concat || op == MICA_OP_pad;
+                 op == MICA_OP_compare || op == MICA_OP_concat || op == MICA_OP_pad ||
+                 op == MICA_OP_select_and_scatter;
     for (int32_t i = 1; alike && i < n; i++)
         if (types[i]->dtype != types[0]->dtype) return true;
     int32_t update = op == MICA_OP_dynamic_update_slice ? 1 : op == MICA_OP_scatter ? 2 : 0;

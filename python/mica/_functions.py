@@ -233,6 +233,25 @@ def all(x: Array, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
     return as_array(x).all(axis, keepdims)
 
 
+def _running(x: Array, kind: str, axis: int | None) -> Tensor:
+    x = as_array(x)
+    if axis is None:
+        x, axis = x.reshape(math.prod(x.shape)), 0
+    elif axis < 0:
+        axis += x.ndim
+    return _mica.cumulative(x, kind=kind, axis=axis, reverse=0, exclusive=0)
+
+
+def cumsum(x: Array, axis: int | None = None) -> Tensor:
+    """The sums up to each element along an axis, or of all elements in row-major order."""
+    return _running(x, "sum", axis)
+
+
+def cumprod(x: Array, axis: int | None = None) -> Tensor:
+    """The products up to each element along an axis, or of all elements in row-major order."""
+    return _running(x, "prod", axis)
+
+
 def logsumexp(x: Array, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
     """ln of the sum of e^x over axes, computed without overflow."""
     x = _float(x, "logsumexp")
@@ -286,6 +305,82 @@ def log_softmax(x: Array, axis: int = -1) -> Tensor:
     x = _float(x, "log_softmax")
     shifted = x - x.max(axis, True)
     return shifted - _mica.log(_mica.exp(shifted).sum(axis, True))
+
+
+Padding = str | Sequence[tuple[int, int]]
+
+
+def _pool(
+    x: Any,
+    what: str,
+    kind: str,
+    window: int | Sequence[int],
+    strides: int | Sequence[int] | None,
+    padding: Padding,
+) -> Any:
+    """reduce_window over the axes between the first and the last."""
+    n = x.ndim - 2
+    if n < 1:
+        raise ValueError(f"[{what}] needs (batch, sizes, channels), not {tuple(x.shape)}")
+    windows = (window,) * n if isinstance(window, int) else tuple(window)
+    strides = windows if strides is None else strides
+    steps = (strides,) * n if isinstance(strides, int) else tuple(strides)
+    if len(windows) != n or len(steps) != n:
+        raise ValueError(f"[{what}] {windows} and {steps} must have {n} entries")
+    if padding == "valid":
+        pads = [(0, 0)] * n
+    elif padding == "same":
+        pads = []
+        for size, width, step in zip(x.shape[1:-1], windows, steps, strict=True):
+            total = builtins.max(0, (-(-size // step) - 1) * step + width - size)
+            pads.append((total // 2, total - total // 2))
+    elif isinstance(padding, str):
+        raise ValueError(f"[{what}] padding '{padding}' is neither valid nor same")
+    else:
+        pads = [tuple(pair) for pair in padding]
+    ones = (1,) * (n + 2)
+    return _mica.reduce_window(
+        x,
+        kind=kind,
+        window=(1, *windows, 1),
+        strides=(1, *steps, 1),
+        low=(0, *(low for low, _ in pads), 0),
+        high=(0, *(high for _, high in pads), 0),
+        base_dilation=ones,
+        window_dilation=ones,
+    )
+
+
+def max_pool(
+    x: Array,
+    window: int | Sequence[int],
+    strides: int | Sequence[int] | None = None,
+    padding: Padding = "valid",
+) -> Tensor:
+    """The largest elements of windows.
+
+    Parameters
+    ----------
+    x : array
+        Of shape (batch, sizes, channels), with any number of sizes.
+    window, strides : int or sequence of int
+        One per size. By default windows lie side by side.
+    padding : "valid", "same" or pairs (low, high)
+        "same" gives ceil(size / stride) results. Padding is never the largest.
+    """
+    return _pool(as_array(x), "max_pool", "max", window, strides, padding)
+
+
+def avg_pool(
+    x: Array,
+    window: int | Sequence[int],
+    strides: int | Sequence[int] | None = None,
+    padding: Padding = "valid",
+) -> Tensor:
+    """The means of windows. As `max_pool`; padding does not count as elements."""
+    x = _float(x, "avg_pool")
+    total = _pool(x, "avg_pool", "sum", window, strides, padding)
+    return total / _pool(ones_like(x), "avg_pool", "sum", window, strides, padding)
 
 
 def stop_gradient(x: Array) -> Tensor:

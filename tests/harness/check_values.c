@@ -56,11 +56,12 @@ static arrays sum_bounds(const op_case *c, mica_dtype dtype, const arrays *input
     return sums;
 }
 
+/* Which terms select_and_scatter sums depends on what they are. */
 static bool is_sum(const op_case *c, mica_dtype dtype) {
     mica_op_class class = mica_op_class_of(c->op);
     mica_type type = mica_type_scalar(dtype);
     return (class == MICA_CLASS_CONTRACTION || class == MICA_CLASS_REDUCTION) && c->ulps > 0 &&
-           is_float(&type);
+           c->op != MICA_OP_select_and_scatter && is_float(&type);
 }
 
 /* ---- one set of operands ----------------------------------------------------------------------*/

@@ -18,8 +18,13 @@
 #define PASS_A2(a, an, b, bn) PASS_A1(a, an), GET_##b(1)
 #define PASS_A3(a, an, b, bn, c, cn) PASS_A2(a, an, b, bn), GET_##c(2)
 #define PASS_A4(a, an, b, bn, c, cn, d, dn) PASS_A3(a, an, b, bn, c, cn), GET_##d(3)
+#define PASS_A5(a, an, b, bn, c, cn, d, dn, e, en) PASS_A4(a, an, b, bn, c, cn, d, dn), GET_##e(4)
+#define PASS_A6(a, an, b, bn, c, cn, d, dn, e, en, f, fn)                                          \
+    PASS_A5(a, an, b, bn, c, cn, d, dn, e, en), GET_##f(5)
+#define PASS_A7(a, an, b, bn, c, cn, d, dn, e, en, f, fn, h, hn)                                   \
+    PASS_A6(a, an, b, bn, c, cn, d, dn, e, en, f, fn), GET_##h(6)
 #define PASS_A8(a, an, b, bn, c, cn, d, dn, e, en, f, fn, h, hn, k, kn)                            \
-    PASS_A4(a, an, b, bn, c, cn, d, dn), GET_##e(4), GET_##f(5), GET_##h(6), GET_##k(7)
+    PASS_A7(a, an, b, bn, c, cn, d, dn, e, en, f, fn, h, hn), GET_##k(7)
 #define OPERANDS_0
 #define OPERANDS_1 , operands[0]
 #define OPERANDS_2 , operands[0], operands[1]

@@ -38,6 +38,13 @@ typedef struct shape_case {
     ", indices_batch_dims = " indices_batch ", scatter_map = " map ", index_vector_dim = " vector  \
     ", mode = \"" mode "\"}"
 
+#define WINDOW(x, kind, window, strides, low, high, base, dilation)                                \
+    "reduce_window(" x ") {kind = \"" kind "\", window = " window ", strides = " strides           \
+    ", low = " low ", high = " high ", base_dilation = " base ", window_dilation = " dilation "}"
+#define SELECT(operands, select, window, strides, low, high)                                       \
+    "select_and_scatter(" operands ") {select = \"" select "\", window = " window                  \
+    ", strides = " strides ", low = " low ", high = " high "}"
+
 static const shape_case right[] = {
     {"add(%x, %x)", "f32[3]"},
     {"sub(%i, %i)", "i32[3]"},
@@ -102,6 +109,12 @@ static const shape_case right[] = {
     {"reduce(%i) {kind = \"and\", axes = ()}", "i32[3]"},
     {"argmax(%m) {axis = 1, dtype = i8}", "i8[2]"},
     {"argmin(%w) {axis = 0, dtype = u16}", "u16[]"},
+    {"cumulative(%m) {kind = \"sum\", axis = 1, reverse = 0, exclusive = 1}", "f32[2,3]"},
+    {WINDOW("%m", "max", "(2,2)", "(1,1)", "(0,0)", "(0,1)", "(1,1)", "(1,1)"), "f32[1,3]"},
+    {WINDOW("%x", "sum", "(2)", "(2)", "(1)", "(2)", "(3)", "(2)"), "f32[4]"},
+    {WINDOW("%x", "sum", "(5)", "(1)", "(0)", "(0)", "(1)", "(1)"), "f32[0]"},
+    {WINDOW("%e", "prod", "(2,1)", "(1,1)", "(1,0)", "(1,0)", "(9,1)", "(1,1)"), "f32[1,3]"},
+    {SELECT("%m, %m", "max", "(1,2)", "(1,1)", "(0,0)", "(0,1)"), "f32[2,3]"},
     {"rng_bits(%key, %ctr) {shape = (3), dtype = u32}", "u32[3]"},
     {"triangular_solve(%sq, %rhs) {left = 1, lower = 0, transpose = 1, unit = 0}", "f32[2,3,4]"},
     {"cholesky(%sq)", "f32[2,3,3]"},
@@ -244,6 +257,27 @@ static const shape_case wrong[] = {
      "[scatter] kind 'sub' is none of set add mul min max"},
     {SCATTER("%e, %i, %n", "set", "(1)", "(0)", "()", "()", "(0)", "1", "clip"),
      "[scatter] windows of (1,4) do not fit in (0,3)"},
+    {"cumulative(%m) {kind = \"and\", axis = 1, reverse = 0, exclusive = 1}",
+     "[cumulative] kind 'and' is none of sum prod max min"},
+    {"cumulative(%m) {kind = \"sum\", axis = 2, reverse = 0, exclusive = 1}",
+     "[cumulative] axis 2 is out of range for (2,3)"},
+    {"cumulative(%m) {kind = \"sum\", axis = 0, reverse = 2, exclusive = 1}",
+     "[cumulative] reverse must be 0 or 1, not 2"},
+    {WINDOW("%x", "or", "(2)", "(2)", "(1)", "(2)", "(3)", "(2)"),
+     "[reduce_window] kind 'or' is none of sum prod max min"},
+    {WINDOW("%m", "sum", "(2)", "(1,1)", "(1,1)", "(1,1)", "(1,1)", "(1,1)"),
+     "[reduce_window] window (2) must have 2 entries"},
+    {WINDOW("%x", "sum", "(2)", "(0)", "(1)", "(2)", "(3)", "(2)"),
+     "[reduce_window] windows, strides and dilations must be 1 to 2147483647, not 0"},
+    {WINDOW("%x", "sum", "(2)", "(1)", "(9223372036854775807)", "(2)", "(3)", "(2)"),
+     "[reduce_window] a padding of 9223372036854775807 or 2 is too large"},
+    {SELECT("%m, %m", "sum", "(1,2)", "(1,1)", "(0,0)", "(0,1)"),
+     "[select_and_scatter] select 'sum' is neither max nor min"},
+    {SELECT("%m, %x", "max", "(1,2)", "(1,1)", "(0,0)", "(0,1)"),
+     "[select_and_scatter] the source f32[3] does not go with f32[2,3]"},
+    {SELECT("%m, %m", "max", "(2,2)", "(1,1)", "(0,0)", "(0,1)"),
+     "[select_and_scatter] the source f32[2,3] must be one number per window of f32[2,3]: "
+     "f32[1,3]"},
     {"dot(%m, %m) {lhs_contract = (1), rhs_contract = (0), lhs_batch = (), rhs_batch = ()}",
      "[dot] inner dimensions differ: (2,3) x (2,3)"},
     {"dot(%m, %n) {lhs_contract = (1), rhs_contract = (), lhs_batch = (), rhs_batch = ()}",

@@ -34,12 +34,68 @@ A = np.random.default_rng(0).normal(size=(3, 5)) * 4
         (lambda x: mica.squeeze(x[:1]), lambda a: a[0]),
         (lambda x: x + mica.zeros_like(x) + mica.ones_like(x), lambda a: a + 1),
         (lambda x: x @ mica.eye(5, "f64"), lambda a: a),
+        (mica.cumsum, np.cumsum),
+        (lambda x: mica.cumsum(x, -1), lambda a: np.cumsum(a, -1)),
+        (lambda x: mica.cumprod(x, 0), lambda a: np.cumprod(a, 0)),
     ],
 )
 def test_functions_agree(ours, theirs, compiled):
     function = mica.jit(ours) if compiled else ours
     got = function(mica.tensor(A))
     np.testing.assert_allclose(got.numpy(), theirs(A), rtol=1e-12, atol=1e-14)
+
+
+IMAGES = np.random.default_rng(1).normal(size=(2, 7, 6, 3))
+
+
+def pooled(a, function, window, strides, low, high):
+    """Pool padded images with numpy; NaN stands for padding."""
+    a = np.pad(a, ((0, 0), (low[0], high[0]), (low[1], high[1]), (0, 0)), constant_values=np.nan)
+    windows = np.lib.stride_tricks.sliding_window_view(a, window, axis=(1, 2))
+    return function(windows[:, :: strides[0], :: strides[1]], axis=(-2, -1))
+
+
+@pytest.mark.parametrize("ours, theirs", [(mica.max_pool, np.nanmax), (mica.avg_pool, np.nanmean)])
+@pytest.mark.parametrize(
+    "window, strides, padding, low, high",
+    [
+        (2, None, "valid", (0, 0), (0, 0)),
+        ((3, 2), (2, 1), "valid", (0, 0), (0, 0)),
+        (3, 2, "same", (1, 0), (1, 1)),
+        ((2, 3), 1, [(1, 0), (1, 2)], (1, 1), (0, 2)),
+    ],
+)
+def test_pooling_agrees(ours, theirs, window, strides, padding, low, high):
+    sizes = (window, window) if isinstance(window, int) else window
+    steps = (
+        sizes if strides is None else (strides, strides) if isinstance(strides, int) else strides
+    )
+    expected = pooled(IMAGES, theirs, sizes, steps, low, high)
+    got = ours(mica.tensor(IMAGES), window, strides, padding)
+    np.testing.assert_allclose(got.numpy(), expected, rtol=1e-12, atol=1e-14)
+
+
+def test_the_gradient_of_max_pool_goes_to_the_first_of_equals():
+    x = mica.tensor(np.array([1.0, 3.0, 3.0, 2.0]).reshape(1, 4, 1))
+    gradient = mica.grad(lambda v: mica.max_pool(v, 3, 1).sum())(x)
+    assert gradient.numpy().ravel().tolist() == [0, 2, 0, 0]
+
+
+def test_the_gradient_of_cumprod_is_right_at_zeros():
+    x = mica.tensor([2.0, 0.0, 3.0])
+    assert mica.grad(lambda v: mica.cumprod(v).sum())(x).tolist() == [1, 8, 0]
+
+
+def test_pooling_says_what_is_wrong():
+    x = mica.ones((2, 3, 3, 1))
+    with pytest.raises(ValueError, match="padding 'full' is neither valid nor same"):
+        mica.max_pool(x, 2, padding="full")
+    with pytest.raises(ValueError, match="must have 2 entries"):
+        mica.max_pool(x, (2,))
+    with pytest.raises(ValueError, match="needs"):
+        mica.avg_pool(mica.ones((2, 3)), 2)
+    with pytest.raises(ValueError, match="axis 2 is out of range"):
+        mica.cumsum(mica.ones((2, 3)), 2)
 
 
 def test_softmax_survives_large_values():

@@ -620,6 +620,85 @@ def arg_examples(function):
     yield [x], {"axis": 1, "dtype": "i64"}, function(x, axis=1).astype(np.int64), 0
 
 
+REDUCERS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
+
+
+def identity(kind, dtype):
+    if kind in ("sum", "prod"):
+        return dtype.type(kind == "prod")
+    if dtype.kind == "f":
+        return dtype.type(-np.inf if kind == "max" else np.inf)
+    return getattr(np.iinfo(dtype), "min" if kind == "max" else "max")
+
+
+def cumulative_examples():
+    for dtype, (kind, function) in itertools.product(SETS["NUMBERS"], REDUCERS.items()):
+        x = draw(dtype, 3, 5, 2)
+        before = np.full((3, 1, 2), identity(kind, x.dtype), x.dtype)
+        ulps = 256 if kind in ("sum", "prod") else 0
+        for reverse, exclusive in itertools.product((0, 1), (0, 1)):
+            terms = x[:, ::-1] if reverse else x
+            with np.errstate(all="ignore"):
+                totals = function.accumulate(terms, axis=1, dtype=x.dtype)
+            if exclusive:
+                totals = np.concatenate([before, totals[:, :-1]], axis=1)
+            expected = np.ascontiguousarray(totals[:, ::-1] if reverse else totals)
+            attributes = {"kind": kind, "axis": 1, "reverse": reverse, "exclusive": exclusive}
+            yield [x], attributes, expected, ulps
+
+
+# window, strides, low, high, base_dilation, window_dilation
+WINDOWS = [
+    ((2, 3), (1, 1), (0, 0), (0, 0), (1, 1), (1, 1)),
+    ((3, 2), (2, 3), (1, 0), (2, 1), (1, 1), (1, 1)),
+    ((2, 3), (1, 2), (1, 2), (2, 1), (2, 3), (2, 1)),
+]
+
+
+def windows_of(x, fill, window, strides, low, high, base, dilation):
+    """Views of all windows of a matrix: (windows, windows, in a window, in a window)."""
+    shape = [(size - 1) * step + 1 for size, step in zip(x.shape, base, strict=True)]
+    spread = np.full(shape, fill, x.dtype)
+    spread[:: base[0], :: base[1]] = x
+    padded = np.pad(spread, list(zip(low, high, strict=True)), constant_values=fill)
+    extent = [(size - 1) * step + 1 for size, step in zip(window, dilation, strict=True)]
+    views = np.lib.stride_tricks.sliding_window_view(padded, extent)
+    return views[:: strides[0], :: strides[1], :: dilation[0], :: dilation[1]]
+
+
+def reduce_window_examples():
+    names = ("window", "strides", "low", "high", "base_dilation", "window_dilation")
+    for dtype, kind, setting in itertools.product(SETS["NUMBERS"], REDUCERS, WINDOWS):
+        x = draw(dtype, 5, 6)
+        views = windows_of(x, identity(kind, x.dtype), *setting)
+        with np.errstate(all="ignore"):
+            expected = REDUCERS[kind].reduce(views, axis=(2, 3), dtype=x.dtype)
+        ulps = 256 if kind in ("sum", "prod") else 0
+        yield [x], {"kind": kind, **dict(zip(names, setting, strict=True))}, expected, ulps
+
+
+def select_and_scatter_examples():
+    for dtype, kind, setting in itertools.product(SETS["NUMBERS"], ("max", "min"), WINDOWS[:2]):
+        window, strides, low, high, _, _ = setting
+        x = draw(dtype, 5, 6)
+        if x.dtype.kind == "f":
+            x[0, 0] = np.nan
+        places = np.arange(30).reshape(5, 6)
+        inside = windows_of(places, -1, *setting)
+        views = windows_of(x, identity(kind, x.dtype), *setting)
+        source = draw(dtype, *views.shape[:2])
+        expected = np.zeros_like(x)
+        for index in np.ndindex(source.shape):
+            elements = inside[index] >= 0
+            choose = np.argmax if kind == "max" else np.argmin
+            place = inside[index][elements][choose(views[index][elements])]
+            with np.errstate(all="ignore"):
+                expected.ravel()[place] += source[index]
+        attributes = {"select": kind, "window": window, "strides": strides}
+        attributes |= {"low": low, "high": high}
+        yield [x, source], attributes, expected, 8
+
+
 def philox(key, counter):
     """One block by the published definition, in Python's integers."""
     k, c = [int(v) for v in key], [int(v) for v in counter]
@@ -699,6 +778,9 @@ EXAMPLES = {
     "reduce": reduce_examples,
     "argmax": lambda: arg_examples(np.argmax),
     "argmin": lambda: arg_examples(np.argmin),
+    "cumulative": cumulative_examples,
+    "reduce_window": reduce_window_examples,
+    "select_and_scatter": select_and_scatter_examples,
     "rng_bits": rng_bits_examples,
 }
 

@@ -105,6 +105,13 @@ static void add_contractions(mica_graph *g, mica_value x, mica_value m) {
     mica_output(g, mica_reduce(g, m, "max", MICA_INTS(0, 1)));
     mica_output(g, mica_argmax(g, m, 1, MICA_DTYPE_i32));
     mica_output(g, mica_argmin(g, m, 0, MICA_DTYPE_u8));
+    mica_output(g, mica_cumulative(g, m, "prod", 1, 1, 0));
+    mica_value windows =
+        mica_reduce_window(g, m, "max", MICA_INTS(1, 2), MICA_INTS(1, 2), MICA_INTS(0, 1),
+                           MICA_INTS(0, -1), MICA_INTS(1, 1), MICA_INTS(3, 1));
+    mica_output(g, windows);
+    mica_output(g, mica_select_and_scatter(g, m, windows, "min", MICA_INTS(1, 2), MICA_INTS(1, 2),
+                                           MICA_INTS(0, 1), MICA_INTS(0, -1)));
     mica_output(g, mica_rng_bits(g, key, counter, MICA_INTS(7), MICA_DTYPE_u64));
     mica_output(g, mica_axis_index(g, "devices"));
     mica_output(g, mica_all_reduce(g, x, "sum", "a name with \"quotes\", \\ and \n"));

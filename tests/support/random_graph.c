@@ -510,6 +510,71 @@ static mica_value add_argmax(random_builder *b, mica_op op) {
                                 : mica_argmin(b->g, x, axis, dtype);
 }
 
+static const char *random_kind(random_builder *b, mica_value *out_x, int32_t rank) {
+    static const char *const kinds[] = {"max", "min", "sum", "prod"};
+    int64_t kind = random_below(b, 4);
+    *out_x =
+        kind < 2 ? pick_of(b, MICA_SET_NUMBERS, rank) : exact_enough(b, MICA_SET_NUMBERS, rank);
+    return kinds[kind];
+}
+
+static mica_value add_cumulative(random_builder *b) {
+    mica_value x;
+    const char *kind = random_kind(b, &x, 1);
+    const mica_type *type = mica_value_type(x);
+    if (!type) return MICA_NULL_VALUE;
+    return mica_cumulative(b->g, x, kind, random_below(b, type->rank), random_below(b, 2),
+                           random_below(b, 2));
+}
+
+typedef struct random_windows {
+    int64_t window[MICA_MAX_RANK], strides[MICA_MAX_RANK], low[MICA_MAX_RANK], high[MICA_MAX_RANK],
+        base[MICA_MAX_RANK], dilation[MICA_MAX_RANK];
+} random_windows;
+
+/* Windows are larger than one element along three axes at most. */
+static random_windows pick_windows(random_builder *b, const mica_type *type) {
+    random_windows r;
+    for (int32_t i = 0; i < type->rank; i++) {
+        r.window[i] = i < 3 ? 1 + random_below(b, 3) : 1;
+        r.strides[i] = 1 + random_below(b, 2);
+        r.low[i] = random_below(b, 3) - (type->dims[i] > 2);
+        r.high[i] = random_below(b, 3) - (type->dims[i] > 3);
+        r.base[i] = random_below(b, 4) ? 1 : 2;
+        r.dilation[i] = random_below(b, 4) ? 1 : 2;
+    }
+    return r;
+}
+
+static mica_value add_reduce_window(random_builder *b) {
+    mica_value x;
+    const char *kind = random_kind(b, &x, 0);
+    const mica_type *type = mica_value_type(x);
+    if (!type) return MICA_NULL_VALUE;
+    random_windows r = pick_windows(b, type);
+    int32_t n = type->rank;
+    return mica_reduce_window(b->g, x, kind, (mica_ints){r.window, n}, (mica_ints){r.strides, n},
+                              (mica_ints){r.low, n}, (mica_ints){r.high, n}, (mica_ints){r.base, n},
+                              (mica_ints){r.dilation, n});
+}
+
+static mica_value add_select_and_scatter(random_builder *b) {
+    mica_value x = exact_enough(b, MICA_SET_NUMBERS, 0);
+    const mica_type *type = mica_value_type(x);
+    if (!type) return MICA_NULL_VALUE;
+    random_windows r = pick_windows(b, type);
+    mica_type source = *type;
+    int32_t n = type->rank;
+    for (int32_t i = 0; i < n; i++) {
+        int64_t room = type->dims[i] + r.low[i] + r.high[i] - r.window[i];
+        source.dims[i] = room < 0 ? 0 : room / r.strides[i] + 1;
+    }
+    return mica_select_and_scatter(b->g, x, random_of_type(b, &source),
+                                   random_below(b, 2) ? "max" : "min", (mica_ints){r.window, n},
+                                   (mica_ints){r.strides, n}, (mica_ints){r.low, n},
+                                   (mica_ints){r.high, n});
+}
+
 static mica_value add_rng_bits(random_builder *b) {
     mica_type key = mica_type_make(MICA_DTYPE_u32, MICA_INTS(2));
     mica_type counter = mica_type_make(MICA_DTYPE_u32, MICA_INTS(4));
@@ -578,6 +643,9 @@ static mica_value add_reduction(random_builder *b, mica_op op) {
     case MICA_OP_reduce: return add_reduce(b);
     case MICA_OP_argmax:
     case MICA_OP_argmin: return add_argmax(b, op);
+    case MICA_OP_cumulative: return add_cumulative(b);
+    case MICA_OP_reduce_window: return add_reduce_window(b);
+    case MICA_OP_select_and_scatter: return add_select_and_scatter(b);
     case MICA_OP_rng_bits: return add_rng_bits(b);
     case MICA_OP_triangular_solve:
     case MICA_OP_cholesky:

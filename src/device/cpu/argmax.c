@@ -104,3 +104,7 @@ mica_status mica_cpu_create_argmax(const mica_node *node, cpu_kernel **out) {
     *out = &k->base;
     return NULL;
 }
+
+mica_status mica_cpu_create_argmin(const mica_node *node, cpu_kernel **out) {
+    return mica_cpu_create_argmax(node, out);
+}

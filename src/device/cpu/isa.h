@@ -70,6 +70,27 @@ typedef struct mica_cpu_reducer {
     int32_t bytes; /* of the compute type */
 } mica_cpu_reducer;
 
+/* Running reductions and reductions in windows. Accumulators are of the compute type. */
+#define CPU_WINDOW_STRIP 256 /* results side by side */
+typedef struct mica_cpu_windower {
+    /* y[i step + j] = the reduction of x[j], x[step + j] ... x[i step + j], one after the other
+     * from the identity, without the last when exclusive: for i < n, j < width <=
+     * CPU_WINDOW_STRIP. */
+    void (*scan)(const void *x, void *y, int64_t step, int64_t n, int64_t width, int exclusive);
+    /* acc[i acc_step] = acc[i acc_step] op x[i x_step] for i < n. */
+    void (*accumulate)(void *acc, int64_t acc_step, const void *x, int64_t x_step, int64_t n);
+    void (*identity)(void *acc, int64_t n);
+    void (*store)(const void *acc, void *y, int64_t n);
+    /* For i < n: acc[places[i]] = acc[places[i]] op x[i] where low <= places[i] < high. */
+    void (*scatter)(void *acc, const int64_t *places, const void *x, int64_t n, int64_t low,
+                    int64_t high);
+    /* max and min: where places[i step] < 0, or x[at + i x_step] is better than best[i step], both
+     * become those of x; for i < n. The first of equals stays; NaN is better than what is none. */
+    void (*choose)(void *best, int64_t *places, int64_t step, const void *x, int64_t at,
+                   int64_t x_step, int64_t n);
+    int32_t bytes; /* of the compute type */
+} mica_cpu_windower;
+
 /* The register tile of a contraction for one compute type. Panels are k-major: element (k, r) of a
  * panel of width w is panel[k * w + r]. */
 #define CPU_TILE_K 256 /* contracted indices that one fused chain runs over */
@@ -103,6 +124,7 @@ typedef struct mica_cpu_isa {
     const mica_cpu_gemm (*gemm_float)[4]; /* [wide, narrow], by dtype - f16 */
     const mica_cpu_gemm *gemm_int;        /* by dtype - i8 */
     mica_cpu_philox philox;
+    const mica_cpu_windower (*window)[4]; /* by dtype, kind: sum prod max min */
 } mica_cpu_isa;
 
 /* The variant in force; see mica_cpu_isa_force. */
@@ -118,7 +140,8 @@ const mica_cpu_isa *mica_cpu_isa_current(void);
     extern const mica_cpu_gemm mica_cpu_gemm_float_##isa[2][4];                                    \
     extern const mica_cpu_gemm mica_cpu_gemm_int_##isa[8];                                         \
     void mica_cpu_philox_##isa(const uint32_t key[2], const uint32_t counter[4], int64_t first,    \
-                               int64_t n, uint32_t *out);
+                               int64_t n, uint32_t *out);                                          \
+    extern const mica_cpu_windower mica_cpu_window_##isa[MICA_DTYPE_COUNT][4];
 CPU_ISA_DECLARE(baseline)
 CPU_ISA_DECLARE(avx2) /* of avx512, only what floats need exists */
 CPU_ISA_DECLARE(avx512)

@@ -31,6 +31,11 @@ MICA_MUST_CHECK mica_status mica_cpu_create_index(const mica_node *node, cpu_ker
 MICA_MUST_CHECK mica_status mica_cpu_create_iota(const mica_node *node, cpu_kernel **out);
 MICA_MUST_CHECK mica_status mica_cpu_create_reduce(const mica_node *node, cpu_kernel **out);
 MICA_MUST_CHECK mica_status mica_cpu_create_argmax(const mica_node *node, cpu_kernel **out);
+MICA_MUST_CHECK mica_status mica_cpu_create_argmin(const mica_node *node, cpu_kernel **out);
+MICA_MUST_CHECK mica_status mica_cpu_create_cumulative(const mica_node *node, cpu_kernel **out);
+MICA_MUST_CHECK mica_status mica_cpu_create_reduce_window(const mica_node *node, cpu_kernel **out);
+MICA_MUST_CHECK mica_status mica_cpu_create_select_and_scatter(const mica_node *node,
+                                                               cpu_kernel **out);
 MICA_MUST_CHECK mica_status mica_cpu_create_rng_bits(const mica_node *node, cpu_kernel **out);
 MICA_MUST_CHECK mica_status mica_cpu_create_dot(const mica_node *node, cpu_kernel **out);
 MICA_MUST_CHECK mica_status mica_cpu_create_conv(const mica_node *node, cpu_kernel **out);

@@ -13,7 +13,7 @@
 #isa, mica_cpu_map_f32_##isa, mica_cpu_map_f64_##isa, mica_cpu_map_int_##int_isa,          \
             &mica_cpu_elementwise_##int_isa, mica_cpu_reduce_float_##isa,                          \
             mica_cpu_reduce_int_##int_isa, mica_cpu_gemm_float_##isa, mica_cpu_gemm_int_##int_isa, \
-            mica_cpu_philox_##isa                                                                  \
+            mica_cpu_philox_##isa, mica_cpu_window_##isa                                           \
     }
 
 /* The best last. */
@@ -95,8 +95,7 @@ typedef mica_status (*creator)(const mica_node *node, cpu_kernel **out);
 #define CREATE_ELEMENTWISE(op) mica_cpu_create_elementwise
 #define CREATE_SHAPE(op) MICA_OP_##op == MICA_OP_iota ? mica_cpu_create_iota : mica_cpu_create_shape
 #define CREATE_CONTRACTION(op) mica_cpu_create_##op
-#define CREATE_REDUCTION(op)                                                                       \
-    MICA_OP_##op == MICA_OP_reduce ? mica_cpu_create_reduce : mica_cpu_create_argmax
+#define CREATE_REDUCTION(op) mica_cpu_create_##op
 #define CREATE_RANDOM(op) mica_cpu_create_##op
 #define CREATE_SEVERAL(op) mica_cpu_create_##op
 #define CREATE_CONTROL(op) NULL

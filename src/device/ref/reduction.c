@@ -16,7 +16,7 @@ static ref_number extreme_start(mica_dtype dtype, int sign) {
     }
 }
 
-static ref_number reduce_start(const char *kind, mica_dtype dtype) {
+ref_number ref_reduce_start(const char *kind, mica_dtype dtype) {
     if (!strcmp(kind, "prod")) return (ref_number){.bits = 1, .real = 1};
     if (!strcmp(kind, "max")) return extreme_start(dtype, 1);
     if (!strcmp(kind, "min")) return extreme_start(dtype, -1);
@@ -30,7 +30,7 @@ static ref_number extreme(mica_dtype dtype, ref_number a, ref_number b, int sign
     return ref_order(dtype, a, b) == sign ? a : b;
 }
 
-static ref_number reduce_step(const char *kind, mica_dtype dtype, ref_number a, ref_number b) {
+ref_number ref_reduce_step(const char *kind, mica_dtype dtype, ref_number a, ref_number b) {
     if (!strcmp(kind, "sum")) return (ref_number){.bits = a.bits + b.bits, .real = a.real + b.real};
     if (!strcmp(kind, "prod"))
         return (ref_number){.bits = a.bits * b.bits, .real = a.real * b.real};
@@ -76,10 +76,10 @@ mica_status ref_reduce(const mica_node *n, ref_value *const *operands, ref_value
     reduction r = reduction_of(x, mica_node_ints(n, "axes"));
     int64_t outer[MICA_MAX_RANK] = {0};
     for (int64_t i = 0; i < mica_type_elements(y); i++, ref_advance(y, outer)) {
-        ref_number total = reduce_start(kind, x->dtype);
+        ref_number total = ref_reduce_start(kind, x->dtype);
         int64_t inner[MICA_MAX_RANK] = {0};
         for (int64_t j = 0; j < mica_type_elements(&r.inner); j++, ref_advance(&r.inner, inner))
-            total = reduce_step(
+            total = ref_reduce_step(
                 kind, x->dtype, total,
                 ref_load(x->dtype, operands[0]->data, reduction_position(&r, outer, inner)));
         ref_store(y->dtype, results[0]->data, i, total);
@@ -87,8 +87,7 @@ mica_status ref_reduce(const mica_node *n, ref_value *const *operands, ref_value
     return NULL;
 }
 
-/* Whether a beats the best so far: NaN beats all but another NaN. */
-static bool beats(mica_dtype dtype, ref_number a, ref_number best, int sign) {
+bool ref_beats(mica_dtype dtype, ref_number a, ref_number best, int sign) {
     int order = ref_order(dtype, a, best);
     return order == 2 ? isnan(a.real) && !isnan(best.real) : order == sign;
 }
@@ -104,7 +103,7 @@ static mica_status arg_extreme(const mica_node *n, ref_value *const *operands, r
         int64_t place = 0;
         for (int64_t j = 0; j < x->dims[axis]; j++) {
             ref_number a = ref_load(x->dtype, operands[0]->data, reduction_position(&r, outer, &j));
-            if (j > 0 && !beats(x->dtype, a, best, sign)) continue;
+            if (j > 0 && !ref_beats(x->dtype, a, best, sign)) continue;
             best = a;
             place = j;
         }

@@ -69,6 +69,12 @@ MICA_MUST_CHECK mica_status ref_run_graph(const mica_graph *g, ref_value *const 
                                           ref_value **results);
 /* The larger (sign 1) or smaller (sign -1) of two floats: NaN wins, then +0 is above -0. */
 double ref_extreme(double a, double b, int sign);
+/* Where a reduction begins, and one step of it. kind: sum prod max min and or. */
+ref_number ref_reduce_start(const char *kind, mica_dtype dtype);
+ref_number ref_reduce_step(const char *kind, mica_dtype dtype, ref_number a, ref_number b);
+/* Whether a beats the best so far, as largest (sign 1) or smallest (-1): NaN beats all but another
+ * NaN. */
+bool ref_beats(mica_dtype dtype, ref_number a, ref_number best, int sign);
 /* -1, 0 or 1 as a is below, equal to or above b; 2 when they cannot be ordered (NaN). */
 int ref_order(mica_dtype dtype, ref_number a, ref_number b);
 
