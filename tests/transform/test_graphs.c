@@ -230,3 +230,13 @@ TEST(every_allocation_may_fail) {
     }
     CHECK_OK(everything());
 }
+
+TEST(a_gradient_with_respect_to_complex_values_is_refused_and_not_zero) {
+    mica_graph *g = new_graph("complex");
+    mica_type type = mica_type_make(MICA_DTYPE_c64, MICA_INTS(2));
+    mica_value x = scalar_parameter(g), z = mica_parameter(g, &type), inputs[2] = {x, z}, out[2];
+    mica_gradient(g, mica_mul(g, x, x), inputs, 2, out);
+    CHECK_FAILS(mica_graph_check(g), MICA_UNSUPPORTED, "[vjp] input 1 is c64[2]");
+    CHECK(mica_value_is_null(out[0]) && mica_value_is_null(out[1]));
+    mica_graph_release(g);
+}
