@@ -17,7 +17,6 @@
 #define CPU_CLASS_COLLECTIVE(...)
 #define CPU_CLASS_HOST(...)
 
-
 #define CPU_MAP_POINTERS_1 const CPU_ELEMENT *xa = (const CPU_ELEMENT *)x[0];
 #define CPU_MAP_POINTERS_2 CPU_MAP_POINTERS_1 const CPU_ELEMENT *xb = (const CPU_ELEMENT *)x[1];
 #define CPU_MAP_POINTERS_3 CPU_MAP_POINTERS_2 const CPU_ELEMENT *xc = (const CPU_ELEMENT *)x[2];
