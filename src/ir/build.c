@@ -64,8 +64,8 @@ static mica_value plain(mica_graph *g, mica_op op, const mica_value *operands, i
 }
 
 /* After an error the caller's results are left as they are: how many there are is not known. */
-__attribute__((unused)) static void several(mica_graph *g, mica_op op, const mica_value *operands,
-                                            int32_t n, const mica_attr *attrs, mica_value *out) {
+static void several(mica_graph *g, mica_op op, const mica_value *operands, int32_t n,
+                    const mica_attr *attrs, mica_value *out) {
     mica_node *node = mica_node_create(g, op, operands, n, attrs, NULL, 0);
     for (int32_t i = 0; node && i < node->n_results; i++) out[i] = mica_node_result(node, i);
 }

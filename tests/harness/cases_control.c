@@ -1,27 +1,15 @@
 /* Cases of CONTROL, COLLECTIVE and HOST rows: graphs made by functions. */
 #include "harness.h"
 
-#include <stdlib.h>
-
-static mica_graph *region(const char *name) {
-    mica_graph *g = NULL;
-    if (!harness_ok(mica_graph_create(name, &g), name)) exit(3);
-    return g;
-}
-
-static mica_value parameter(mica_graph *g, mica_dtype dtype, mica_ints dims) {
-    mica_type type = mica_type_make(dtype, dims);
-    return mica_parameter(g, &type);
-}
-
 static void output_all(mica_graph *g, const mica_value *values, int32_t n) {
     for (int32_t i = 0; i < n; i++) mica_output(g, values[i]);
 }
 
 /* (x, y) -> (sin(x) y, x), (x, y) -> (x + y^2, y), (x, y) -> (y, x): vectors of three. */
 static mica_graph *branch(int which, mica_dtype dtype) {
-    mica_graph *g = region("branch");
-    mica_value x = parameter(g, dtype, MICA_INTS(3)), y = parameter(g, dtype, MICA_INTS(3));
+    mica_graph *g = harness_region("branch");
+    mica_value x = harness_parameter(g, dtype, MICA_INTS(3)),
+               y = harness_parameter(g, dtype, MICA_INTS(3));
     mica_value first = which == 0   ? mica_mul(g, mica_sin(g, x), y)
                        : which == 1 ? mica_add(g, x, mica_mul(g, y, y))
                                     : y;
@@ -51,21 +39,21 @@ static void build_case(mica_graph *g, const mica_value *operands, mica_dtype dty
 
 /* (limit, w, i, x): while i < limit, x = sin(w x) + x. The trip count is data. */
 static mica_graph *counting_condition(mica_dtype dtype) {
-    mica_graph *g = region("counting");
-    mica_value limit = parameter(g, MICA_DTYPE_i32, MICA_NO_INTS);
-    parameter(g, dtype, MICA_INTS(3));
-    mica_value i = parameter(g, MICA_DTYPE_i32, MICA_NO_INTS);
-    parameter(g, dtype, MICA_INTS(3));
+    mica_graph *g = harness_region("counting");
+    mica_value limit = harness_parameter(g, MICA_DTYPE_i32, MICA_NO_INTS);
+    harness_parameter(g, dtype, MICA_INTS(3));
+    mica_value i = harness_parameter(g, MICA_DTYPE_i32, MICA_NO_INTS);
+    harness_parameter(g, dtype, MICA_INTS(3));
     mica_output(g, mica_compare(g, i, limit, "lt"));
     return g;
 }
 
 static mica_graph *counting_body(mica_dtype dtype) {
-    mica_graph *g = region("body");
-    parameter(g, MICA_DTYPE_i32, MICA_NO_INTS);
-    mica_value w = parameter(g, dtype, MICA_INTS(3));
-    mica_value i = parameter(g, MICA_DTYPE_i32, MICA_NO_INTS);
-    mica_value x = parameter(g, dtype, MICA_INTS(3));
+    mica_graph *g = harness_region("body");
+    harness_parameter(g, MICA_DTYPE_i32, MICA_NO_INTS);
+    mica_value w = harness_parameter(g, dtype, MICA_INTS(3));
+    mica_value i = harness_parameter(g, MICA_DTYPE_i32, MICA_NO_INTS);
+    mica_value x = harness_parameter(g, dtype, MICA_INTS(3));
     mica_output(g, mica_add(g, i, mica_scalar(g, MICA_DTYPE_i32, 1)));
     mica_output(g, mica_add(g, mica_sin(g, mica_mul(g, w, x)), x));
     return g;
@@ -86,10 +74,11 @@ static void build_while(mica_graph *g, const mica_value *operands, mica_dtype dt
 /* Newton's iteration for the square root of a, until it changes by less than 0.01: the predicate
  * looks at floats. operands: a, starting from a itself. */
 static void build_newton(mica_graph *g, const mica_value *operands, mica_dtype dtype) {
-    mica_graph *condition = region("moving"), *body = region("newton");
+    mica_graph *condition = harness_region("moving"), *body = harness_region("newton");
     for (int which = 0; which < 2; which++) {
         mica_graph *r = which ? body : condition;
-        mica_value a = parameter(r, dtype, MICA_NO_INTS), x = parameter(r, dtype, MICA_NO_INTS);
+        mica_value a = harness_parameter(r, dtype, MICA_NO_INTS),
+                   x = harness_parameter(r, dtype, MICA_NO_INTS);
         mica_value half = mica_scalar(r, dtype, 0.5);
         mica_value next = mica_mul(r, half, mica_add(r, x, mica_div(r, a, x)));
         mica_value change = mica_abs(r, mica_sub(r, next, x));
@@ -106,9 +95,10 @@ static void build_newton(mica_graph *g, const mica_value *operands, mica_dtype d
 
 /* (a, c, x) -> (tanh(a c + x), c x): a of two, c of two, x of two. */
 static mica_graph *recurrence(mica_dtype dtype) {
-    mica_graph *g = region("recurrence");
-    mica_value a = parameter(g, dtype, MICA_INTS(2)), c = parameter(g, dtype, MICA_INTS(2));
-    mica_value x = parameter(g, dtype, MICA_INTS(2));
+    mica_graph *g = harness_region("recurrence");
+    mica_value a = harness_parameter(g, dtype, MICA_INTS(2)),
+               c = harness_parameter(g, dtype, MICA_INTS(2));
+    mica_value x = harness_parameter(g, dtype, MICA_INTS(2));
     mica_output(g, mica_tanh(g, mica_add(g, mica_mul(g, a, c), x)));
     mica_output(g, mica_mul(g, c, x));
     return g;
@@ -132,10 +122,10 @@ static void build_reverse_scan(mica_graph *g, const mica_value *operands, mica_d
 
 /* No xs and an integer carry: a power by repeated multiplication, four times. */
 static void build_power(mica_graph *g, const mica_value *operands, mica_dtype dtype) {
-    mica_graph *body = region("power");
-    mica_value x = parameter(body, dtype, MICA_INTS(2));
-    mica_value count = parameter(body, MICA_DTYPE_i32, MICA_NO_INTS);
-    mica_value y = parameter(body, dtype, MICA_INTS(2));
+    mica_graph *body = harness_region("power");
+    mica_value x = harness_parameter(body, dtype, MICA_INTS(2));
+    mica_value count = harness_parameter(body, MICA_DTYPE_i32, MICA_NO_INTS);
+    mica_value y = harness_parameter(body, dtype, MICA_INTS(2));
     mica_value next = mica_mul(body, x, y);
     mica_output(body, mica_add(body, count, mica_scalar(body, MICA_DTYPE_i32, 1)));
     mica_output(body, next);
@@ -148,9 +138,10 @@ static void build_power(mica_graph *g, const mica_value *operands, mica_dtype dt
 
 /* A scan whose body branches on the sign of the carry's first element. */
 static void build_scan_of_cond(mica_graph *g, const mica_value *operands, mica_dtype dtype) {
-    mica_graph *body = region("branching"), *yes = branch(0, dtype), *no = branch(1, dtype);
-    mica_value a = parameter(body, dtype, MICA_INTS(3)), c = parameter(body, dtype, MICA_INTS(3));
-    mica_value x = parameter(body, dtype, MICA_INTS(3)), out[2], in[2] = {c, x};
+    mica_graph *body = harness_region("branching"), *yes = branch(0, dtype), *no = branch(1, dtype);
+    mica_value a = harness_parameter(body, dtype, MICA_INTS(3)),
+               c = harness_parameter(body, dtype, MICA_INTS(3));
+    mica_value x = harness_parameter(body, dtype, MICA_INTS(3)), out[2], in[2] = {c, x};
     mica_value total = mica_sum(body, mica_mul(body, a, x), MICA_INTS(0));
     mica_value positive = mica_compare(body, total, mica_scalar(body, dtype, 0), "gt");
     mica_cond(body, positive, yes, no, in, 2, out);
@@ -163,10 +154,11 @@ static void build_scan_of_cond(mica_graph *g, const mica_value *operands, mica_d
 
 /* A scan whose body holds a while loop with a trip count out of its xs. */
 static void build_scan_of_while(mica_graph *g, const mica_value *operands, mica_dtype dtype) {
-    mica_graph *body = region("looping"), *condition = counting_condition(dtype);
+    mica_graph *body = harness_region("looping"), *condition = counting_condition(dtype);
     mica_graph *inner = counting_body(dtype);
-    mica_value w = parameter(body, dtype, MICA_INTS(3)), c = parameter(body, dtype, MICA_INTS(3));
-    mica_value limit = parameter(body, MICA_DTYPE_i32, MICA_NO_INTS), out[2];
+    mica_value w = harness_parameter(body, dtype, MICA_INTS(3)),
+               c = harness_parameter(body, dtype, MICA_INTS(3));
+    mica_value limit = harness_parameter(body, MICA_DTYPE_i32, MICA_NO_INTS), out[2];
     mica_value in[4] = {limit, w, mica_scalar(body, MICA_DTYPE_i32, 0), c};
     mica_while(body, condition, inner, in, 4, 2, out);
     mica_output(body, out[1]);
@@ -180,8 +172,9 @@ static void build_scan_of_while(mica_graph *g, const mica_value *operands, mica_
 
 /* (x, y) -> x^2 y, sum of tanh(x). */
 static mica_graph *function_of_two(mica_dtype dtype) {
-    mica_graph *g = region("function");
-    mica_value x = parameter(g, dtype, MICA_INTS(3)), y = parameter(g, dtype, MICA_INTS(3));
+    mica_graph *g = harness_region("function");
+    mica_value x = harness_parameter(g, dtype, MICA_INTS(3)),
+               y = harness_parameter(g, dtype, MICA_INTS(3));
     mica_output(g, mica_mul(g, mica_mul(g, x, x), y));
     mica_output(g, mica_sum(g, mica_tanh(g, x), MICA_INTS(0)));
     return g;
@@ -189,11 +182,13 @@ static mica_graph *function_of_two(mica_dtype dtype) {
 
 /* Its vjp: (x, y, r0, r1, c0, c1) -> 2 x y c0 + (1 - tanh(x)^2) c1, x^2 c0. */
 static mica_graph *vjp_of_two(mica_dtype dtype) {
-    mica_graph *g = region("vjp");
-    mica_value x = parameter(g, dtype, MICA_INTS(3)), y = parameter(g, dtype, MICA_INTS(3));
-    parameter(g, dtype, MICA_INTS(3));
-    parameter(g, dtype, MICA_NO_INTS);
-    mica_value c0 = parameter(g, dtype, MICA_INTS(3)), c1 = parameter(g, dtype, MICA_NO_INTS);
+    mica_graph *g = harness_region("vjp");
+    mica_value x = harness_parameter(g, dtype, MICA_INTS(3)),
+               y = harness_parameter(g, dtype, MICA_INTS(3));
+    harness_parameter(g, dtype, MICA_INTS(3));
+    harness_parameter(g, dtype, MICA_NO_INTS);
+    mica_value c0 = harness_parameter(g, dtype, MICA_INTS(3)),
+               c1 = harness_parameter(g, dtype, MICA_NO_INTS);
     mica_value xy = mica_mul(g, x, y), th = mica_tanh(g, x);
     mica_value slope = mica_sub(g, mica_scalar(g, dtype, 1), mica_mul(g, th, th));
     mica_output(g, mica_add(g, mica_mul(g, mica_add(g, xy, xy), c0), mica_mul(g, slope, c1)));
@@ -236,9 +231,10 @@ static void build_remat(mica_graph *g, const mica_value *operands, mica_dtype dt
 }
 
 static void build_remat_of_scan(mica_graph *g, const mica_value *operands, mica_dtype dtype) {
-    mica_graph *body = region("rematerialised");
-    mica_value in[3] = {parameter(body, dtype, MICA_INTS(2)), parameter(body, dtype, MICA_INTS(2)),
-                        parameter(body, dtype, MICA_INTS(4, 2))};
+    mica_graph *body = harness_region("rematerialised");
+    mica_value in[3] = {harness_parameter(body, dtype, MICA_INTS(2)),
+                        harness_parameter(body, dtype, MICA_INTS(2)),
+                        harness_parameter(body, dtype, MICA_INTS(4, 2))};
     mica_value out[2];
     scan_with(body, in, recurrence(dtype), false);
     mica_remat(g, body, operands, 3, out);
@@ -339,7 +335,7 @@ static void build_callback(mica_graph *g, const mica_value *operands, mica_dtype
 
 /* A callback in every step of a scan: the token is a carry. */
 static void build_scan_of_callback(mica_graph *g, const mica_value *operands, mica_dtype dtype) {
-    mica_graph *body = region("calling");
+    mica_graph *body = harness_region("calling");
     mica_type token = mica_type_token(), type = mica_type_make(dtype, MICA_INTS(3));
     mica_value t = mica_parameter(body, &token), c = mica_parameter(body, &type);
     mica_value x = mica_parameter(body, &type), out[2];

@@ -1,25 +1,12 @@
 /* Control flow inside control flow. Each case counts for the op of its outermost node. */
 #include "harness.h"
 
-#include <stdlib.h>
-
-static mica_graph *region(const char *name) {
-    mica_graph *g = NULL;
-    if (!harness_ok(mica_graph_create(name, &g), name)) exit(3);
-    return g;
-}
-
-static mica_value parameter(mica_graph *g, mica_dtype dtype, mica_ints dims) {
-    mica_type type = mica_type_make(dtype, dims);
-    return mica_parameter(g, &type);
-}
-
 static mica_value vector(mica_graph *g, mica_dtype dtype) {
-    return parameter(g, dtype, MICA_INTS(3));
+    return harness_parameter(g, dtype, MICA_INTS(3));
 }
 
 static mica_value count(mica_graph *g) {
-    return parameter(g, MICA_DTYPE_i32, MICA_NO_INTS);
+    return harness_parameter(g, MICA_DTYPE_i32, MICA_NO_INTS);
 }
 
 static mica_value integer(mica_graph *g, int value) {
@@ -35,14 +22,14 @@ static mica_value is_positive(mica_graph *g, mica_value x, mica_dtype dtype) {
 typedef mica_graph *(*block)(mica_dtype dtype);
 
 static mica_graph *sine(mica_dtype dtype) {
-    mica_graph *g = region("sine");
+    mica_graph *g = harness_region("sine");
     mica_value w = vector(g, dtype), x = vector(g, dtype);
     mica_output(g, mica_add(g, mica_sin(g, mica_mul(g, w, x)), x));
     return g;
 }
 
 static mica_graph *squash(mica_dtype dtype) {
-    mica_graph *g = region("squash");
+    mica_graph *g = harness_region("squash");
     mica_value w = vector(g, dtype), x = vector(g, dtype);
     mica_output(g, mica_mul(g, mica_tanh(g, x), w));
     return g;
@@ -50,7 +37,7 @@ static mica_graph *squash(mica_dtype dtype) {
 
 /* sine where the sum of x is positive, else squash. */
 static mica_graph *branching(mica_dtype dtype) {
-    mica_graph *g = region("branching"), *yes = sine(dtype), *no = squash(dtype);
+    mica_graph *g = harness_region("branching"), *yes = sine(dtype), *no = squash(dtype);
     mica_value in[2] = {vector(g, dtype), vector(g, dtype)}, out;
     mica_cond(g, is_positive(g, in[1], dtype), yes, no, in, 2, &out);
     mica_output(g, out);
@@ -61,7 +48,8 @@ static mica_graph *branching(mica_dtype dtype) {
 
 /* Three times `inside`, as a scan that also stacks what it saw; their sum is added. */
 static mica_graph *scanning_of(block inside, mica_dtype dtype) {
-    mica_graph *g = region("scanning"), *body = region("step"), *step = inside(dtype);
+    mica_graph *g = harness_region("scanning"), *body = harness_region("step"),
+               *step = inside(dtype);
     mica_value in[2] = {vector(body, dtype), vector(body, dtype)}, next;
     mica_inline(body, step, in, 2, &next);
     mica_output(body, next);
@@ -77,7 +65,8 @@ static mica_graph *scanning_of(block inside, mica_dtype dtype) {
 
 /* While the sum of squares is below 20 and at most four times: x = inside(w, x) + 1. */
 static mica_graph *looping_of(block inside, mica_dtype dtype) {
-    mica_graph *g = region("looping"), *condition = region("small"), *body = region("step");
+    mica_graph *g = harness_region("looping"), *condition = harness_region("small"),
+               *body = harness_region("step");
     mica_graph *step = inside(dtype);
     vector(condition, dtype);
     mica_value i = count(condition), x = vector(condition, dtype);
@@ -111,7 +100,7 @@ static mica_graph *looping(mica_dtype dtype) {
 }
 
 static mica_graph *rematerialised(mica_dtype dtype) {
-    mica_graph *g = region("rematerialised"), *body = branching(dtype);
+    mica_graph *g = harness_region("rematerialised"), *body = branching(dtype);
     mica_value in[2] = {vector(g, dtype), vector(g, dtype)}, out;
     mica_remat(g, body, in, 2, &out);
     mica_output(g, out);
@@ -121,7 +110,7 @@ static mica_graph *rematerialised(mica_dtype dtype) {
 
 /* squash with its own vjp: (w, x, y, c) -> tanh(x) c, w (1 - tanh(x)^2) c. */
 static mica_graph *vjp_of_squash(mica_dtype dtype) {
-    mica_graph *g = region("vjp");
+    mica_graph *g = harness_region("vjp");
     mica_value w = vector(g, dtype), x = vector(g, dtype);
     vector(g, dtype);
     mica_value c = vector(g, dtype), th = mica_tanh(g, x);
@@ -132,7 +121,7 @@ static mica_graph *vjp_of_squash(mica_dtype dtype) {
 }
 
 static mica_graph *custom(mica_dtype dtype) {
-    mica_graph *g = region("custom"), *body = squash(dtype), *vjp = vjp_of_squash(dtype);
+    mica_graph *g = harness_region("custom"), *body = squash(dtype), *vjp = vjp_of_squash(dtype);
     mica_value in[2] = {vector(g, dtype), vector(g, dtype)}, out;
     mica_custom_gradient(g, body, vjp, in, 2, &out);
     mica_output(g, out);
@@ -142,7 +131,7 @@ static mica_graph *custom(mica_dtype dtype) {
 }
 
 static mica_graph *composite(mica_dtype dtype) {
-    mica_graph *g = region("composite"), *body = squash(dtype), *vjp = vjp_of_squash(dtype);
+    mica_graph *g = harness_region("composite"), *body = squash(dtype), *vjp = vjp_of_squash(dtype);
     mica_value in[2] = {vector(g, dtype), vector(g, dtype)}, out;
     mica_call(g, "squash", "", body, "squash_vjp", vjp, in, 2, &out);
     mica_output(g, out);
@@ -197,7 +186,7 @@ static void build_remat_of_while(mica_graph *g, const mica_value *operands, mica
 /* Pushes a running product in one scan and pops it, backwards, in another. */
 static void build_lists_through_scans(mica_graph *g, const mica_value *operands, mica_dtype dtype) {
     mica_type element = mica_type_make(dtype, MICA_INTS(3)), list = mica_type_list_of(&element);
-    mica_graph *push = region("push"), *pop = region("pop");
+    mica_graph *push = harness_region("push"), *pop = harness_region("pop");
     mica_value w = vector(push, dtype), l = mica_parameter(push, &list), x = vector(push, dtype);
     mica_value next = mica_mul(push, w, mica_sin(push, x));
     mica_output(push, mica_list_push(push, l, next));
@@ -220,7 +209,7 @@ static void build_lists_through_scans(mica_graph *g, const mica_value *operands,
 
 /* A sum over the axis inside a scan's body. */
 static void build_scan_of_all_reduce(mica_graph *g, const mica_value *operands, mica_dtype dtype) {
-    mica_graph *body = region("collective");
+    mica_graph *body = harness_region("collective");
     mica_value x = vector(body, dtype);
     mica_value total = mica_all_reduce(body, mica_sin(body, x), "sum", "batch");
     mica_output(body, mica_mul(body, total, x));

@@ -190,3 +190,14 @@ mica_graph *vjp_graph(const mica_graph *f) {
         output_or_zeros(in.g, out[i], in.float_inputs[i]);
     return in.g;
 }
+
+mica_graph *harness_region(const char *name) {
+    mica_graph *g = NULL;
+    if (!harness_ok(mica_graph_create(name, &g), name)) exit(3);
+    return g;
+}
+
+mica_value harness_parameter(mica_graph *g, mica_dtype dtype, mica_ints dims) {
+    mica_type type = mica_type_make(dtype, dims);
+    return mica_parameter(g, &type);
+}
