@@ -3,6 +3,7 @@
 #define MICA_MICA_H
 
 #include "graph.h"
+#include "mlc.h"
 #include "nn.h"
 #include "runtime.h"
 #include "status.h"
