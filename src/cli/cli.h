@@ -13,6 +13,11 @@ int cli_devices(int argc, char **argv);
 int cli_ops(int argc, char **argv);
 int cli_run(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
+int cli_bench(int argc, char **argv);
+
+extern const char *cli_program; /* as it was called */
+/* Where an executable file of this name is on the PATH; a name with a slash is the place itself. */
+bool cli_find_program(const char *name, char *path, size_t capacity);
 
 /* Prints the status's message and releases it; CLI_FAILED. */
 int cli_fail(mica_status status);

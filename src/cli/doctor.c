@@ -10,7 +10,7 @@
 /* ---- looking
  * ------------------------------------------------------------------------------------*/
 
-static bool find_program(const char *name, char *path, size_t capacity) {
+bool cli_find_program(const char *name, char *path, size_t capacity) {
     if (strchr(name, '/')) {
         snprintf(path, capacity, "%s", name);
         return access(name, X_OK) == 0;
@@ -30,7 +30,7 @@ static void look_for_compiler(void) {
     const char *const names[] = {wanted && *wanted ? wanted : "cc", "gcc", "clang", "zig"};
     char path[4096];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (find_program(names[i], path, sizeof path)) {
+        if (cli_find_program(names[i], path, sizeof path)) {
             printf("  %-12s %s\n", "C compiler", path);
             return;
         }

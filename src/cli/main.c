@@ -1,4 +1,4 @@
-/* mica: devices, ops, run, doctor, version. */
+/* mica: devices, ops, run, bench, doctor, version. */
 #include "cli.h"
 
 #include <stdarg.h>
@@ -13,6 +13,8 @@ static const char help[] =
     "                          runs a printed graph and prints its results; inputs are .npy or\n"
     "                          .raw files in the order of the parameters, missing ones are made\n"
     "                          from the seed\n"
+    "  bench ops [PART...] [--json] [--check] [--threads N]\n"
+    "                          times each primitive beside numpy, on 1M elements; needs Python\n"
     "  doctor [--device NAME]  what was found, what was not and why; checks each device's numbers\n"
     "                          against the reference\n"
     "  version                 the version\n"
@@ -51,12 +53,15 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"devices", cli_devices}, {"ops", cli_ops},      {"run", cli_run},
-    {"doctor", cli_doctor},   {"version", version},  {"--version", version},
-    {"help", show_help},      {"--help", show_help}, {"-h", show_help},
+    {"devices", cli_devices}, {"ops", cli_ops},     {"run", cli_run},       {"bench", cli_bench},
+    {"doctor", cli_doctor},   {"version", version}, {"--version", version}, {"help", show_help},
+    {"--help", show_help},    {"-h", show_help},
 };
 
+const char *cli_program = "mica";
+
 int main(int argc, char **argv) {
+    if (argc > 0) cli_program = argv[0];
     if (argc < 2) return cli_usage("a command is needed");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         if (strcmp(argv[1], commands[i].name)) continue;

@@ -108,6 +108,8 @@ def test_bad_files_are_named(graph, tmp_path):
         ("run", "graph.txt", "--seed"),
         ("run", "graph.txt", "--seed", "seven"),
         ("run", "graph.txt", "--speed", "7"),
+        ("bench",),
+        ("bench", "hops"),
         ("doctor", "now"),
         ("version", "please"),
     ],
