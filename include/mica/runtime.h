@@ -81,6 +81,13 @@ MICA_API bool mica_device_enumerate(int32_t i, mica_device_info *out_info);
 MICA_API MICA_MUST_CHECK mica_status mica_set_threads(int32_t n);
 MICA_API int32_t mica_threads(void);
 
+/* Libraries that are optional, such as LAPACK and NVRTC, are also looked for in the wheels of this
+ * folder of Python packages (site-packages). To be called before they are first used. */
+MICA_API MICA_MUST_CHECK mica_status mica_packages_add(const char *folder);
+/* The LAPACK that linear algebra on the CPU uses: the library's path, or, with false, why there is
+ * none (then the built-in versions serve). MICA_LAPACK names one, or is "off". */
+MICA_API bool mica_lapack_describe(char *text, size_t capacity);
+
 /* Stops threads, closes devices, frees caches. All objects must have been released. The library
  * can be used again afterwards. */
 MICA_API void mica_shutdown(void);

@@ -37,6 +37,20 @@ static PyObject *get_threads(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(un
     return PyLong_FromLong(mica_threads());
 }
 
+static PyObject *packages_add(PyObject *Py_UNUSED(module), PyObject *folder) {
+    const char *path = PyUnicode_AsUTF8(folder);
+    if (!path) return NULL;
+    mica_status status = mica_packages_add(path);
+    if (status) return raise_status(status);
+    Py_RETURN_NONE;
+}
+
+static PyObject *lapack(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    char text[1100];
+    if (mica_lapack_describe(text, sizeof text)) return PyUnicode_DecodeFSDefault(text);
+    Py_RETURN_NONE;
+}
+
 static PyObject *matmul(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *a, *b;
     if (!PyArg_ParseTuple(args, "OO:matmul", &a, &b)) return NULL;
@@ -92,6 +106,8 @@ static PyMethodDef module_methods[] = {
     {"set_threads", set_threads, METH_O,
      "set_threads(n)\n--\n\nThreads the CPU devices compute with; 0 means the machine's."},
     {"threads", get_threads, METH_NOARGS, "threads()\n--\n\nThreads the CPU devices compute with."},
+    {"packages_add", packages_add, METH_O, NULL},
+    {"lapack", lapack, METH_NOARGS, NULL},
     {"matmul", matmul, METH_VARARGS, "matmul(a, b, /)\n--\n\nThe product of matrices, as a @ b."},
     {"full", full, METH_VARARGS, NULL},
     {"is_tracing", trace_is_active, METH_NOARGS,

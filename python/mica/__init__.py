@@ -14,6 +14,8 @@ Examples
 
 from __future__ import annotations
 
+import importlib.util
+import os
 from typing import NamedTuple
 
 from . import _mica
@@ -116,6 +118,15 @@ def devices() -> list[DeviceInfo]:
     """Every kind of device that is built in, present or not."""
     return [DeviceInfo(**row) for row in _mica.devices()]
 
+
+def _name_packages() -> None:
+    """Tells the library where numpy's wheel lies, which carries a LAPACK."""
+    spec = importlib.util.find_spec("numpy")
+    if spec and spec.origin:
+        _mica.packages_add(os.path.dirname(os.path.dirname(spec.origin)))
+
+
+_name_packages()
 
 # The rest of the table: primitives that no function above stands in for.
 _DTYPES = ["bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]

@@ -86,6 +86,15 @@ def _diagonal(x: Any) -> Any:
     return sum(where(eye(n, "bool"), x, x * 0), axis=-1)
 
 
+def lapack() -> str | None:
+    """The path of the LAPACK that factorizations on the CPU use; None: the built-in versions serve.
+
+    It is numpy's, or the system's, or the one that the environment variable ``MICA_LAPACK`` names;
+    ``MICA_LAPACK=off`` uses none.
+    """
+    return _mica.lapack()
+
+
 def triangular_solve(
     a: Array,
     b: Array,

@@ -48,6 +48,11 @@ void mica_library_close(mica_library *library);
 void mica_library_keep(mica_library *library);
 /* The folder this library (or the program it is part of) was loaded from; false when unknown. */
 bool mica_library_folder(char *path, size_t capacity);
+/* The file that a loaded function came from; false when unknown. */
+bool mica_library_of(const void *function, char *path, size_t capacity);
+/* The first name in a folder, in the order of strcmp, that begins with `prefix`; false when there
+ * is none, or it does not fit. */
+bool mica_folder_find(const char *folder, const char *prefix, char *name, size_t capacity);
 
 /* Standard error, for the log only. */
 void mica_write_error_line(const char *text);

@@ -4,6 +4,7 @@
 #endif
 #include "base/platform.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -390,6 +391,28 @@ bool mica_library_folder(char *path, size_t capacity) {
     memcpy(path, info.dli_fname, length);
     path[length] = 0;
     return true;
+}
+
+bool mica_library_of(const void *function, char *path, size_t capacity) {
+    Dl_info info;
+    if (!dladdr((void *)(uintptr_t)function, &info) || !info.dli_fname) return false;
+    int n = snprintf(path, capacity, "%s", info.dli_fname);
+    return n > 0 && (size_t)n < capacity;
+}
+
+bool mica_folder_find(const char *folder, const char *prefix, char *name, size_t capacity) {
+    DIR *entries = opendir(folder);
+    if (!entries) return false;
+    bool found = false;
+    for (struct dirent *entry = readdir(entries); entry; entry = readdir(entries)) {
+        size_t length = strlen(entry->d_name);
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) || length >= capacity) continue;
+        if (found && strcmp(entry->d_name, name) > 0) continue;
+        memcpy(name, entry->d_name, length + 1);
+        found = true;
+    }
+    closedir(entries);
+    return found;
 }
 
 /* ---- files ------------------------------------------------------------------------------------*/

@@ -73,11 +73,6 @@ static const optional_library libraries[] = {
      "clGetPlatformIDs",
      "other GPUs",
      {"libOpenCL.so.1", "libOpenCL.so", "/System/Library/Frameworks/OpenCL.framework/OpenCL"}},
-    {"LAPACK",
-     "dgesv_",
-     "linear algebra",
-     {"liblapack.so.3", "libopenblas.so.0", "libopenblas.so",
-      "/System/Library/Frameworks/Accelerate.framework/Accelerate"}},
     {"oneDNN", "dnnl_version", "faster kernels on CPUs", {"libdnnl.so.3", "libdnnl.so"}},
     {"MPI",
      "MPI_Init",
@@ -100,6 +95,14 @@ static void look_for_library(const optional_library *l) {
         return;
     }
     printf("  %-12s not found: %s does not load (%s)\n", l->what, why, l->purpose);
+}
+
+static void look_for_lapack(void) {
+    char text[1100];
+    if (mica_lapack_describe(text, sizeof text))
+        printf("  %-12s %s (linear algebra)\n", "LAPACK", text);
+    else
+        printf("  %-12s not used: %s (linear algebra by built-in versions)\n", "LAPACK", text);
 }
 
 /* ---- devices
@@ -146,6 +149,7 @@ int cli_doctor(int argc, char **argv) {
     look_for_compiler();
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
         look_for_library(&libraries[i]);
+    look_for_lapack();
     printf("\nnumbers, against the reference\n");
     int disagreements = only ? check_device(only) : check_all();
     if (!disagreements) printf("\nAll is well.\n");

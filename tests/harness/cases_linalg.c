@@ -25,7 +25,7 @@
     }
 #define EIGH(name_, a, more)                                                                       \
     {                                                                                              \
-        .op = MICA_OP_eigh, .name = name_, .n_operands = 1, .operands = {a}, .absolute = 2e-5,     \
+        .op = MICA_OP_eigh, .name = name_, .n_operands = 1, .operands = {a}, .absolute = 1e-4,     \
         .flags = ZEROS_ALIKE | (more)                                                              \
     }
 #define SVD(name_, a, full, more)                                                                  \

@@ -1,5 +1,10 @@
 """mica.linalg against numpy.linalg, eager and compiled, with derivatives."""
 
+import glob
+import os
+import subprocess
+import sys
+
 import mica
 import numpy as np
 import pytest
@@ -135,3 +140,42 @@ def test_wrong_arguments_are_refused(call, message):
 def test_narrow_floats_are_refused():
     with pytest.raises(TypeError, match="F32_F64"):
         mica.linalg.qr(mica.tensor(WIDE).astype("f16"))
+
+
+_FACTORS = """
+import mica, numpy as np
+a = np.random.default_rng(5).normal(size=(3, 70, 70))
+definite, tall = mica.tensor(a @ a.swapaxes(-1, -2) + 70 * np.eye(70)), mica.tensor(a[:, :, :50])
+parts = [mica.cholesky(definite), *mica.lu(tall), *mica.qr(tall, full=1), *mica.eigh(definite)]
+parts += mica.svd(tall, full=0)
+print(mica.linalg.lapack())
+np.savez(path, *[part.numpy() for part in parts])
+"""
+
+
+def _factors(folder, **environment):
+    path = str(folder / "factors.npz")
+    program = f"path = {path!r}\n{_FACTORS}"
+    environment = {**os.environ, **environment}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    with np.load(path) as parts:
+        return done.stdout.strip(), [parts[name] for name in parts.files]
+
+
+def test_lapack_and_the_built_in_versions_agree(tmp_path):
+    with_name, with_lapack = _factors(tmp_path, MICA_LAPACK="")
+    without_name, without = _factors(tmp_path, MICA_LAPACK="off")
+    assert without_name == "None"
+    if glob.glob(os.path.join(os.path.dirname(np.__path__[0]), "numpy.libs", "*openblas*")):
+        assert "openblas" in with_name
+    for x, y in zip(with_lapack, without, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9)
+
+
+def test_lapack_leaves_the_threads_of_numpy_alone():
+    a = np.random.default_rng(6).normal(size=(4, 64, 64))
+    before = a[0] @ a[1]
+    mica.svd(mica.tensor(a), full=0)[1].numpy()
+    np.testing.assert_array_equal(a[0] @ a[1], before)

@@ -37,8 +37,16 @@ create(const mica_node *node, size_t bytes,
 mica_status mica_cpu_linalg_create(const mica_node *node,
                                    void (*run)(const cpu_kernel *, const void *const *,
                                                void *const *, void *),
-                                   cpu_linalg_kernel **out) {
-    return create(node, sizeof **out, run, out);
+                                   int64_t smallest, bool any, cpu_linalg_kernel **out) {
+    cpu_linalg_kernel *k;
+    MICA_TRY(create(node, sizeof *k, run, &k));
+    mica_status status = mica_cpu_linalg_choose(k, smallest, any);
+    if (status) {
+        mica_free(k);
+        return status;
+    }
+    *out = k;
+    return NULL;
 }
 
 void mica_cpu_linalg_scratch(cpu_linalg_kernel *kernel, int64_t bytes_per_matrix) {
@@ -108,12 +116,25 @@ mica_status mica_cpu_create_triangular_solve(const mica_node *node, cpu_kernel *
 
 /* ---- cholesky ---------------------------------------------------------------------------------*/
 
+static bool try_lapack(const cpu_linalg_kernel *k, const void *a, void *y) {
+    bool done = k->lapack != NULL;
+    for (int64_t i = 0; done && i < k->rows; i++)
+        done = k->loops->all_finite((const char *)a + i * k->rows * k->bytes, i + 1);
+    if (!done) return false;
+    mica_cpu_lapack_enter();
+    done = mica_cpu_lapack_cholesky(k, a, y);
+    mica_cpu_lapack_leave();
+    return done;
+}
+
 static void cholesky_range(void *context, int64_t begin, int64_t end) {
     const cpu_linalg_run *run = context;
     int64_t n = run->kernel->rows, bytes = n * n * run->kernel->bytes;
-    for (int64_t i = begin; i < end; i++)
-        run->kernel->loops->cholesky((const char *)run->operands[0] + i * bytes,
-                                     (char *)run->results[0] + i * bytes, n);
+    for (int64_t i = begin; i < end; i++) {
+        const char *a = (const char *)run->operands[0] + i * bytes;
+        char *y = (char *)run->results[0] + i * bytes;
+        if (!try_lapack(run->kernel, a, y)) run->kernel->loops->cholesky(a, y, n);
+    }
 }
 
 static void run_cholesky(const cpu_kernel *kernel, const void *const *operands,
@@ -124,7 +145,7 @@ static void run_cholesky(const cpu_kernel *kernel, const void *const *operands,
 
 mica_status mica_cpu_create_cholesky(const mica_node *node, cpu_kernel **out) {
     cpu_linalg_kernel *k;
-    MICA_TRY(mica_cpu_linalg_create(node, run_cholesky, &k));
+    MICA_TRY(mica_cpu_linalg_create(node, run_cholesky, CHOLESKY_SMALLEST, false, &k));
     *out = &k->base;
     return NULL;
 }

@@ -6,6 +6,7 @@
 #define MICA_DEVICE_CPU_LINALG_H
 
 #include "device/cpu/kernel.h"
+#include "device/cpu/lapack.h"
 
 /* A triangle, as it acts: element (i, j) is a[i * row + j * column]. */
 typedef struct cpu_triangle {
@@ -49,10 +50,14 @@ void mica_cpu_fix_signs(double *a, double *b, int64_t count, int64_t a_length, i
 typedef struct cpu_linalg_kernel {
     cpu_kernel base;
     const cpu_linalg *loops;
-    int64_t batch, rows, columns; /* of operand 0 */
-    int64_t bytes;                /* of an element */
-    int64_t inner;                /* of qr: columns of q; of svd: whether it is full */
-    int64_t scratch;              /* bytes for one matrix */
+    int64_t batch, rows, columns;      /* of operand 0 */
+    int64_t bytes;                     /* of an element */
+    int64_t inner;                     /* of qr: columns of q; of svd: whether it is full */
+    int64_t scratch;                   /* bytes for one matrix */
+    const cpu_lapack_routines *lapack; /* NULL: the built-in version serves */
+    bool wide;                         /* its integers have 64 bits */
+    int64_t work, integers;            /* elements of work it wants */
+    int64_t after;                     /* of svd: bytes before what is left for qr */
 } cpu_linalg_kernel;
 
 typedef struct cpu_linalg_run {
@@ -62,13 +67,44 @@ typedef struct cpu_linalg_run {
     void *scratch;
 } cpu_linalg_run;
 
-MICA_MUST_CHECK mica_status mica_cpu_linalg_create(const mica_node *node,
-                                                   void (*run)(const cpu_kernel *,
-                                                               const void *const *, void *const *,
-                                                               void *),
-                                                   cpu_linalg_kernel **out);
+/* From these sizes on LAPACK is faster (bench/linalg.py). */
+enum {
+    CHOLESKY_SMALLEST = 24,
+    LU_SMALLEST = 48,
+    QR_SMALLEST = 32,
+    EIGH_SMALLEST = 16,
+    SVD_SMALLEST = 8
+};
+
+/* With LAPACK from size `smallest` on, with any or with a tuned one. */
+MICA_MUST_CHECK mica_status
+mica_cpu_linalg_create(const mica_node *node,
+                       void (*run)(const cpu_kernel *, const void *const *, void *const *, void *),
+                       int64_t smallest, bool any, cpu_linalg_kernel **out);
 void mica_cpu_linalg_scratch(cpu_linalg_kernel *kernel, int64_t bytes_per_matrix);
 /* body gets the run and a range of matrices. */
 void mica_cpu_for_each_matrix(const cpu_linalg_run *run, void (*body)(void *, int64_t, int64_t));
+
+/* ---- one matrix through LAPACK ----------------------------------------------------------------
+ * Called between mica_cpu_lapack_enter and _leave, on finite matrices; false when the built-in
+ * version has to serve after all. `_work` says how many bytes of scratch a matrix needs. */
+
+/* Sets kernel->lapack when there is one (`any`, or a tuned one) and both sizes are at least
+ * `smallest`, from where on it is faster. */
+MICA_MUST_CHECK mica_status mica_cpu_linalg_choose(cpu_linalg_kernel *kernel, int64_t smallest,
+                                                   bool any);
+bool mica_cpu_lapack_cholesky(const cpu_linalg_kernel *k, const void *a, void *y);
+int64_t mica_cpu_lapack_lu_work(const cpu_linalg_kernel *k);
+bool mica_cpu_lapack_lu(const cpu_linalg_kernel *k, const void *a, void *y, int32_t *pivots,
+                        int32_t *order, void *work);
+int64_t mica_cpu_lapack_qr_work(cpu_linalg_kernel *k);
+bool mica_cpu_lapack_qr(const cpu_linalg_kernel *k, const void *a, void *q, void *r, void *work);
+int64_t mica_cpu_lapack_eigh_work(cpu_linalg_kernel *k);
+bool mica_cpu_lapack_eigh(const cpu_linalg_kernel *k, const void *a, void *values, void *vectors,
+                          void *work);
+/* Thin: u (m, count), vh (count, n). */
+int64_t mica_cpu_lapack_svd_work(cpu_linalg_kernel *k);
+bool mica_cpu_lapack_svd(const cpu_linalg_kernel *k, const void *a, void *u, void *s, void *vh,
+                         void *work);
 
 #endif

@@ -11,11 +11,20 @@ static void lu_range(void *context, int64_t begin, int64_t end) {
     const cpu_linalg_run *run = context;
     const cpu_linalg_kernel *k = run->kernel;
     int64_t m = k->rows, n = k->columns;
-    for (int64_t i = begin; i < end; i++)
-        k->loops->lu(at(run->operands[0], i, m * n, k->bytes),
-                     at(run->results[0], i, m * n, k->bytes),
-                     (int32_t *)run->results[1] + i * cpu_min(m, n),
-                     (int32_t *)run->results[2] + i * m, m, n);
+    for (int64_t i = begin; i < end; i++) {
+        const void *a = at(run->operands[0], i, m * n, k->bytes);
+        void *y = at(run->results[0], i, m * n, k->bytes);
+        int32_t *pivots = (int32_t *)run->results[1] + i * cpu_min(m, n);
+        int32_t *order = (int32_t *)run->results[2] + i * m;
+        bool done = k->lapack && k->loops->all_finite(a, m * n);
+        if (done) {
+            mica_cpu_lapack_enter();
+            done =
+                mica_cpu_lapack_lu(k, a, y, pivots, order, (char *)run->scratch + i * k->scratch);
+            mica_cpu_lapack_leave();
+        }
+        if (!done) k->loops->lu(a, y, pivots, order, m, n);
+    }
 }
 
 static void run_lu(const cpu_kernel *kernel, const void *const *operands, void *const *results,
@@ -26,12 +35,20 @@ static void run_lu(const cpu_kernel *kernel, const void *const *operands, void *
 
 mica_status mica_cpu_create_lu(const mica_node *node, cpu_kernel **out) {
     cpu_linalg_kernel *k;
-    MICA_TRY(mica_cpu_linalg_create(node, run_lu, &k));
+    MICA_TRY(mica_cpu_linalg_create(node, run_lu, LU_SMALLEST, false, &k));
+    if (k->lapack) mica_cpu_linalg_scratch(k, mica_cpu_lapack_lu_work(k));
     *out = &k->base;
     return NULL;
 }
 
 /* ---- qr ---------------------------------------------------------------------------------------*/
+
+static bool qr_by_lapack(const cpu_linalg_kernel *k, const void *a, void *q, void *r, void *work) {
+    mica_cpu_lapack_enter();
+    bool done = mica_cpu_lapack_qr(k, a, q, r, work);
+    mica_cpu_lapack_leave();
+    return done;
+}
 
 static void qr_range(void *context, int64_t begin, int64_t end) {
     const cpu_linalg_run *run = context;
@@ -41,12 +58,12 @@ static void qr_range(void *context, int64_t begin, int64_t end) {
         const void *a = at(run->operands[0], i, m * n, k->bytes);
         void *q = at(run->results[0], i, m * inner, k->bytes);
         void *r = at(run->results[1], i, inner * n, k->bytes);
-        if (k->loops->all_finite(a, m * n))
-            k->loops->qr(a, q, r, (char *)run->scratch + i * k->scratch, m, n, inner);
-        else {
+        void *work = (char *)run->scratch + i * k->scratch;
+        if (!k->loops->all_finite(a, m * n)) {
             k->loops->fill_nan(q, m * inner);
             k->loops->fill_nan(r, inner * n);
-        }
+        } else if (!k->lapack || !qr_by_lapack(k, a, q, r, work))
+            k->loops->qr(a, q, r, work, m, n, inner);
     }
 }
 
@@ -58,32 +75,55 @@ static void run_qr(const cpu_kernel *kernel, const void *const *operands, void *
 
 mica_status mica_cpu_create_qr(const mica_node *node, cpu_kernel **out) {
     cpu_linalg_kernel *k;
-    MICA_TRY(mica_cpu_linalg_create(node, run_qr, &k));
+    MICA_TRY(mica_cpu_linalg_create(node, run_qr, QR_SMALLEST, false, &k));
     k->inner = node->results[0].dims[node->results[0].rank - 1];
-    mica_cpu_linalg_scratch(k, (k->rows * k->columns + k->rows + k->columns) * k->bytes);
+    int64_t work = (k->rows * k->columns + k->rows + k->columns) * k->bytes;
+    mica_cpu_linalg_scratch(k, k->lapack ? cpu_max(work, mica_cpu_lapack_qr_work(k)) : work);
     *out = &k->base;
     return NULL;
 }
 
 /* ---- eigh -------------------------------------------------------------------------------------*/
 
+static bool lower_is_finite(const cpu_linalg_kernel *k, const void *a) {
+    bool finite = true;
+    for (int64_t i = 0; finite && i < k->rows; i++)
+        finite = k->loops->all_finite(at(a, i, k->rows, k->bytes), i + 1);
+    return finite;
+}
+
+static bool eigh_by_lapack(const cpu_linalg_kernel *k, const void *a, void *values, void *vectors,
+                           void *work) {
+    mica_cpu_lapack_enter();
+    bool done = mica_cpu_lapack_eigh(k, a, values, vectors, work);
+    mica_cpu_lapack_leave();
+    return done;
+}
+
+static void eigh_in_f64(const cpu_linalg_kernel *k, const void *a, void *values, void *vectors,
+                        void *work) {
+    int64_t n = k->rows;
+    double *wide = work, *wide_values = wide + n * n, *wide_vectors = wide_values + n;
+    k->loops->widen(a, wide, n * n);
+    mica_cpu_eigh(wide, wide_values, wide_vectors, wide_vectors + n * n, n);
+    k->loops->narrow(wide_values, values, n);
+    k->loops->narrow(wide_vectors, vectors, n * n);
+}
+
 static void eigh_range(void *context, int64_t begin, int64_t end) {
     const cpu_linalg_run *run = context;
     const cpu_linalg_kernel *k = run->kernel;
     int64_t n = k->rows;
     for (int64_t i = begin; i < end; i++) {
-        double *a = (double *)((char *)run->scratch + i * k->scratch);
-        double *values = a + n * n, *vectors = values + n, *work = vectors + n * n;
-        bool finite = true;
-        k->loops->widen(at(run->operands[0], i, n * n, k->bytes), a, n * n);
-        for (int64_t row = 0; row < n; row++)
-            finite &= mica_cpu_linalg_f64.all_finite(a + row * n, row + 1);
-        if (finite)
-            mica_cpu_eigh(a, values, vectors, work, n);
-        else
-            mica_cpu_linalg_f64.fill_nan(values, n + n * n);
-        k->loops->narrow(values, at(run->results[0], i, n, k->bytes), n);
-        k->loops->narrow(vectors, at(run->results[1], i, n * n, k->bytes), n * n);
+        const void *a = at(run->operands[0], i, n * n, k->bytes);
+        void *values = at(run->results[0], i, n, k->bytes);
+        void *vectors = at(run->results[1], i, n * n, k->bytes);
+        void *work = (char *)run->scratch + i * k->scratch;
+        if (!lower_is_finite(k, a)) {
+            k->loops->fill_nan(values, n);
+            k->loops->fill_nan(vectors, n * n);
+        } else if (!k->lapack || !eigh_by_lapack(k, a, values, vectors, work))
+            eigh_in_f64(k, a, values, vectors, work);
     }
 }
 
@@ -95,9 +135,10 @@ static void run_eigh(const cpu_kernel *kernel, const void *const *operands, void
 
 mica_status mica_cpu_create_eigh(const mica_node *node, cpu_kernel **out) {
     cpu_linalg_kernel *k;
-    MICA_TRY(mica_cpu_linalg_create(node, run_eigh, &k));
+    MICA_TRY(mica_cpu_linalg_create(node, run_eigh, EIGH_SMALLEST, true, &k));
     int64_t n = k->rows;
-    mica_cpu_linalg_scratch(k, (2 * n * n + n + mica_cpu_eigh_work(n)) * (int64_t)sizeof(double));
+    int64_t work = (2 * n * n + n + mica_cpu_eigh_work(n)) * (int64_t)sizeof(double);
+    mica_cpu_linalg_scratch(k, k->lapack ? cpu_max(work, mica_cpu_lapack_eigh_work(k)) : work);
     *out = &k->base;
     return NULL;
 }
@@ -178,6 +219,45 @@ static void decompose(const cpu_linalg_kernel *k, const svd_work *w, const void 
     k->loops->narrow(w->out, vh, n * n);
 }
 
+/* ---- svd through LAPACK, in the dtype: thin, and continued by qr when it has to be full */
+
+static int64_t svd_lapack_bytes(cpu_linalg_kernel *k) {
+    int64_t count = cpu_min(k->rows, k->columns), length = cpu_max(k->rows, k->columns);
+    int64_t more =
+        k->inner && length > count ? 2 * length * count + length * length + length + count : 0;
+    k->after = (int64_t)cpu_align((size_t)mica_cpu_lapack_svd_work(k));
+    return k->after + more * k->bytes;
+}
+
+static void copy_element(const cpu_linalg_kernel *k, void *y, int64_t i, const void *x, int64_t j) {
+    if (k->bytes == 4)
+        ((float *)y)[i] = ((const float *)x)[j];
+    else
+        ((double *)y)[i] = ((const double *)x)[j];
+}
+
+static bool svd_by_lapack(const cpu_linalg_kernel *k, const void *a, void *u, void *s, void *vh,
+                          char *work) {
+    int64_t m = k->rows, n = k->columns, count = cpu_min(m, n), length = cpu_max(m, n);
+    bool more = k->inner && m != n;
+    char *thin = work + k->after, *square = thin + length * count * k->bytes;
+    mica_cpu_lapack_enter();
+    bool done = mica_cpu_lapack_svd(k, a, more && m > n ? thin : u, s, vh, work);
+    mica_cpu_lapack_leave();
+    if (!done || !more) return done;
+    for (int64_t i = 0; m < n && i < n * count; i++)
+        copy_element(k, thin, i, vh, i % count * n + i / count);
+    k->loops->qr(thin, square, NULL, square + length * length * k->bytes, length, count, length);
+    for (int64_t i = 0; i < length; i++)
+        for (int64_t j = 0; j < length; j++)
+            if (m < n && j >= count)
+                copy_element(k, vh, j * n + i, square, i * n + j);
+            else if (m > n)
+                copy_element(k, u, i * m + j, j < count ? thin : square,
+                             i * (j < count ? count : m) + j);
+    return true;
+}
+
 static void svd_range(void *context, int64_t begin, int64_t end) {
     const cpu_linalg_run *run = context;
     const cpu_linalg_kernel *k = run->kernel;
@@ -189,13 +269,14 @@ static void svd_range(void *context, int64_t begin, int64_t end) {
         void *u = at(run->results[0], i, u_size, k->bytes);
         void *s = at(run->results[1], i, count, k->bytes);
         void *vh = at(run->results[2], i, vh_size, k->bytes);
-        svd_layout(k, (double *)((char *)run->scratch + i * k->scratch), &w);
-        if (k->loops->all_finite(a, m * n))
-            decompose(k, &w, a, u, s, vh);
-        else {
+        char *work = (char *)run->scratch + i * k->scratch;
+        if (!k->loops->all_finite(a, m * n)) {
             k->loops->fill_nan(u, u_size);
             k->loops->fill_nan(s, count);
             k->loops->fill_nan(vh, vh_size);
+        } else if (!k->lapack || !svd_by_lapack(k, a, u, s, vh, work)) {
+            svd_layout(k, (double *)work, &w);
+            decompose(k, &w, a, u, s, vh);
         }
     }
 }
@@ -209,9 +290,10 @@ static void run_svd(const cpu_kernel *kernel, const void *const *operands, void 
 mica_status mica_cpu_create_svd(const mica_node *node, cpu_kernel **out) {
     cpu_linalg_kernel *k;
     svd_work w;
-    MICA_TRY(mica_cpu_linalg_create(node, run_svd, &k));
+    MICA_TRY(mica_cpu_linalg_create(node, run_svd, SVD_SMALLEST, true, &k));
     k->inner = mica_node_int(node, "full");
-    mica_cpu_linalg_scratch(k, svd_layout(k, NULL, &w) * (int64_t)sizeof(double));
+    int64_t work = svd_layout(k, NULL, &w) * (int64_t)sizeof(double);
+    mica_cpu_linalg_scratch(k, k->lapack ? cpu_max(work, svd_lapack_bytes(k)) : work);
     *out = &k->base;
     return NULL;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/packages.h"
 #include "base/platform.h"
 #include "device/cuda/api.h"
 
@@ -136,27 +137,6 @@ static void try_site_packages(search *s, const char *site) {
     }
 }
 
-/* The library lies in site-packages/mica or a folder below it, when it was installed as a wheel. */
-static void try_beside_the_library(search *s) {
-    static const char *const ups[] = {"", "/..", "/../.."};
-    char own[512], path[600];
-    if (!mica_library_folder(own, sizeof own)) return;
-    for (size_t i = 0; i < sizeof ups / sizeof *ups; i++) {
-        snprintf(path, sizeof path, "%s%s", own, ups[i]);
-        try_site_packages(s, path);
-    }
-}
-
-static void try_virtual_environment(search *s) {
-    char path[600];
-    const char *root = mica_environment("VIRTUAL_ENV");
-    if (!root || strlen(root) > 512) return;
-    for (int minor = 10; minor < 20; minor++) {
-        snprintf(path, sizeof path, "%s/lib/python3.%d/site-packages", root, minor);
-        try_site_packages(s, path);
-    }
-}
-
 static void try_toolkit(search *s) {
     char path[600];
     const char *root = mica_environment("CUDA_HOME");
@@ -169,10 +149,10 @@ static void try_toolkit(search *s) {
  * places, an installed toolkit. */
 static search find_nvrtc(void) {
     search s = {NULL, false};
+    char site[800];
     const char *named = mica_environment("MICA_CUDA_PATH");
     if (named && *named) try_folder(&s, named);
-    try_beside_the_library(&s);
-    try_virtual_environment(&s);
+    for (int i = 0; mica_packages_folder(i, site, sizeof site); i++) try_site_packages(&s, site);
     try_folder(&s, "");
     try_toolkit(&s);
     return s;
