@@ -215,6 +215,10 @@ void harness_note(const char *device, mica_op op, mica_dtype dtype, bool support
 const char *case_title(const op_case *c); /* "reduce max" */
 random_state case_random(const op_case *c, const char *part);
 
+/* ---- page.c: --page, for docs/ops.md ----------------------------------------------------------*/
+
+void print_page(const case_table *const *tables, int32_t n_tables);
+
 /* For graphs made by functions: an empty one (the program ends when there is none), a parameter. */
 mica_graph *harness_region(const char *name);
 mica_value harness_parameter(mica_graph *g, mica_dtype dtype, mica_ints dims);

@@ -201,9 +201,18 @@ static void print_table(void) {
 }
 
 static int usage(void) {
-    printf("usage: harness [--table] [values|derivatives|vmap|threads|errors]... [part of an op's "
+    printf("usage: harness --page, or [--table] [values|derivatives|vmap|threads|errors]... [part "
+           "of an op's "
            "name]\n");
     return 2;
+}
+
+/* One row after the other as JSON, for scripts/ops_page.py. */
+static int show_page(void) {
+    print_page(tables, N_TABLES);
+    harness_close();
+    mica_shutdown();
+    return failures != 0;
 }
 
 static bool is_set(const char *name) {
@@ -217,6 +226,7 @@ int main(int argc, char **argv) {
     harness_quick = is_set("MICA_TEST_QUICK");
     harness_soak = is_set("MICA_TEST_SOAK");
     setvbuf(stdout, NULL, _IOLBF, 0);
+    if (argc == 2 && !strcmp(argv[1], "--page")) return show_page();
     for (int i = 1; i < argc; i++) {
         int p = 0;
         while (p < N_PARTS && strcmp(argv[i], parts[p].name) != 0) p++;
