@@ -17,7 +17,8 @@ endif()
 
 # mica_compile_per_isa(name out_objects FLAGS flags... SOURCES sources...)
 # Compiles the sources once for each instruction set of the target processor, with MICA_ISA defined
-# as its name; out_objects receives the object files.
+# as its name; out_objects receives the object files. MICA_EXTRA_FLAGS_<isa>, when somebody defines
+# it, comes last.
 function(mica_compile_per_isa name out_objects)
   cmake_parse_arguments(PARSE_ARGV 2 ISA "" "" "FLAGS;SOURCES")
   set(objects "")
@@ -29,7 +30,8 @@ function(mica_compile_per_isa name out_objects)
     add_library(${target} OBJECT ${ISA_SOURCES})
     target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
     target_compile_definitions(${target} PRIVATE MICA_ISA=${isa})
-    target_compile_options(${target} PRIVATE ${MICA_FLAGS} ${ISA_FLAGS} ${MICA_ISA_FLAGS_${isa}})
+    target_compile_options(${target} PRIVATE ${MICA_FLAGS} ${ISA_FLAGS} ${MICA_ISA_FLAGS_${isa}}
+                           ${MICA_EXTRA_FLAGS_${isa}})
     list(APPEND objects $<TARGET_OBJECTS:${target}>)
   endforeach()
   set(${out_objects} "${objects}" PARENT_SCOPE)

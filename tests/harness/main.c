@@ -6,6 +6,7 @@
 #include <string.h>
 
 bool harness_quick, harness_soak;
+static bool first_only;
 static int64_t checks, failures;
 
 void harness_count(void) {
@@ -20,6 +21,7 @@ void harness_fail(const char *format, ...) {
     vprintf(format, arguments);
     printf("\n");
     va_end(arguments);
+    if (first_only) exit(1);
 }
 
 /* What the library says it cannot do, and why it stays so for now. An entry that no longer comes
@@ -201,9 +203,9 @@ static void print_table(void) {
 }
 
 static int usage(void) {
-    printf("usage: harness --page, or [--table] [values|derivatives|vmap|threads|errors]... [part "
-           "of an op's "
-           "name]\n");
+    printf("usage: harness --page, or [--table] [--first] [--ops=add,sub] "
+           "[values|derivatives|vmap|threads|errors]... [part of a case's name]\n"
+           "--first stops at the first failure\n");
     return 2;
 }
 
@@ -215,6 +217,16 @@ static int show_page(void) {
     return failures != 0;
 }
 
+/* A list of whole names, with commas between. */
+static bool is_listed(const char *list, const char *name) {
+    size_t length = strlen(name);
+    for (const char *at = list; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (!strncmp(at, name, length) && (at[length] == ',' || !at[length])) return true;
+    }
+    return false;
+}
+
 static bool is_set(const char *name) {
     const char *value = getenv(name);
     return value && *value == '1';
@@ -222,7 +234,7 @@ static bool is_set(const char *name) {
 
 int main(int argc, char **argv) {
     bool wanted[N_PARTS] = {false}, any = false, table = false;
-    const char *filter = NULL;
+    const char *filter = NULL, *ops = NULL;
     harness_quick = is_set("MICA_TEST_QUICK");
     harness_soak = is_set("MICA_TEST_SOAK");
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -234,6 +246,10 @@ int main(int argc, char **argv) {
             wanted[p] = any = true;
         else if (!strcmp(argv[i], "--table"))
             table = true;
+        else if (!strcmp(argv[i], "--first"))
+            first_only = true;
+        else if (!strncmp(argv[i], "--ops=", 6))
+            ops = argv[i] + 6;
         else if (argv[i][0] == '-' || filter)
             return usage();
         else
@@ -246,13 +262,15 @@ int main(int argc, char **argv) {
         for (int32_t i = 0; i < tables[t]->n; i++) {
             const op_case *c = &tables[t]->cases[i];
             if (filter && !strstr(case_title(c), filter)) continue;
+            if (ops && !is_listed(ops, mica_op_name(c->op))) continue;
             run_case(c, wanted);
             cases++;
         }
     if (filter && !cases) harness_fail("no case is called '%s'", filter);
+    if (ops && !cases) harness_fail("no case has an op of '%s'", ops);
     check_refusals();
     for (int p = 0; p < N_PARTS; p++)
-        if (wanted[p] && !filter) check_limits(parts[p].name);
+        if (wanted[p] && !filter && !ops) check_limits(parts[p].name);
     if (table) print_table();
     harness_close();
     mica_shutdown();

@@ -17,17 +17,38 @@ static mica_graph *graph_of(uint64_t seed) {
     return random_graph(&options);
 }
 
-TEST(random_graphs_verify_and_cover_the_table) {
+static void count_ops(const mica_graph *g, int64_t *counts) {
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const mica_node *n = g->nodes[i];
+        if (n->op < MICA_OP_COUNT) counts[n->op]++;
+        for (int32_t r = 0; r < n->n_regions; r++) count_ops(n->regions[r], counts);
+    }
+}
+
+static int by_size(const void *a, const void *b) {
+    return *(const int32_t *)a - *(const int32_t *)b;
+}
+
+/* In 2,000 graphs; of fewer, in proportion. */
+TEST(random_graphs_verify_are_not_small_and_have_every_op_of_the_table_in_them) {
+    enum { GRAPHS = 2000 };
+    const int n = getenv("MICA_TEST_QUICK") ? GRAPHS / 10 : GRAPHS, least = 20 * n / GRAPHS;
+    static int32_t sizes[GRAPHS];
     int64_t counts[MICA_OP_COUNT] = {0};
-    for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        mica_graph *g = graph_of(seed);
+    for (int seed = 0; seed < n; seed++) {
+        mica_graph *g = graph_of((uint64_t)seed);
         CHECK_OK(mica_graph_verify(g));
-        for (int op = 0; op < MICA_OP_COUNT; op++) counts[op] += every_op_count(g, (mica_op)op);
+        count_ops(g, counts);
+        sizes[seed] = g->n_nodes - g->n_parameters;
         mica_graph_release(g);
     }
+    qsort(sizes, (size_t)n, sizeof *sizes, by_size);
+    CHECK(sizes[n / 2] >= 15);
     for (int op = 0; op < MICA_OP_COUNT; op++) {
-        CHECK(counts[op] > 0);
-        if (!counts[op]) printf("    no '%s' in any graph\n", mica_op_name((mica_op)op));
+        CHECK(counts[op] >= least);
+        if (counts[op] < least)
+            printf("    '%s' is %lld times in %d graphs: see tests/support/random_graph.c\n",
+                   mica_op_name((mica_op)op), (long long)counts[op], n);
     }
 }
 

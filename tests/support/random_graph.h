@@ -13,7 +13,7 @@ typedef struct random_graph_options {
     /* Only ops whose results are exact by definition (integers, bits, moves, correctly rounded
      * arithmetic): devices must agree bit for bit, except in the sign of a NaN. */
     bool exact;
-    /* For tests of derivatives: floats are f64, and composites bring no vjp of their own. */
+    /* For tests of derivatives: floats are f64, and a vjp that a composite brings is right. */
     bool derivatives;
     bool complex;          /* let complex dtypes in, where the table has them */
     bool no_regions;       /* no control flow */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "ir/graph.h"
+#include "mica/transform.h"
 #include "support/random_graph.h"
 
 #define MOST_DEPTH 2
@@ -154,7 +155,24 @@ static void add_scan(random_builder *b) {
 
 /* ---- composites, lists, effects -------------------------------------------------------------*/
 
-/* A vjp of the right signature; its values are only right where the derivative is zero. */
+/* The outputs of a vjp that is right. */
+static void output_cotangents(random_builder *inner, const mica_graph *function, int32_t n,
+                              const mica_value *cotangents) {
+    mica_value results[2], x[MOST_ARGUMENTS], dx[MOST_ARGUMENTS], y[2];
+    int32_t n_x = 0, n_y = 0;
+    mica_inline(inner->g, function, inner->g->parameters, n, results);
+    for (int32_t i = 0; !inner->g->error && i < n; i++)
+        if (mica_type_is_differentiable(mica_value_type(inner->g->parameters[i])))
+            x[n_x++] = inner->g->parameters[i];
+    for (int32_t i = 0; !inner->g->error && i < mica_graph_output_count(function); i++)
+        if (mica_type_is_differentiable(mica_value_type(results[i]))) y[n_y++] = results[i];
+    mica_vjp(inner->g, y, cotangents, n_y, x, n_x, dx);
+    for (int32_t i = 0; !inner->g->error && i < n_x; i++)
+        mica_output(inner->g,
+                    mica_value_is_null(dx[i]) ? random_zeros(inner, mica_value_type(x[i])) : dx[i]);
+}
+
+/* A vjp of the right signature. For tests of derivatives it is right; else it is zero. */
 static mica_graph *vjp_region(random_builder *b, const mica_value *arguments, int32_t n,
                               const mica_graph *function) {
     random_builder *inner = begin_region(b, "vjp");
@@ -162,9 +180,15 @@ static mica_graph *vjp_region(random_builder *b, const mica_value *arguments, in
     parameters_like(inner, arguments, n);
     for (int32_t i = 0; i < mica_graph_output_count(function); i++)
         parameter(inner, mica_value_type(function->outputs[i]));
+    mica_value cotangents[2];
+    int32_t n_y = 0;
     for (int32_t i = 0; i < mica_graph_output_count(function); i++)
         if (mica_type_is_differentiable(mica_value_type(function->outputs[i])))
-            parameter(inner, mica_value_type(function->outputs[i]));
+            cotangents[n_y++] = parameter(inner, mica_value_type(function->outputs[i]));
+    if (b->options->derivatives) {
+        output_cotangents(inner, function, n, cotangents);
+        return end_region(inner);
+    }
     for (int32_t i = 0; i < n; i++)
         if (mica_value_type(arguments[i]) &&
             mica_type_is_differentiable(mica_value_type(arguments[i])))
@@ -182,8 +206,8 @@ static void add_composite(random_builder *b, mica_op op) {
     else if (op == MICA_OP_custom_gradient)
         mica_custom_gradient(b->g, f, vjp, arguments, n, out);
     else
-        mica_call(b->g, "composite", "", f, "vjp",
-                  b->options->derivatives || random_below(b, 2) ? NULL : vjp, arguments, n, out);
+        mica_call(b->g, "composite", "", f, "vjp", random_below(b, 2) ? NULL : vjp, arguments, n,
+                  out);
     add_results(b, out, mica_graph_output_count(f));
     mica_graph_release(f);
     mica_graph_release(vjp);
