@@ -313,7 +313,7 @@ MICA_API mica_value mica_nn_pool2d(mica_graph *g, mica_value x,
  * that normalise are those of the batch itself (divided by n); running ones are updated with
  * the unbiased variance (divided by n - 1), as TensorFlow's and PyTorch's are:
  *     running' = momentum running + (1 - momentum) batch
- * (PyTorch's momentum is one minus this one). No gradient flows into running statistics. */
+ * (PyTorch's momentum is one minus this one). */
 
 /* Over all axes but `axis`. out: y, mean', variance' (with the shapes of mean and variance). */
 MICA_API void mica_nn_batch_norm(mica_graph *g, mica_value x, mica_value mean, mica_value variance,
@@ -376,7 +376,7 @@ typedef struct mica_nn_lstm_options {
     bool bidirectional;
     bool returns_sequences;              /* else only the last output */
     double dropout;                      /* on the output of every layer but the last */
-    mica_nn_activation gates[4], output; /* of kind none: as it says above */
+    mica_nn_activation gates[4], output;
 } mica_nn_lstm_options;
 
 #define MICA_NN_LSTM_OPTIONS                                                                       \
