@@ -41,6 +41,7 @@ static struct mica_arena_chunk *grow(mica_arena *arena, size_t bytes) {
 
 void *mica_arena_alloc(mica_arena *arena, size_t bytes) {
     if (bytes > SIZE_MAX - 64 - sizeof(struct mica_arena_chunk)) return NULL;
+    if (mica_memory_arena_must_fail()) return NULL;
     bytes = (bytes + 15) / 16 * 16;
     struct mica_arena_chunk *chunk = arena->chunks;
     if (!chunk || chunk->capacity - chunk->used < bytes) {

@@ -7,6 +7,7 @@ static int64_t live_blocks, total_allocations;
 static int64_t fail_countdown; /* 0: off; the allocation that takes it from 1 to 0 fails */
 static bool fail_on;           /* after the n-th, all fail */
 static bool fail_rest;
+static bool arenas_count;
 
 void mica_memory_fail_nth(int64_t n, bool after_that_all) {
     __atomic_store_n(&fail_on, false, __ATOMIC_RELAXED);
@@ -22,6 +23,14 @@ static bool must_fail(void) {
     if (__atomic_load_n(&fail_rest, __ATOMIC_RELAXED))
         __atomic_store_n(&fail_on, true, __ATOMIC_RELAXED);
     return true;
+}
+
+void mica_memory_count_arenas(bool on) {
+    __atomic_store_n(&arenas_count, on, __ATOMIC_RELAXED);
+}
+
+bool mica_memory_arena_must_fail(void) {
+    return __atomic_load_n(&arenas_count, __ATOMIC_RELAXED) && must_fail();
 }
 
 static void *count(void *block) {

@@ -26,6 +26,9 @@ int64_t mica_memory_total_allocations(void);
 /* The n-th allocation from now (1 is the next) fails, and `after_that_all` every one following it.
  * 0 switches it off. For tests. */
 void mica_memory_fail_nth(int64_t n, bool after_that_all);
+/* Whether pieces of arenas count as allocations too, so that each of them can fail. For tests. */
+void mica_memory_count_arenas(bool on);
+bool mica_memory_arena_must_fail(void); /* asked by arenas for each piece */
 
 /* Reference counts: at offset 0 of every counted object. */
 typedef struct mica_refcount {

@@ -1,5 +1,7 @@
 #include "harness.h"
 
+#include "base/memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,6 +143,8 @@ mica_graph *expected_graph(const op_case *c, mica_dtype dtype, const mica_type *
 
 /* ---- derivatives as graphs --------------------------------------------------------------------*/
 
+int64_t harness_allocation_to_fail;
+
 typedef struct inlined {
     mica_graph *g;
     mica_value inputs[MOST_ARRAYS], outputs[MOST_ARRAYS]; /* all of them */
@@ -151,6 +155,7 @@ typedef struct inlined {
 static inlined inline_function(const mica_graph *f, const char *name) {
     inlined in = {0};
     if (!harness_ok(mica_graph_create(name, &in.g), name)) exit(3);
+    if (harness_allocation_to_fail) mica_memory_fail_nth(harness_allocation_to_fail, false);
     for (int32_t i = 0; i < f->n_parameters; i++)
         in.inputs[i] = mica_parameter(in.g, mica_value_type(f->parameters[i]));
     mica_inline(in.g, f, in.inputs, f->n_parameters, in.outputs);

@@ -10,6 +10,8 @@
  *                one and of none; vmap of vmap, vmap of the gradient, gradient of the vmap
  *   threads      the cpu gives the same bits with 1, 2 and 5 threads
  *   errors       wrong operands and attributes: a sticky error that begins with [op], no crash
+ *   failures     jvp, vjp, vmap, compiling and running with one allocation that fails, for every
+ *                one (pieces of arenas included): an error, no crash, nothing lost
  *
  * To add an op, add a case to one of the cases_*.c files. A case is an op, its attributes, the
  * operands' types and how they are drawn; or, for ops with regions, a function that builds the
@@ -167,6 +169,8 @@ mica_graph *expected_graph(const op_case *c, mica_dtype dtype, const mica_type *
 mica_graph *jvp_graph(const mica_graph *f);
 /* (x, cotangents of the float outputs) -> cotangents of the float x. */
 mica_graph *vjp_graph(const mica_graph *f);
+/* Unless 0, this allocation of a derivative graph fails, counted from the graph's creation. */
+extern int64_t harness_allocation_to_fail;
 bool is_float(const mica_type *type);
 mica_dtype first_dtype(const op_case *c);
 bool case_takes(const op_case *c, mica_dtype dtype);
@@ -197,6 +201,7 @@ void check_derivatives(const op_case *c);
 void check_vmap(const op_case *c);
 void check_threads(const op_case *c);
 void check_errors(const op_case *c);
+void check_failures(const op_case *c);
 /* For graphs derived elsewhere: `order` 2 checks the derivatives' own derivatives too. */
 void check_graph_derivatives(const op_case *c, const mica_graph *f, const arrays *inputs, int order,
                              random_state *r, const char *what);

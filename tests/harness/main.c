@@ -153,11 +153,9 @@ typedef struct part {
     const char *name;
     void (*check)(const op_case *c);
 } part;
-static const part parts[] = {{"values", check_values},
-                             {"derivatives", check_derivatives},
-                             {"vmap", check_vmap},
-                             {"threads", check_threads},
-                             {"errors", check_errors}};
+static const part parts[] = {{"values", check_values}, {"derivatives", check_derivatives},
+                             {"vmap", check_vmap},     {"threads", check_threads},
+                             {"errors", check_errors}, {"failures", check_failures}};
 enum { N_PARTS = sizeof parts / sizeof *parts };
 
 typedef struct tally {
@@ -204,7 +202,7 @@ static void print_table(void) {
 
 static int usage(void) {
     printf("usage: harness --page, or [--table] [--first] [--ops=add,sub] "
-           "[values|derivatives|vmap|threads|errors]... [part of a case's name]\n"
+           "[values|derivatives|vmap|threads|errors|failures]... [part of a case's name]\n"
            "--first stops at the first failure\n");
     return 2;
 }
