@@ -68,6 +68,7 @@ static bool is_runnable(const attempt *a, const mica_node *n) {
     mica_op_class class = mica_op_class_of(a->c->op);
     if (class == MICA_CLASS_CONTROL || class == MICA_CLASS_HOST || class == MICA_CLASS_COLLECTIVE)
         return false;
+    if (a->c->flags & LARGE) return false;
     for (int32_t i = 0; i < n->n_results; i++)
         if (mica_type_elements(&n->results[i]) > 5000) return false;
     return true;
@@ -183,6 +184,29 @@ static bool change_type(mica_type *type, int32_t change) {
     return true;
 }
 
+/* Operands of elementwise ops have one type, arguments those of the regions' parameters; and but
+ * for barrier, a tensor, a list and a token are never alike. */
+static bool must_fail_with(const attempt *a, const mica_type *was, const mica_type *type) {
+    mica_op_class class = mica_op_class_of(a->c->op);
+    if (mica_type_equal(was, type)) return false;
+    if (was->kind != type->kind) return a->c->op != MICA_OP_barrier;
+    if (class < MICA_CLASS_CONTROL && !mica_dtype_in_set(type->dtype, mica_op_dtype_set(a->c->op)))
+        return true;
+    bool elementwise = class == MICA_CLASS_MAP || class == MICA_CLASS_ELEMENTWISE;
+    return a->p.n_regions > 0 || (elementwise && a->p.n_operands > 1);
+}
+
+/* Lists and tokens only become something else. */
+static bool change_kind(mica_type *type, int32_t change) {
+    if (change == 0)
+        *type = type->kind == MICA_LIST ? mica_type_token() : mica_type_scalar(MICA_DTYPE_f32);
+    else if (change == 1 && type->kind == MICA_LIST)
+        type->kind = MICA_TENSOR;
+    else
+        return false;
+    return true;
+}
+
 static void wrong_types(const op_case *c) {
     for (int32_t i = 0; i < MOST_OPERANDS; i++)
         for (int32_t change = 0; change < MICA_DTYPE_COUNT + 6; change++) {
@@ -192,18 +216,14 @@ static void wrong_types(const op_case *c) {
                 mica_graph_release(a.g);
                 return;
             }
-            mica_type type = *mica_value_type(a.p.operands[i]);
-            if (type.kind != MICA_TENSOR || !change_type(&type, change)) {
+            const mica_type was = *mica_value_type(a.p.operands[i]);
+            mica_type type = was;
+            if (!(was.kind == MICA_TENSOR ? change_type : change_kind)(&type, change)) {
                 mica_graph_release(a.g);
                 continue;
             }
             a.what = "an operand of another type";
-            mica_op_class class = mica_op_class_of(c->op);
-            a.must_fail =
-                type.kind != MICA_TENSOR && class != MICA_CLASS_CONTROL && class != MICA_CLASS_HOST;
-            if (class < MICA_CLASS_CONTROL &&
-                !mica_dtype_in_set(type.dtype, mica_op_dtype_set(c->op)))
-                a.must_fail = true;
+            a.must_fail = must_fail_with(&a, &was, &type);
             a.p.operands[i] = mica_parameter(a.g, &type);
             finish(&a);
         }
