@@ -85,9 +85,6 @@ mica_value mica_zeros(mica_graph *g, const mica_type *type);
 mica_value mica_or_zeros(mica_graph *g, mica_value v, const mica_type *type);
 /* a + b, where null is zero. */
 mica_value mica_sum_of(mica_graph *g, mica_value a, mica_value b);
-/* A node with one result, made as mica_node_create does. */
-mica_value mica_make(mica_graph *g, mica_op op, const mica_value *operands, int32_t n,
-                     const mica_attr *attrs);
 /* The same op and attributes as n on other operands, with one result. */
 mica_value mica_like(mica_graph *g, const mica_node *n, const mica_value *operands);
 /* x as dtype (x itself when it has it). */

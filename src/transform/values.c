@@ -112,12 +112,6 @@ void mica_value_map_set(mica_value_map *map, mica_value key, mica_value value) {
 
 /* ---- zeros and sums ---------------------------------------------------------------------------*/
 
-mica_value mica_make(mica_graph *g, mica_op op, const mica_value *operands, int32_t n,
-                     const mica_attr *attrs) {
-    mica_node *node = mica_node_create(g, op, operands, n, attrs, NULL, 0);
-    return node ? mica_node_result(node, 0) : MICA_NULL_VALUE;
-}
-
 mica_value mica_like(mica_graph *g, const mica_node *n, const mica_value *operands) {
     mica_node *node = mica_node_clone(g, n, operands);
     return node ? mica_node_result(node, 0) : MICA_NULL_VALUE;

@@ -191,6 +191,8 @@ void check_on_devices(const op_case *c, mica_dtype dtype, const mica_graph *g, c
 /* The op of a case without a build function, through mica_eager. */
 void check_eager(const op_case *c, const arrays *inputs, const arrays *want,
                  const tolerance *allowed, const char *what);
+/* Until the devices have nothing left to do, not even memory to give back. */
+void harness_wait(void);
 void harness_close(void);
 void control_cases_close(void); /* gives back what the cases registered */
 

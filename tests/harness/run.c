@@ -39,6 +39,11 @@ static mica_status open_device(const char *name, mica_device **out_device) {
     return MICA_INVALID("no device '%s' in the harness", name);
 }
 
+void harness_wait(void) {
+    for (int i = 0; i < 2; i++)
+        if (opened[i]) harness_ok(mica_device_wait(opened[i]), harness_devices[i]);
+}
+
 void harness_close(void) {
     for (int i = 0; i < 2; i++) {
         mica_device_release(opened[i]);
