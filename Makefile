@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 export JOBS
 ARGS ?= --data data/mnist
 
-.PHONY: build run test soak sanitize valgrind cross format-check lint exports clean
+.PHONY: build run test soak sanitize valgrind cross format-check lint exports oracle clean
 
 build: ## set up .venv and build: .venv/bin/mica and .venv/bin/python are then ready
 	@scripts/build.sh product
@@ -34,6 +34,9 @@ format-check: ## clang-format and ruff have nothing to say
 exports: ## write src/exports.txt anew from the built library
 	@scripts/build.sh mica
 	@scripts/exports.sh build > src/exports.txt
+
+oracle: ## make the figures of the tests anew with other frameworks, in environments of their own
+	@scripts/oracle.sh
 
 clean: ## everything that was built; .venv stays
 	rm -rf build build-* dist .pytest_cache .ruff_cache .hypothesis mnist_loss.png
