@@ -157,6 +157,8 @@ PyObject *tensor_repr(PyObject *self);
 
 /* ---- ops.c ------------------------------------------------------------------------------------*/
 
+/* Its class has any number of results: a call gives a tuple, of one at times. */
+bool op_has_several(mica_op op);
 /* One primitive on arrays; attributes in the row's order. */
 PyObject *apply_op(mica_op op, PyObject *const *operands, int32_t n,
                    const mica_attribute *attributes);

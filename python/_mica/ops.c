@@ -118,7 +118,7 @@ static PyObject *eager_op(mica_op op, PyObject *const *operands, int32_t n,
     return object;
 }
 
-static bool has_several(mica_op op) {
+bool op_has_several(mica_op op) {
     return strcmp(mica_op_describe(op)->op_class, "SEVERAL") == 0;
 }
 
@@ -161,7 +161,7 @@ static bool follows_trace(mica_op op, PyObject *const *operands, int32_t n) {
 
 PyObject *apply_op(mica_op op, PyObject *const *operands, int32_t n,
                    const mica_attribute *attributes) {
-    if (has_several(op) && n > MOST_RESULTS - FEW_RESULTS) {
+    if (op_has_several(op) && n > MOST_RESULTS - FEW_RESULTS) {
         PyErr_Format(PyExc_ValueError, "[%s] takes at most %d operands, %d given",
                      mica_op_describe(op)->name, MOST_RESULTS - FEW_RESULTS, (int)n);
         return NULL;
@@ -175,7 +175,7 @@ PyObject *apply_op(mica_op op, PyObject *const *operands, int32_t n,
                                                    attributes[0].data.bytes, &result);
         return status ? raise_status(status) : tensor_take(result);
     }
-    return (has_several(op) ? eager_several : eager_op)(op, operands, n, attributes);
+    return (op_has_several(op) ? eager_several : eager_op)(op, operands, n, attributes);
 }
 
 /* ---- attributes from Python

@@ -265,7 +265,7 @@ PyObject *trace_op(mica_op op, PyObject *const *operands, int32_t n,
     mica_value value = build_op(trace->graph, op, values, n, attributes);
     if (mica_value_is_null(value)) {
         result = trace_op_failed(op, values, n, trace);
-    } else if (mica_value_type((mica_value){value.node, 1})) {
+    } else if (op_has_several(op)) {
         result = traced_tuple(trace, value.node);
     } else {
         mica_dtype dtype = mica_value_type(value)->dtype;

@@ -35,6 +35,7 @@ from ._functions import (
     all,
     any,
     arange,
+    argsort,
     avg_pool,
     broadcast_to,
     clip,
@@ -61,6 +62,7 @@ from ._functions import (
     silu,
     softmax,
     softplus,
+    sort,
     squeeze,
     stack,
     stop_gradient,
@@ -133,7 +135,7 @@ _DTYPES = ["bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
 _DTYPES += ["f16", "bf16", "f32", "f64", "c64", "c128"]
 _primitives = [row["name"] for row in ops() if row["class"] not in ("CONTROL", "HOST")]
 for _name in [*_primitives, *_DTYPES]:
-    globals()[_name] = getattr(_mica, _name)
+    globals().setdefault(_name, getattr(_mica, _name))
 # `and`, `or` and `not` are words of Python.
 and_, or_, not_, bool_ = (getattr(_mica, _name) for _name in ("and", "or", "not", "bool"))
 del _name
@@ -153,6 +155,7 @@ __all__ = [
     "and_",
     "any",
     "arange",
+    "argsort",
     "avg_pool",
     "barrier",
     "bool_",
@@ -207,6 +210,7 @@ __all__ = [
     "silu",
     "softmax",
     "softplus",
+    "sort",
     "squeeze",
     "stack",
     "stop_gradient",

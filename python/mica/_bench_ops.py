@@ -757,35 +757,41 @@ def _select_and_scatter(row: dict) -> Iterator[Entry]:
 def _sort(row: dict) -> Iterator[Entry]:
     for dtype in ["f32", "f64", "i32"]:
         x = draw(dtype, (SIDE, SIDE), -1e6, 1e6)
-        for what, shape, axis in [("rows", (SIDE, SIDE), 1), ("all", (SIZE,), 0)]:
+        for what, shape, axis in [
+            ("rows", (SIDE, SIDE), 1),
+            ("columns", (SIDE, SIDE), 0),
+            ("short rows", (SIZE // 64, 64), 1),
+            ("all", (SIZE,), 0),
+        ]:
             yield pair(
                 what,
                 dtype,
                 [x.reshape(shape)],
-                lambda a, n=axis: _mica.sort(a, **_sort_attributes(row, n)),
-                lambda a, n=axis: np.sort(a, axis=n, kind="stable"),
-                "numpy.sort, stable",
+                lambda a, n=axis: _mica.sort(a, axis=n, keys=1, descending=0)[0],
+                lambda a, n=axis: np.sort(a, axis=n),
+                "numpy.sort, not stable",
             )
-
-
-def _sort_attributes(row: dict, axis: int) -> dict:
-    """Whatever the row calls them: the axis, one key, ascending."""
-    values = {"axis": axis, "keys": 1, "n_keys": 1, "descending": 0}
-    return {a["name"]: values.get(a["name"], 0) for a in row["attributes"]}
+        places = np.arange(SIZE, dtype=np.int32)
+        yield pair(
+            "with places",
+            dtype,
+            [x.reshape(SIZE), places],
+            lambda a, b: _mica.sort(a, b, axis=0, keys=1, descending=0)[1],
+            lambda a, b: np.argsort(a, kind="stable").astype(np.int32),
+            "numpy.argsort, stable",
+            dtypes=[dtype, "i32"],
+        )
 
 
 def _top_k(row: dict) -> Iterator[Entry]:
-    values = {"k": 16, "axis": 1, "dtype": "i32"}
-    attributes = {a["name"]: values.get(a["name"], 0) for a in row["attributes"]}
     for dtype in ["f32", "f64", "i32"]:
         yield pair(
             "16 of rows",
             dtype,
             [draw(dtype, (SIDE, SIDE), -1e6, 1e6)],
-            lambda x: _mica.top_k(x, **attributes),
-            lambda x: np.sort(np.partition(x, SIDE - 16, axis=1)[:, -16:], axis=1),
+            lambda x: _mica.top_k(x, k=16)[0],
+            lambda x: np.sort(np.partition(x, SIDE - 16, axis=1)[:, -16:], axis=1)[:, ::-1],
             "numpy.partition, then sort (values alone)",
-            same=False,
         )
 
 

@@ -252,6 +252,54 @@ def cumprod(x: Array, axis: int | None = None) -> Tensor:
     return _running(x, "prod", axis)
 
 
+def sort(
+    *arrays: Array, axis: int = -1, keys: int = 1, descending: builtins.bool = False
+) -> Tensor | tuple[Tensor, ...]:
+    """Arrays of one shape sorted together along an axis; one array gives one array.
+
+    Equals keep their order, descending too. NaN is above all numbers, -0 equals +0, complex numbers
+    go by their real and then by their imaginary parts.
+
+    Parameters
+    ----------
+    *arrays : array
+    axis : int, optional
+    keys : int, optional
+        How many of the arrays decide: the first one, among equals the second, and so on.
+    descending : bool, optional
+
+    Examples
+    --------
+    >>> import mica
+    >>> mica.sort([3.0, 1.0, 2.0]).tolist()
+    [1.0, 2.0, 3.0]
+    >>> [x.tolist() for x in mica.sort([2, 1, 2], [7, 8, 9], descending=True)]
+    [[2, 2, 1], [7, 9, 8]]
+    """
+    if not arrays:
+        raise TypeError("[sort] needs at least one array")
+    operands = [as_array(x) for x in arrays]
+    axis += operands[0].ndim if axis < 0 else 0
+    out = _mica.sort(*operands, axis=axis, keys=keys, descending=int(descending))
+    return out[0] if len(operands) == 1 else out
+
+
+def argsort(x: Array, axis: int = -1, descending: builtins.bool = False) -> Tensor:
+    """The indices (i32) that sort an array along an axis, in the order of `sort`.
+
+    Examples
+    --------
+    >>> import mica
+    >>> mica.argsort([3.0, 1.0, 2.0]).tolist()
+    [1, 2, 0]
+    """
+    x = as_array(x)
+    axis += x.ndim if axis < 0 else 0
+    with _beside(x):
+        places = _mica.iota(shape=x.shape, axis=axis, dtype=_mica.i32)
+    return _mica.sort(x, places, axis=axis, keys=1, descending=int(descending))[1]
+
+
 def logsumexp(x: Array, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
     """ln of the sum of e^x over axes, computed without overflow."""
     x = _float(x, "logsumexp")

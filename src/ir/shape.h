@@ -23,6 +23,9 @@ MICA_MUST_CHECK mica_status shape_axis(const mica_node *n, int64_t axis, const m
 /* An attribute with one number per axis of `rank`. */
 MICA_MUST_CHECK mica_status shape_length(const mica_node *n, const char *name, int32_t rank);
 
+/* An attribute that is 0 or 1. */
+MICA_MUST_CHECK mica_status shape_flag(const mica_node *n, const char *name);
+
 /* dtypes of elementwise operands agree: of all, or for select of the last two, after a bool.
  * Shared with the builder, which asks before it broadcasts. */
 MICA_MUST_CHECK mica_status shape_elementwise_dtypes(mica_op op, const mica_type *const *types,

@@ -88,3 +88,9 @@ mica_status shape_length(const mica_node *n, const char *name, int32_t rank) {
     if (ints.n == rank) return NULL;
     return SHAPE_INVALID(n, "%s %s must have %d entries", name, mica_ints_text(ints).chars, rank);
 }
+
+mica_status shape_flag(const mica_node *n, const char *name) {
+    int64_t value = mica_node_int(n, name);
+    if (value == 0 || value == 1) return NULL;
+    return SHAPE_INVALID(n, "%s must be 0 or 1, not %lld", name, (long long)value);
+}

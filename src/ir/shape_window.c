@@ -19,17 +19,11 @@ static mica_status check_kind(const mica_node *n) {
     return SHAPE_INVALID(n, "kind '%s' is none of sum prod max min", kind);
 }
 
-static mica_status check_flag(const mica_node *n, const char *name) {
-    int64_t value = mica_node_int(n, name);
-    if (value == 0 || value == 1) return NULL;
-    return SHAPE_INVALID(n, "%s must be 0 or 1, not %lld", name, (long long)value);
-}
-
 MICA_SHAPE_RULE(cumulative) {
     MICA_TRY(check_kind(n));
     MICA_TRY(shape_axis(n, mica_node_int(n, "axis"), mica_operand_type(n, 0)));
-    MICA_TRY(check_flag(n, "reverse"));
-    MICA_TRY(check_flag(n, "exclusive"));
+    MICA_TRY(shape_flag(n, "reverse"));
+    MICA_TRY(shape_flag(n, "exclusive"));
     return shape_result(g, n, mica_operand_type(n, 0));
 }
 

@@ -1059,7 +1059,65 @@ def program_svd():
             np.testing.assert_allclose(vh @ vh.T, np.eye(vh.shape[0]), **tolerance_of(dtype))
 
 
+def order_arrays(dtype, *shape):
+    """Numbers among which many are equal; floats with NaN, infinities and zeros of both signs."""
+    rng = np.random.default_rng(3)
+    array = rng.integers(0, 4, shape).astype(NAMES[dtype])
+    if array.dtype.kind == "f":
+        special_values = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, -2.5], array.dtype)
+        chosen = rng.integers(0, 12, shape)
+        array = np.where(chosen < 6, special_values[chosen % 6], array)
+    return array
+
+
+def program_sort():
+    shape = (4, 30)
+    for dtype, axis in itertools.product([*SETS["ANY"], "f16"], [0, 1]):
+        x, low = order_arrays(dtype, *shape), order_arrays("i8", *shape)[::-1]
+        places = np.arange(120, dtype=np.int32).reshape(shape)
+        sizes = ",".join(map(str, shape))
+        kind = f"({dtype}[{sizes}], i8[{sizes}], i32[{sizes}])"
+        text = f"""
+graph @main(%0: {dtype}[{sizes}], %1: i8[{sizes}], %2: i32[{sizes}]) {{
+    %3:3 = sort(%0, %1, %2) {{axis = {axis}, keys = 1, descending = 0}} : {kind}
+    %4:3 = sort(%0, %1, %2) {{axis = {axis}, keys = 2, descending = 0}} : {kind}
+    %5:3 = sort(%0, %1, %2) {{axis = {axis}, keys = 1, descending = 1}} : {kind}
+    return %3, %3.2, %4.1, %4.2, %5, %5.2
+}}
+"""
+        got = run_program(text, x, low, places)
+        order = np.argsort(x, axis=axis, kind="stable")
+        both = np.lexsort((low, x), axis=axis)
+        # Descending and stable: the stable order of what is read backwards, backwards.
+        backwards = np.flip(x, axis)
+        down = x.shape[axis] - 1 - np.flip(np.argsort(backwards, axis=axis, kind="stable"), axis)
+        for result, array, indices in zip(
+            got,
+            [x, places, low, places, x, places],
+            [order, order, both, both, down, down],
+            strict=True,
+        ):
+            assert_same(result, np.take_along_axis(array, indices, axis), 0)
+
+
+def program_top_k():
+    for dtype, k in itertools.product([*SETS["NUMBERS"], "f16"], [0, 1, 7, 30]):
+        x = order_arrays(dtype, 4, 30)
+        text = f"""
+graph @main(%0: {dtype}[4,30]) {{
+    %1:2 = top_k(%0) {{k = {k}}} : ({dtype}[4,{k}], i32[4,{k}])
+    return %1, %1.1
+}}
+"""
+        values, indices = run_program(text, x)
+        order = 29 - np.argsort(x[:, ::-1], axis=1, kind="stable")[:, ::-1][:, :k]
+        np.testing.assert_array_equal(indices, order)
+        assert_same(values, np.take_along_axis(x, order, 1), 0)
+
+
 PROGRAMS = {
+    "sort": program_sort,
+    "top_k": program_top_k,
     "lu": program_lu,
     "qr": program_qr,
     "eigh": program_eigh,

@@ -112,6 +112,11 @@ static void add_contractions(mica_graph *g, mica_value x, mica_value m) {
     mica_output(g, windows);
     mica_output(g, mica_select_and_scatter(g, m, windows, "min", MICA_INTS(1, 2), MICA_INTS(1, 2),
                                            MICA_INTS(0, 1), MICA_INTS(0, -1)));
+    mica_value sorted[2];
+    mica_sort(g, (const mica_value[]){m, m}, 2, 0, 1, 1, sorted);
+    mica_output(g, sorted[1]);
+    mica_top_k(g, m, 2, sorted);
+    mica_output(g, sorted[1]);
     mica_output(g, mica_rng_bits(g, key, counter, MICA_INTS(7), MICA_DTYPE_u64));
     mica_output(g, mica_axis_index(g, "devices"));
     mica_output(g, mica_all_reduce(g, x, "sum", "a name with \"quotes\", \\ and \n"));

@@ -575,6 +575,33 @@ static mica_value add_select_and_scatter(random_builder *b) {
                                    (mica_ints){r.high, n});
 }
 
+/* One to three operands; results but the first join the pool here. */
+static mica_value add_sort(random_builder *b) {
+    mica_value x = pick_of(b, MICA_SET_NUMBERS, 1), operands[3] = {x}, out[3];
+    const mica_type *type = mica_value_type(x);
+    if (!type) return MICA_NULL_VALUE;
+    int32_t n = 1 + (int32_t)random_below(b, 3);
+    for (int32_t i = 0; i < 3; i++) out[i] = MICA_NULL_VALUE;
+    for (int32_t i = 1; i < n; i++) {
+        mica_type other = *type;
+        other.dtype = random_dtype(b, MICA_SET_ANY);
+        operands[i] = random_of_type(b, &other);
+    }
+    mica_sort(b->g, operands, n, random_below(b, type->rank), 1 + random_below(b, n),
+              random_below(b, 2), out);
+    for (int32_t i = 1; i < n; i++) random_add(b, out[i]);
+    return out[0];
+}
+
+static mica_value add_top_k(random_builder *b) {
+    mica_value x = pick_of(b, MICA_SET_NUMBERS, 1), out[2] = {MICA_NULL_VALUE, MICA_NULL_VALUE};
+    const mica_type *type = mica_value_type(x);
+    if (!type) return MICA_NULL_VALUE;
+    mica_top_k(b->g, x, random_below(b, type->dims[type->rank - 1] + 1), out);
+    random_add(b, out[1]);
+    return out[0];
+}
+
 static mica_value add_rng_bits(random_builder *b) {
     mica_type key = mica_type_make(MICA_DTYPE_u32, MICA_INTS(2));
     mica_type counter = mica_type_make(MICA_DTYPE_u32, MICA_INTS(4));
@@ -646,6 +673,8 @@ static mica_value add_reduction(random_builder *b, mica_op op) {
     case MICA_OP_cumulative: return add_cumulative(b);
     case MICA_OP_reduce_window: return add_reduce_window(b);
     case MICA_OP_select_and_scatter: return add_select_and_scatter(b);
+    case MICA_OP_sort: return add_sort(b);
+    case MICA_OP_top_k: return add_top_k(b);
     case MICA_OP_rng_bits: return add_rng_bits(b);
     case MICA_OP_triangular_solve:
     case MICA_OP_cholesky:

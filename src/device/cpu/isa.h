@@ -114,6 +114,37 @@ typedef struct mica_cpu_gemm {
 typedef void (*mica_cpu_philox)(const uint32_t key[2], const uint32_t counter[4], int64_t first,
                                 int64_t n, uint32_t *out);
 
+/* How a dtype is read for sorting, and written back: as words, unsigned integers in the order of
+ * the elements, where NaN is all ones and -0 comes just before +0. `bits` is the width of a word;
+ * up to 32 they are uint32_t, else uint64_t. `flip` is exclusive-ored to words: all bits for
+ * descending order, or 0. */
+typedef struct mica_cpu_order {
+    int32_t bits, bytes;
+    int32_t is_float;
+    /* out[i * out_step] = word of x[i * step]; true when there is a NaN or a -0. */
+    int (*load)(const void *x, int64_t step, int64_t n, uint64_t flip, void *out, int64_t out_step);
+    void (*store)(const void *words, int64_t word_step, int64_t n, uint64_t flip, void *y,
+                  int64_t step);
+    /* y holds the line x sorted: its zeros and NaN become those of x, in their order. */
+    void (*restore)(const void *x, void *y, int64_t step, int64_t n);
+} mica_cpu_order;
+
+/* Sorting networks: lane l of the lines is words[i * lanes + l] for i < n, aligned to 64 bytes. */
+#define CPU_NETWORK_U32 16 /* lanes */
+#define CPU_NETWORK_U64 8
+typedef struct mica_cpu_networks {
+    /* Lanes from lines and back: line l is lines[l * step + i]. Steps and n are multiples of the
+     * number of lanes. */
+    void (*join_u32)(const uint32_t *lines, int64_t step, int64_t n, uint32_t *words);
+    void (*join_u64)(const uint64_t *lines, int64_t step, int64_t n, uint64_t *words);
+    void (*part_u32)(const uint32_t *words, int64_t n, uint32_t *lines, int64_t step);
+    void (*part_u64)(const uint64_t *words, int64_t n, uint64_t *lines, int64_t step);
+    void (*u32)(uint32_t *words, int64_t n);
+    void (*u64)(uint64_t *words, int64_t n);
+    /* By keys, then by places. */
+    void (*pairs)(uint64_t *keys, uint64_t *places, int64_t n);
+} mica_cpu_networks;
+
 typedef struct mica_cpu_isa {
     const char *name;
     const mica_cpu_map *map_f32, *map_f64;        /* by op */
@@ -125,6 +156,8 @@ typedef struct mica_cpu_isa {
     const mica_cpu_gemm *gemm_int;        /* by dtype - i8 */
     mica_cpu_philox philox;
     const mica_cpu_windower (*window)[4]; /* by dtype, kind: sum prod max min */
+    const mica_cpu_order *order;          /* by dtype; complex ones have no load */
+    const mica_cpu_networks *networks;
 } mica_cpu_isa;
 
 /* The variant in force; see mica_cpu_isa_force. */
@@ -141,7 +174,9 @@ const mica_cpu_isa *mica_cpu_isa_current(void);
     extern const mica_cpu_gemm mica_cpu_gemm_int_##isa[8];                                         \
     void mica_cpu_philox_##isa(const uint32_t key[2], const uint32_t counter[4], int64_t first,    \
                                int64_t n, uint32_t *out);                                          \
-    extern const mica_cpu_windower mica_cpu_window_##isa[MICA_DTYPE_COUNT][4];
+    extern const mica_cpu_windower mica_cpu_window_##isa[MICA_DTYPE_COUNT][4];                     \
+    extern const mica_cpu_order mica_cpu_order_##isa[MICA_DTYPE_COUNT];                            \
+    extern const mica_cpu_networks mica_cpu_networks_##isa;
 CPU_ISA_DECLARE(baseline)
 CPU_ISA_DECLARE(avx2) /* of avx512, only what floats need exists */
 CPU_ISA_DECLARE(avx512)

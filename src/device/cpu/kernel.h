@@ -36,6 +36,8 @@ MICA_MUST_CHECK mica_status mica_cpu_create_cumulative(const mica_node *node, cp
 MICA_MUST_CHECK mica_status mica_cpu_create_reduce_window(const mica_node *node, cpu_kernel **out);
 MICA_MUST_CHECK mica_status mica_cpu_create_select_and_scatter(const mica_node *node,
                                                                cpu_kernel **out);
+MICA_MUST_CHECK mica_status mica_cpu_create_sort(const mica_node *node, cpu_kernel **out);
+MICA_MUST_CHECK mica_status mica_cpu_create_top_k(const mica_node *node, cpu_kernel **out);
 MICA_MUST_CHECK mica_status mica_cpu_create_rng_bits(const mica_node *node, cpu_kernel **out);
 MICA_MUST_CHECK mica_status mica_cpu_create_dot(const mica_node *node, cpu_kernel **out);
 MICA_MUST_CHECK mica_status mica_cpu_create_conv(const mica_node *node, cpu_kernel **out);
