@@ -110,7 +110,7 @@ def _labels(m: Maker, kind: int, n: int, c: int) -> np.ndarray:
     if kind == 7:
         v = m.normal(n, c)
         return v / np.linalg.norm(v, axis=1, keepdims=True)
-    return m.normal(n, c, scale=2)
+    return m.normal(n, c, scale=2) + 1 / 256
 
 
 def _predictions(m: Maker, kind: int, n: int, c: int) -> np.ndarray:
