@@ -374,8 +374,8 @@ typedef struct mica_nn_lstm_options {
     size_t size;
     int64_t hidden_size, layer_count;
     bool bidirectional;
-    bool returns_sequences;              /* else only the last output */
-    double dropout;                      /* on the output of every layer but the last */
+    bool returns_sequences; /* else only the last output */
+    double dropout;         /* on the output of every layer but the last */
     mica_nn_activation gates[4], output;
 } mica_nn_lstm_options;
 
