@@ -34,7 +34,7 @@
  * being .property, +classMethod, -method or the name of an enum's value; docs/mlcompute.md is made
  * from it.
  *
- * An addition, from end to end:
+ * @example
  *     mlc_device *device = NULL;
  *     mlc_tensor *a = NULL, *b = NULL, *sum = NULL;
  *     mlc_layer *add = NULL;
@@ -66,6 +66,7 @@
  *     mlc_tensor_release(a);
  *     mlc_tensor_release(b);
  *     mlc_device_release(device);
+ * @end
  */
 #ifndef MICA_MLC_H
 #define MICA_MLC_H
@@ -308,7 +309,7 @@ MICA_API MICA_MUST_CHECK mica_status mlc_training_graph_execute(mlc_training_gra
  * @mlc MLCTrainingGraph -executeForwardWithBatchSize:options:outputsData:completionHandler: */
 MICA_API MICA_MUST_CHECK mica_status
 mlc_training_graph_execute_forward(mlc_training_graph *graph, const mlc_execution *execution);
-/* After a forward pass, once. Gradients add up over passes until the next update.
+/* After a forward pass, once.
  * @mlc MLCTrainingGraph -executeGradientWithBatchSize:options:completionHandler:
  * @mlc MLCTrainingGraph -executeGradientWithBatchSize:options:outputsData:completionHandler: */
 MICA_API MICA_MUST_CHECK mica_status

@@ -243,8 +243,8 @@ MICA_API MICA_MUST_CHECK mica_status mlc_tensor_has_valid_numerics(mlc_tensor *t
 MICA_API MICA_MUST_CHECK mica_status mlc_tensor_synchronize_data(mlc_tensor *tensor);
 /* The same for the optimizer's buffers. @mlc MLCTensor -synchronizeOptimizerData */
 MICA_API MICA_MUST_CHECK mica_status mlc_tensor_synchronize_optimizer_data(mlc_tensor *tensor);
-/* Copies to other memory; `length` must be the data's. Without `synchronize` it is an error when
- * the data has not arrived yet.
+/* Copies to other memory; `length` must be the data's. With `synchronize` the device's data, which
+ * is waited for; without, the host's as it is.
  * @mlc MLCTensor -copyDataFromDeviceMemoryToBytes:length:synchronizeWithDevice: */
 MICA_API MICA_MUST_CHECK mica_status mlc_tensor_copy_data(mlc_tensor *tensor, void *bytes,
                                                           size_t length, bool synchronize);

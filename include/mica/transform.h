@@ -53,6 +53,17 @@ MICA_API MICA_MUST_CHECK mica_status mica_vmap(const mica_graph *function, const
                                                const int32_t *out_axes, int64_t size,
                                                const char *axis_name, mica_graph **out_graph);
 
+/* Cuts a graph in two that compute the same one after the other, nothing twice: a forward and a
+ * backward pass. `first` has the first n_parameters parameters and gives the first n_outputs
+ * outputs, which must depend on no others, then n_residuals values that the rest needs. `second`
+ * gives the other outputs; its parameters are those parameters of g for which out_uses (one entry
+ * for each) is then 1, in order, then the residuals. What depends on constants alone, and what is
+ * merely stretched, is made again instead of kept. */
+MICA_API MICA_MUST_CHECK mica_status mica_cut(const mica_graph *g, int32_t n_parameters,
+                                              int32_t n_outputs, uint8_t *out_uses,
+                                              mica_graph **out_first, mica_graph **out_second,
+                                              int32_t *out_residuals);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/pool.h"
+#include "base/shutdown.h"
 #include "base/strings.h"
 #include "runtime/buffer.h"
 #include "runtime/eager.h"
@@ -237,6 +238,7 @@ static mica_device *first_to_close(void) {
 
 void mica_shutdown(void) {
     if (mica_fork_happened()) return;
+    mica_shutdown_run_first();
     mica_device *device;
     while ((device = first_to_close())) {
         bool was_open = device->runtime->is_open;

@@ -6,8 +6,17 @@ import pytest
 from house import ROOT, sources
 
 # A room may include the rooms below it and itself. transform and compile are side by
-# side; nn sees base and include/ alone.
-LEVELS = {"base": 0, "nn": 1, "ir": 1, "transform": 2, "compile": 2, "runtime": 3, "device": 4}
+# side; nn sees base and include/ alone, and mlc these and the scalar mathematics.
+LEVELS = {
+    "base": 0,
+    "nn": 1,
+    "ir": 1,
+    "transform": 2,
+    "compile": 2,
+    "mlc": 2,
+    "runtime": 3,
+    "device": 4,
+}
 
 # Rooms that see include/ alone.
 OUTSIDE = ["src/cli", "python/_mica", "examples"]
@@ -55,6 +64,14 @@ def test_no_include_goes_up():
         if goes_up(path.relative_to(ROOT).parts[1], included)
     ]
     assert not wrong
+
+
+def test_mlc_stands_on_the_public_headers():
+    for path in sources("src/mlc/*.[ch]"):
+        for included in includes(path):
+            assert included.startswith(("mica/", "base/", "mlc/")) or included == "ir/scalar.h", (
+                f"{path.name} includes {included}"
+            )
 
 
 def test_the_check_itself_sees_an_include_that_goes_up():
