@@ -19,6 +19,10 @@ test: ## all tests
 soak: ## the tests that take long
 	@scripts/check.sh soak
 
+mutants: ## the op harness catches faults: 200 are put in, one at a time (SEED=n chooses others)
+	@scripts/build.sh mica
+	scripts/mutants.py --seed $(or $(SEED),0)
+
 sanitize: ## the C tests under AddressSanitizer + UBSan, and under ThreadSanitizer
 	@scripts/check.sh address thread
 

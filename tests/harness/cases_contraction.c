@@ -42,6 +42,10 @@ static const op_case cases[] = {
         .dtypes = "f32 f16", .flags = LARGE),
     DOT("of large matrices", OF(131, 301), OF(301, 67), A_INTS(1), A_INTS(0), A_NONE, A_NONE,
         .dtypes = "f32", .flags = LARGE),
+    DOT("packed in parts", OF(195, 520), OF(520, 39), A_INTS(1), A_INTS(0), A_NONE, A_NONE,
+        .dtypes = "f32", .flags = LARGE | TIGHT),
+    DOT("packed in batches", OF(3, 195, 17), OF(3, 17, 30), A_INTS(2), A_INTS(1), A_INTS(0),
+        A_INTS(0), .dtypes = "f32 f64", .flags = LARGE | TIGHT),
 
     CONV("plain", OF(2, 5, 6, 3), OF(3, 2, 3, 4), "N01C,01IO,N01C", A_INTS(1, 1), A_INTS(0, 0),
          A_INTS(0, 0), A_INTS(1, 1), A_INTS(1, 1), 1, 1),

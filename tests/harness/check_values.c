@@ -168,7 +168,23 @@ static void check_shapes(const op_case *c, mica_dtype dtype) {
 
 /* ---- special values ---------------------------------------------------------------------------*/
 
-#define MOST_SPECIALS 64
+#define MOST_SPECIALS 256
+
+/* Where integers end: at powers of two, one and a half beside them, the next number below. */
+static int32_t integer_edges(mica_dtype dtype, double *out) {
+    static const int powers[] = {7, 8, 15, 16, 31, 32, 63, 64};
+    int32_t n = 0;
+    for (size_t i = 0; i < sizeof powers / sizeof *powers; i++) {
+        double edge = ldexp(1, powers[i]), ulp = edge * epsilon_of(dtype);
+        const double beside[] = {edge,     edge - 0.5, edge + 0.5,     edge - 1,
+                                 edge + 1, edge - ulp, edge + 2 * ulp, edge * 1.03125};
+        for (int k = 0; k < 8; k++) {
+            out[n++] = beside[k];
+            out[n++] = -beside[k];
+        }
+    }
+    return n;
+}
 
 static int32_t special_reals(mica_dtype dtype, double largest, double *out) {
     double smallest = dtype == MICA_DTYPE_f64 ? ldexp(1, -1022) : ldexp(1, -126);
@@ -199,27 +215,31 @@ static int32_t special_bits(mica_dtype dtype, uint64_t *out) {
     return n;
 }
 
-static ref_number special(mica_dtype dtype, int64_t which, double largest, int32_t *out_n) {
+static ref_number special(mica_dtype dtype, int64_t which, double largest, bool edges,
+                          int32_t *out_n) {
     double reals[MOST_SPECIALS];
     uint64_t bits[MOST_SPECIALS];
     mica_dtype_kind kind = mica_dtype_kind_of(dtype);
     if (kind == MICA_KIND_FLOAT || kind == MICA_KIND_COMPLEX) {
         *out_n = special_reals(dtype, largest, reals);
+        if (edges) *out_n += integer_edges(dtype, reals + *out_n);
         return (ref_number){.real = reals[which % *out_n], .imaginary = reals[which / 2 % *out_n]};
     }
     *out_n = special_bits(dtype, bits);
     return ref_from_bits(bits[which % *out_n]);
 }
 
-/* Every combination for one or two operands, every seventh for three. */
+/* Every combination for one or two operands, every seventh for three. One operand that may be of
+ * any size also meets the ends of the integers. */
 static void check_specials(const op_case *c, mica_dtype dtype) {
     mica_type types[MOST_OPERANDS];
     int32_t n, step = c->n_operands == 3 ? 7 : 1;
     int64_t total = 1;
     case_types(c, dtype, types);
     double largest = dtype == MICA_DTYPE_f64 ? 0 : c->largest;
+    bool edges = c->n_operands == 1 && c->largest == 0;
     for (int32_t i = 0; i < c->n_operands; i++) {
-        special(types[i].dtype, 0, largest, &n);
+        special(types[i].dtype, 0, largest, edges, &n);
         total *= n;
     }
     total = (total + step - 1) / step;
@@ -231,7 +251,7 @@ static void check_specials(const op_case *c, mica_dtype dtype) {
     for (int64_t j = 0; j < total; j++) {
         int64_t rest = j * step;
         for (int32_t i = 0; i < c->n_operands; i++) {
-            ref_number number = special(types[i].dtype, rest, largest, &n);
+            ref_number number = special(types[i].dtype, rest, largest, edges, &n);
             ref_store(types[i].dtype, inputs.items[i].data, j, number);
             rest /= n;
         }

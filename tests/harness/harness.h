@@ -60,6 +60,8 @@ enum {
     /* The first operand holds matrices; their size is added to their diagonals, so that they are
      * far from singular and, read as symmetric ones, positive definite. */
     DOMINANT = 1 << 8,
+    /* Contractions pack little at a time, so that what is large to them is not large here. */
+    TIGHT = 1 << 15,
 };
 
 typedef struct op_case {

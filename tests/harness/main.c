@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/cpu/contract.h"
+
 bool harness_quick, harness_soak;
 static bool first_only;
 static int64_t checks, failures;
@@ -164,6 +166,7 @@ typedef struct tally {
 static tally tallies[MICA_OP_COUNT][N_PARTS];
 
 static void run_case(const op_case *c, const bool *wanted) {
+    mica_cpu_contract_share(c->flags & TIGHT ? 70000 : 0);
     for (int p = 0; p < N_PARTS; p++) {
         tally before = {checks, failures};
         if (!wanted[p]) continue;

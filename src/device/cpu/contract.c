@@ -6,8 +6,7 @@
 /* Packed panels that live on a piece's stack: x's in the second-level cache, y's beside it. */
 #define X_PANEL_BYTES (96 * 1024)
 #define Y_PANEL_BYTES (128 * 1024)
-#define SHARED_LIMIT ((int64_t)24 << 20) /* bytes of y packed at a time */
-#define SPLIT_LIMIT ((int64_t)16 << 20)  /* bytes of partial sums */
+#define SPLIT_LIMIT ((int64_t)16 << 20) /* bytes of partial sums */
 #define FEW_PIECES 6
 #define TILE_CELLS 512 /* the most accumulators a tile has */
 
@@ -70,6 +69,12 @@ static void choose_tile(cpu_contract *k, const mica_cpu_gemm *const *tiles, int3
     if (exchanges) exchange(k);
 }
 
+static int64_t shared_limit = (int64_t)24 << 20; /* bytes of y packed at a time */
+
+void mica_cpu_contract_share(int64_t bytes) {
+    shared_limit = bytes > 0 ? bytes : (int64_t)24 << 20;
+}
+
 static void choose_mode(cpu_contract *k) {
     int64_t bytes = k->gemm.bytes, m = k->c_m.n, n = k->c_n.n, batch = k->c_batch.n;
     int64_t panel = CPU_TILE_K * bytes;
@@ -91,11 +96,11 @@ static void choose_mode(cpu_contract *k) {
     } else if (pieces_m > 2) {
         k->mode = CONTRACT_SHARED;
         int64_t columns = round_up(n, k->gemm.columns);
-        k->shared_k = cpu_min(k->blocks_k, cpu_max(1, SHARED_LIMIT / (panel * k->gemm.columns)));
-        k->shared_n = cpu_min(columns, SHARED_LIMIT / (panel * k->shared_k) / k->gemm.columns *
+        k->shared_k = cpu_min(k->blocks_k, cpu_max(1, shared_limit / (panel * k->gemm.columns)));
+        k->shared_n = cpu_min(columns, shared_limit / (panel * k->shared_k) / k->gemm.columns *
                                            k->gemm.columns);
         int64_t packed = panel * k->shared_k * k->shared_n;
-        k->shared_batch = cpu_min(batch, cpu_max(1, SHARED_LIMIT / packed));
+        k->shared_batch = cpu_min(batch, cpu_max(1, shared_limit / packed));
         k->scratch_bytes = (size_t)(k->shared_batch * packed);
     }
 }

@@ -37,6 +37,9 @@ typedef struct cpu_contract {
 /* Fills the plan from the spaces; dtype is that of x, y and c. false when there is no such kernel.
  */
 bool mica_cpu_contract_init(cpu_contract *contract, mica_dtype dtype);
+/* For tests, so that small arrays take the way of large ones: how many bytes of y CONTRACT_SHARED
+ * packs at a time, from now on; at least a panel. 0: as usual. */
+void mica_cpu_contract_share(int64_t bytes);
 void mica_cpu_contract_run(const cpu_contract *contract, const void *x, const void *y, void *c,
                            void *scratch);
 
