@@ -77,7 +77,7 @@ int32_t mica_nn_axis(mica_graph *g, const char *where, const mica_type *type, in
 
 bool mica_nn_check_ints(mica_graph *g, const char *where, const char *what, mica_ints ints,
                         int32_t n) {
-    if (ints.n == n && (n == 0 || ints.data)) return true;
+    if (ints.n == n && n >= 0 && (n == 0 || ints.data)) return true;
     MICA_NN_FAIL(g, "[%s] %s has %d entries, not %d", where, what, (int)ints.n, (int)n);
     return false;
 }

@@ -1,10 +1,6 @@
 /* Padding and resizing along axes. */
 #include "nn/compose.h"
 
-#include <math.h>
-
-#include "base/memory.h"
-
 /* ---- padding ----------------------------------------------------------------------------------*/
 
 /* `count` elements of x along an axis beginning at `start`, turned over. */
@@ -55,30 +51,28 @@ mica_value mica_nn_pad(mica_graph *g, mica_value x, mica_nn_pad_kind kind, mica_
     return x;
 }
 
-/* ---- resizing ---------------------------------------------------------------------------------*/
+/* ---- resizing -----------------------------------------------------------------------------------
+ * Places are computed in the graph, in f64 or integers, and folded when it is compiled. */
 
-/* Where sample i of `out` lies among `in` elements. */
-static double sample_place(int64_t i, int64_t in, int64_t out, mica_nn_sample_mode mode,
-                           bool aligns) {
-    if (aligns) return out > 1 ? (double)i * (double)(in - 1) / (double)(out - 1) : 0;
-    if (mode == MICA_NN_NEAREST) return (double)i * (double)in / (double)out;
-    double place = ((double)i + 0.5) * (double)in / (double)out - 0.5;
-    return place > 0 ? place : 0;
+/* Where the samples of `out` lie among `in` elements: f64 (out) */
+static mica_value sample_places(mica_graph *g, int64_t in, int64_t out, bool aligns) {
+    mica_value i = mica_iota(g, MICA_INTS(out), 0, MICA_DTYPE_f64);
+    if (aligns) return mica_nn_scale(g, i, out > 1 ? (double)(in - 1) / (double)(out - 1) : 0);
+    i = mica_add(g, i, mica_nn_number(g, i, 0.5));
+    i = mica_sub(g, mica_nn_scale(g, i, (double)in / (double)out), mica_nn_number(g, i, 0.5));
+    return mica_max(g, i, mica_nn_number(g, i, 0));
 }
 
-/* Slices of x along an axis at i32 places. */
-static mica_value take(mica_graph *g, mica_value x, int32_t axis, const int32_t *places,
-                       int64_t count) {
-    mica_type type = mica_nn_type(x),
-              places_type = mica_type_make(MICA_DTYPE_i32, MICA_INTS(count));
+/* Slices of x along an axis at places (count). */
+static mica_value take(mica_graph *g, mica_value x, int32_t axis, mica_value places) {
+    mica_type type = mica_nn_type(x);
     int64_t offsets[MICA_MAX_RANK];
     int32_t n = 0;
     for (int32_t i = 0; i < type.rank; i++)
         if (i != axis) offsets[n++] = i;
     type.dims[axis] = 1;
-    return mica_gather(g, x, mica_constant(g, (mica_data){&places_type, places}),
-                       (mica_ints){offsets, n}, MICA_INTS(axis), MICA_NO_INTS, MICA_NO_INTS,
-                       MICA_INTS(axis), 1, mica_nn_dims(&type), "clip");
+    return mica_gather(g, x, places, (mica_ints){offsets, n}, MICA_INTS(axis), MICA_NO_INTS,
+                       MICA_NO_INTS, MICA_INTS(axis), 1, mica_nn_dims(&type), "clip");
 }
 
 /* Each element `times` times. */
@@ -96,60 +90,43 @@ static mica_value repeat_axis(mica_graph *g, mica_value x, int32_t axis, int64_t
 }
 
 static mica_value resize_nearest(mica_graph *g, mica_value x, int32_t axis, int64_t out,
-                                 bool aligns, int32_t *places) {
+                                 bool aligns) {
     int64_t in = mica_nn_type(x).dims[axis];
     if (!aligns && out % in == 0 && mica_nn_type(x).rank < MICA_MAX_RANK)
         return repeat_axis(g, x, axis, out / in);
-    for (int64_t i = 0; i < out; i++) {
-        double place = sample_place(i, in, out, MICA_NN_NEAREST, aligns);
-        if (aligns)
-            places[i] = (int32_t)(place + 0.5);
-        else
-            places[i] = (int32_t)(i * in / out);
+    if (!aligns) {
+        mica_value i = mica_iota(g, MICA_INTS(out), 0, MICA_DTYPE_i64);
+        i = mica_div(g, mica_mul(g, i, mica_nn_number(g, i, (double)in)),
+                     mica_nn_number(g, i, (double)out));
+        return take(g, x, axis, i);
     }
-    return take(g, x, axis, places, out);
+    mica_value places = sample_places(g, in, out, true);
+    places = mica_add(g, places, mica_nn_number(g, places, 0.5));
+    return take(g, x, axis, mica_convert(g, places, MICA_DTYPE_i32));
 }
 
-/* (1 - w) x[i] + w x[i + 1] */
-static mica_value resize_linear(mica_graph *g, mica_value x, int32_t axis, int64_t out, bool aligns,
-                                int32_t *places, double *weights) {
+/* (1 - w) x[i] + w x[i + 1]; the index after the last is moved inside, where w is 0 or both are
+ * the same */
+static mica_value resize_linear(mica_graph *g, mica_value x, int32_t axis, int64_t out,
+                                bool aligns) {
     mica_type type = mica_nn_type(x);
-    int64_t in = type.dims[axis];
-    for (int64_t i = 0; i < out; i++) {
-        double place = sample_place(i, in, out, MICA_NN_LINEAR_SAMPLES, aligns);
-        int64_t whole = (int64_t)floor(place);
-        if (whole > in - 1) whole = in - 1;
-        places[i] = (int32_t)whole;
-        weights[i] = place - (double)whole;
-    }
-    mica_value left = take(g, x, axis, places, out);
-    for (int64_t i = 0; i < out; i++)
-        if (places[i] < in - 1) places[i]++;
-    mica_value right = take(g, x, axis, places, out);
-    mica_type weights_type = mica_type_make(MICA_DTYPE_f64, MICA_INTS(out));
-    mica_value w = mica_constant(g, (mica_data){&weights_type, weights});
+    mica_value places = sample_places(g, type.dims[axis], out, aligns);
+    mica_value whole = mica_floor(g, places);
+    mica_value w = mica_convert(g, mica_sub(g, places, whole), type.dtype);
+    mica_value first = mica_convert(g, whole, MICA_DTYPE_i32);
+    mica_value left = take(g, x, axis, first);
+    mica_value right = take(g, x, axis, mica_add(g, first, mica_nn_number(g, first, 1)));
     mica_type result = mica_nn_type(left);
-    w = mica_nn_along(g, "resize", "weights", mica_convert(g, w, type.dtype), &result, axis);
+    w = mica_nn_along(g, "resize", "weights", w, &result, axis);
     mica_value rest = mica_sub(g, mica_nn_number(g, w, 1), w);
     return mica_add(g, mica_mul(g, left, rest), mica_mul(g, right, w));
 }
 
 static mica_value resize_axis(mica_graph *g, mica_value x, int32_t axis, int64_t out,
                               mica_nn_sample_mode mode, bool aligns) {
-    int64_t in = mica_nn_type(x).dims[axis];
-    if (in == out) return x;
-    int32_t *places = mica_calloc((size_t)out + 1, sizeof *places);
-    double *weights = mica_calloc((size_t)out + 1, sizeof *weights);
-    mica_value y = MICA_NULL_VALUE;
-    if (!places || !weights)
-        mica_graph_fail(g, MICA_NO_MEMORY());
-    else if (mode == MICA_NN_NEAREST)
-        y = resize_nearest(g, x, axis, out, aligns, places);
-    else
-        y = resize_linear(g, x, axis, out, aligns, places, weights);
-    mica_free(places);
-    mica_free(weights);
-    return y;
+    if (mica_nn_type(x).dims[axis] == out) return x;
+    return mode == MICA_NN_NEAREST ? resize_nearest(g, x, axis, out, aligns)
+                                   : resize_linear(g, x, axis, out, aligns);
 }
 
 mica_value mica_nn_resize(mica_graph *g, mica_value x, mica_ints sizes, mica_nn_sample_mode mode,

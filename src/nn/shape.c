@@ -38,6 +38,8 @@ static int64_t inside(int64_t i, int64_t low, int64_t high) {
 
 /* One axis as a slice upwards: a downward one is turned over afterwards. */
 static void slice_axis(int64_t size, int64_t *start, int64_t *end, int64_t *stride) {
+    /* a step beyond the end is as good as any other, and overflows nothing */
+    *stride = inside(*stride, -size - 1, size + 1);
     if (*start < 0) *start += size;
     if (*end < 0) *end += size;
     if (*stride > 0) {
@@ -48,7 +50,7 @@ static void slice_axis(int64_t size, int64_t *start, int64_t *end, int64_t *stri
     *start = inside(*start, -1, size - 1);
     *end = inside(*end, -1, *start);
     *stride = -*stride;
-    int64_t count = (*start - *end + *stride - 1) / *stride;
+    int64_t count = (*start - *end + *stride - 1) / *stride; /* both ends are at most size apart */
     int64_t last = count ? *start - (count - 1) * *stride : 0;
     *end = count ? *start + 1 : 0;
     *start = last;
@@ -69,9 +71,8 @@ mica_value mica_nn_slice(mica_graph *g, mica_value x, mica_ints start, mica_ints
         starts[i] = start.data[i];
         ends[i] = end.data[i];
         strides[i] = stride.n ? stride.data[i] : 1;
-        if (strides[i] == 0 || strides[i] == INT64_MIN) {
-            MICA_NN_FAIL(g, "[slice] a stride of %s cannot be used",
-                         mica_nn_ints_text(stride).chars);
+        if (strides[i] == 0) {
+            MICA_NN_FAIL(g, "[slice] a stride of %s is 0", mica_nn_ints_text(stride).chars);
             return MICA_NULL_VALUE;
         }
         if (strides[i] < 0) turned[n_turned++] = i;
@@ -91,7 +92,9 @@ int32_t mica_nn_split_sizes(int64_t extent, int32_t count, int64_t *out_sizes) {
 void mica_nn_split(mica_graph *g, mica_value x, int64_t axis, mica_ints sizes,
                    mica_value *out_parts) {
     for (int32_t i = 0; i < sizes.n; i++) out_parts[i] = MICA_NULL_VALUE;
-    if (!mica_nn_check(g, "split", &x, 1, 0, false)) return;
+    if (!mica_nn_check(g, "split", &x, 1, 0, false) ||
+        !mica_nn_check_ints(g, "split", "the list of sizes", sizes, sizes.n))
+        return;
     mica_type type = mica_nn_type(x);
     int32_t along = mica_nn_axis(g, "split", &type, axis);
     if (along < 0) return;

@@ -187,6 +187,84 @@ TEST(after_an_error_every_layer_answers_null_and_the_first_error_stays) {
     figures_free(&all);
 }
 
+/* ---- changed cases ----------------------------------------------------------------------------*/
+
+static unsigned draw(unsigned *seed, unsigned n) {
+    *seed = *seed * 1664525u + 1013904223u;
+    return (*seed >> 8) % n;
+}
+
+static void change_type(mica_type *type, unsigned *seed) {
+    static const int64_t sizes[] = {0, 1, 2, 3, 5, 64};
+    static const mica_dtype dtypes[] = {MICA_DTYPE_f32, MICA_DTYPE_f64, MICA_DTYPE_f16,
+                                        MICA_DTYPE_i32, MICA_DTYPE_u8,  MICA_DTYPE_bool,
+                                        MICA_DTYPE_i64};
+    switch (draw(seed, 4)) {
+    case 0: type->dtype = dtypes[draw(seed, 7)]; break;
+    case 1:
+        if (type->rank > 0) type->dims[--type->rank] = 0;
+        break;
+    case 2:
+        if (type->rank < 6) type->dims[type->rank++] = sizes[draw(seed, 6)];
+        break;
+    default:
+        if (type->rank > 0) type->dims[draw(seed, (unsigned)type->rank)] = sizes[draw(seed, 6)];
+    }
+}
+
+static void change_settings(figure_case *c, unsigned *seed) {
+    static const double values[] = {-3, -1, 0, 1, 2, 3, 7, 0.5, 1e9};
+    if (c->n_settings == 0) return;
+    figure_setting *s = &c->settings[draw(seed, (unsigned)c->n_settings)];
+    /* lists of weights are as long as layers and directions say */
+    if (!strcmp(s->name, "layers") || !strcmp(s->name, "bidirectional")) return;
+    if (s->n > 0) s->values[draw(seed, (unsigned)s->n)] = values[draw(seed, 9)];
+}
+
+/* Builds a changed case, with its gradient when all is well. */
+static void build_changed(const figure_case *original, unsigned *seed) {
+    figure_case c = *original;
+    mica_graph *g = NULL;
+    mica_value *values = calloc((size_t)c.n_tensors, sizeof *values), out[FIGURE_RESULTS];
+    CHECK_OK(mica_graph_create(c.name, &g));
+    bool settings_change = draw(seed, 2);
+    if (settings_change) change_settings(&c, seed);
+    for (int32_t k = 0; k < c.n_tensors; k++) {
+        mica_type type = c.tensors[k].type;
+        if (!figure_is_in(&c.tensors[k], "in", NULL)) continue;
+        if (!settings_change && draw(seed, 3) == 0) change_type(&type, seed);
+        values[k] = draw(seed, 40) ? mica_parameter(g, &type) : MICA_NULL_VALUE;
+    }
+    figure_operands operands = {&c, values};
+    int32_t n = figure_build(g, &operands, out);
+    mica_status status = mica_graph_check(g);
+    if (status) {
+        CHECK(mica_status_message(status)[0] == '[');
+        if (mica_status_code(status) != MICA_INVALID_ARGUMENT)
+            test_report(__FILE__, __LINE__, "%s: %s", c.name, mica_status_message(status));
+    } else {
+        for (int32_t i = 0; i < n; i++)
+            if (!mica_value_is_null(out[i])) mica_output(g, out[i]);
+        CHECK_OK(mica_graph_verify(g));
+    }
+    mica_status_release(status);
+    mica_graph_release(g);
+    free(values);
+}
+
+TEST(operands_of_any_type_and_any_setting_give_a_graph_or_an_error) {
+    figures all;
+    unsigned seed = 2024;
+    int times = getenv("MICA_TEST_QUICK") ? 4 : 60;
+    REQUIRE(figures_read("tests/nn/figures.txt.gz", &all));
+    for (int32_t i = 0; i < all.n; i++)
+        for (int k = 0; k < times && strcmp(all.cases[i].kind, "optimizer") != 0; k++)
+            build_changed(&all.cases[i], &seed);
+    figures_free(&all);
+}
+
+/* ---- failing allocations ----------------------------------------------------------------------*/
+
 /* One graph with the gradient of nearly everything. */
 static mica_status build_much(mica_graph **out_graph) {
     MICA_TRY(mica_graph_create("much", out_graph));
