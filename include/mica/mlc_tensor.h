@@ -123,6 +123,12 @@ MICA_API MICA_MUST_CHECK mica_status mlc_tensor_data_create_immutable(const void
 MICA_API MICA_MUST_CHECK mica_status mlc_tensor_data_create_with_deallocator(
     void *bytes, size_t length, void (*deallocator)(void *context, void *bytes, size_t length),
     void *context, mlc_tensor_data **out_data);
+/* Both: for memory that is only read. */
+MICA_API MICA_MUST_CHECK mica_status mlc_tensor_data_create_immutable_with_deallocator(
+    const void *bytes, size_t length,
+    void (*deallocator)(void *context, void *bytes, size_t length), void *context,
+    mlc_tensor_data **out_data);
+MICA_API bool mlc_tensor_data_is_immutable(const mlc_tensor_data *data);
 MICA_API void mlc_tensor_data_retain(mlc_tensor_data *data);
 MICA_API void mlc_tensor_data_release(mlc_tensor_data *data);
 /* @mlc MLCTensorData .bytes */
@@ -224,7 +230,7 @@ MICA_API mlc_tensor_descriptor *mlc_tensor_descriptor_of(const mlc_tensor *tenso
 /* The host's data: the caller's memory, or the library's when it made the data. A graph's result
  * has data once synchronised. NULL: there is none. Borrowed. @mlc MLCTensor .data */
 MICA_API mlc_tensor_data *mlc_tensor_data_of(const mlc_tensor *tensor);
-/* "MLCTensor<id>" until set. @mlc MLCTensor .label */
+/* "data<id>" until set. @mlc MLCTensor .label */
 MICA_API const char *mlc_tensor_label(const mlc_tensor *tensor);
 MICA_API MICA_MUST_CHECK mica_status mlc_tensor_set_label(mlc_tensor *tensor, const char *label);
 /* The device that holds its data; NULL before it was written to one. @mlc MLCTensor .device */

@@ -12,7 +12,7 @@ typedef struct mlc_entry {
     mica_value latest;    /* its value after the execution; null: unchanged */
     mica_value cotangent; /* null: zero */
     int32_t slot;         /* the input that is its value; -1: none */
-    bool needs_gradient, is_parameter;
+    bool needs_gradient, is_parameter, comes_of_loss;
 } mlc_entry;
 
 typedef struct mlc_builder {

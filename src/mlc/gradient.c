@@ -92,11 +92,27 @@ static void seed_from_links(mlc_builder *b, mlc_tensor *tensor, bool *out_found)
     }
 }
 
+/* What comes of a loss: its result, and all that is computed from it. */
+static bool comes_of_loss(mlc_builder *b, const mlc_node *node) {
+    bool found = mlc_layer_is_loss(node->layer);
+    for (int32_t k = 0; k < node->n_sources && !found; k++) {
+        const mlc_entry *entry = mlc_builder_entry(b, node->sources[k]);
+        found = entry && entry->comes_of_loss;
+    }
+    for (int32_t k = 0; k < node->n_results; k++) {
+        mlc_entry *entry = mlc_builder_entry(b, node->results[k]);
+        if (entry) entry->comes_of_loss = found;
+    }
+    return found;
+}
+
+/* The pass begins at the results that nothing consumes: with losses, at those that come of one. */
 static void seed_results(mlc_builder *b) {
     mlc_graph *graph = b->graph;
     bool with_loss = has_loss(graph);
     for (int32_t i = 0; i < graph->all.n; i++) {
         const mlc_node *node = graph->all.data[i];
+        bool begins = comes_of_loss(b, node) || !with_loss;
         for (int32_t k = 0; k < node->n_results; k++) {
             mlc_tensor *result = node->results[k];
             mlc_entry *entry = mlc_builder_entry(b, result);
@@ -104,9 +120,10 @@ static void seed_results(mlc_builder *b) {
             if (!entry || !entry->needs_gradient) continue;
             seed_from_links(b, result, &is_linked);
             entry = mlc_builder_entry(b, result);
+            if (is_consumed(graph, result)) continue;
             if (mlc_layer_is_loss(node->layer)) {
                 add_to(b, &entry->cotangent, mica_full_like(b->l.g, entry->value, 1));
-            } else if (!with_loss && !is_linked && !is_consumed(graph, result)) {
+            } else if (begins && !is_linked) {
                 mlc_gradient *gradient = NULL;
                 mica_status status = mlc_graph_gradient_of(graph, result, NULL, false, &gradient);
                 if (status)

@@ -31,11 +31,23 @@ mica_status mlc_tensor_data_create(void *bytes, size_t length, mlc_tensor_data *
     return mlc_tensor_data_create_with_deallocator(bytes, length, NULL, NULL, out_data);
 }
 
-mica_status mlc_tensor_data_create_immutable(const void *bytes, size_t length,
-                                             mlc_tensor_data **out_data) {
-    MICA_TRY(mlc_tensor_data_create((void *)bytes, length, out_data));
+mica_status mlc_tensor_data_create_immutable_with_deallocator(
+    const void *bytes, size_t length,
+    void (*deallocator)(void *context, void *bytes, size_t length), void *context,
+    mlc_tensor_data **out_data) {
+    MICA_TRY(mlc_tensor_data_create_with_deallocator((void *)bytes, length, deallocator, context,
+                                                     out_data));
     (*out_data)->is_immutable = true;
     return NULL;
+}
+
+mica_status mlc_tensor_data_create_immutable(const void *bytes, size_t length,
+                                             mlc_tensor_data **out_data) {
+    return mlc_tensor_data_create_immutable_with_deallocator(bytes, length, NULL, NULL, out_data);
+}
+
+bool mlc_tensor_data_is_immutable(const mlc_tensor_data *data) {
+    return data->is_immutable;
 }
 
 static void free_own(void *context, void *bytes, size_t length) {
@@ -137,7 +149,7 @@ mica_status mlc_tensor_create(mlc_tensor_descriptor *descriptor, mlc_tensor **ou
     t->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
     t->descriptor = descriptor;
     mlc_tensor_descriptor_retain(descriptor);
-    snprintf(t->default_label, sizeof t->default_label, "MLCTensor%llu", (unsigned long long)t->id);
+    snprintf(t->default_label, sizeof t->default_label, "data%llu", (unsigned long long)t->id);
     *out_tensor = t;
     return NULL;
 }
