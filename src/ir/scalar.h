@@ -9,7 +9,8 @@
  * (MICA_FMA_*), compilers are told not to contract, and nothing depends on the instruction set.
  * - f32 and integer functions have no branches, only selects, so that compilers vectorise loops
  *   over them, and call no library, so that the same text is C, CUDA C and OpenCL C. Everything
- * that is language dependent is in this file. f64 goes through libm.
+ * that is language dependent is in this file. So are f64 elementary functions; others go through
+ *   libm, as do sin, cos and tan of large arguments.
  * - f32 functions are within 2 ulp for all inputs (docs/numerics.md has the measured table).
  * - No input is undefined behaviour.
  */
@@ -104,6 +105,8 @@ MICA_SCALAR double mica_lgamma_without_sign(double a) {
 
 #include "ir/scalar_int.h"
 /* f64 before f32: where f32 arithmetic cannot reach 2 ulp, f32 functions compute in f64. */
+#include "ir/scalar_elementary.h"
+
 #include "ir/scalar_f64.h"
 
 #include "ir/scalar_wide.h"

@@ -254,26 +254,52 @@ MICA_SCALAR float mica_pow_f32(float a, float b) {
 
 /* ---- trigonometry --------------------------------------------------------------------------- */
 
-MICA_SCALAR float mica_sin_f32(float a) {
-    uint64_t quadrant;
-    double f = mica_quarter_turns_wide(a, &quadrant);
+/* Of (quadrant + f) pi/2. */
+MICA_SCALAR float mica_sin_turns_f32(float a, double f, uint64_t quadrant) {
     double y = (quadrant & 1u) != 0 ? mica_cos_quarter_wide(f) : mica_sin_quarter_wide(f);
     y = (quadrant & 2u) != 0 ? -y : y;
     return a == 0.0f ? a : (float)y;
 }
-MICA_SCALAR float mica_cos_f32(float a) {
-    uint64_t quadrant;
-    double f = mica_quarter_turns_wide(a, &quadrant);
+MICA_SCALAR float mica_cos_turns_f32(double f, uint64_t quadrant) {
     double y = (quadrant & 1u) != 0 ? mica_sin_quarter_wide(f) : mica_cos_quarter_wide(f);
     return (float)(((quadrant + 1u) & 2u) != 0 ? -y : y);
 }
-MICA_SCALAR float mica_tan_f32(float a) {
-    uint64_t quadrant;
-    double f = mica_quarter_turns_wide(a, &quadrant);
+MICA_SCALAR float mica_tan_turns_f32(float a, double f, uint64_t quadrant) {
     double s = mica_sin_quarter_wide(f), c = mica_cos_quarter_wide(f);
     int odd = (quadrant & 1u) != 0;
     double y = (odd ? -c : s) / (odd ? s : c);
     return a == 0.0f ? a : (float)y;
+}
+MICA_SCALAR float mica_sin_f32(float a) {
+    uint64_t quadrant;
+    double f = mica_quarter_turns_wide(a, &quadrant);
+    return mica_sin_turns_f32(a, f, quadrant);
+}
+MICA_SCALAR float mica_cos_f32(float a) {
+    uint64_t quadrant;
+    double f = mica_quarter_turns_wide(a, &quadrant);
+    return mica_cos_turns_f32(f, quadrant);
+}
+MICA_SCALAR float mica_tan_f32(float a) {
+    uint64_t quadrant;
+    double f = mica_quarter_turns_wide(a, &quadrant);
+    return mica_tan_turns_f32(a, f, quadrant);
+}
+/* The same bits for |a| < MICA_NEAR_F32. */
+MICA_SCALAR float mica_sin_near_f32(float a) {
+    uint64_t quadrant;
+    double f = mica_quarter_turns_near_wide(a, &quadrant);
+    return mica_sin_turns_f32(a, f, quadrant);
+}
+MICA_SCALAR float mica_cos_near_f32(float a) {
+    uint64_t quadrant;
+    double f = mica_quarter_turns_near_wide(a, &quadrant);
+    return mica_cos_turns_f32(f, quadrant);
+}
+MICA_SCALAR float mica_tan_near_f32(float a) {
+    uint64_t quadrant;
+    double f = mica_quarter_turns_near_wide(a, &quadrant);
+    return mica_tan_turns_f32(a, f, quadrant);
 }
 MICA_SCALAR float mica_asin_f32(float a) {
     double x = mica_abs_f64((double)a);

@@ -1,17 +1,10 @@
-/* ir/scalar_f64.h: double precision, by libm wherever libm has it. Part of ir/scalar.h. */
+/* ir/scalar_f64.h: double precision: exact functions, special ones, and by libm what is left. Part
+ * of ir/scalar.h. */
 #ifndef MICA_IR_SCALAR_F64_H
 #define MICA_IR_SCALAR_F64_H
 
-MICA_SCALAR double mica_copysign_f64(double magnitude, double sign) {
-    return mica_from_bits_f64((mica_bits_f64(magnitude) & 0x7fffffffffffffffu) |
-                              (mica_bits_f64(sign) & 0x8000000000000000u));
-}
-
 MICA_SCALAR double mica_neg_f64(double a) {
     return -a;
-}
-MICA_SCALAR double mica_abs_f64(double a) {
-    return mica_from_bits_f64(mica_bits_f64(a) & 0x7fffffffffffffffu);
 }
 MICA_SCALAR double mica_sign_f64(double a) {
     return a > 0.0 ? 1.0 : a < 0.0 ? -1.0 : a;
@@ -25,63 +18,20 @@ MICA_SCALAR double mica_ceil_f64(double a) {
 MICA_SCALAR double mica_round_f64(double a) {
     return rint(a);
 }
-MICA_SCALAR double mica_exp_f64(double a) {
-    return exp(a);
-}
-MICA_SCALAR double mica_expm1_f64(double a) {
-    return expm1(a);
-}
-MICA_SCALAR double mica_log_f64(double a) {
-    return log(a);
-}
-MICA_SCALAR double mica_log1p_f64(double a) {
-    return log1p(a);
-}
 MICA_SCALAR double mica_sqrt_f64(double a) {
     return MICA_SQRT_F64(a);
 }
 MICA_SCALAR double mica_rsqrt_f64(double a) {
     return 1.0 / MICA_SQRT_F64(a);
 }
-MICA_SCALAR double mica_cbrt_f64(double a) {
-    return cbrt(a);
-}
 MICA_SCALAR double mica_sin_f64(double a) {
-    return sin(a);
+    return mica_abs_f64(a) < MICA_NEAR_F64 ? mica_sin_near_f64(a) : sin(a);
 }
 MICA_SCALAR double mica_cos_f64(double a) {
-    return cos(a);
+    return mica_abs_f64(a) < MICA_NEAR_F64 ? mica_cos_near_f64(a) : cos(a);
 }
 MICA_SCALAR double mica_tan_f64(double a) {
-    return tan(a);
-}
-MICA_SCALAR double mica_asin_f64(double a) {
-    return asin(a);
-}
-MICA_SCALAR double mica_acos_f64(double a) {
-    return acos(a);
-}
-MICA_SCALAR double mica_atan_f64(double a) {
-    return atan(a);
-}
-MICA_SCALAR double mica_sinh_f64(double a) {
-    return sinh(a);
-}
-MICA_SCALAR double mica_cosh_f64(double a) {
-    return cosh(a);
-}
-MICA_SCALAR double mica_tanh_f64(double a) {
-    return tanh(a);
-}
-MICA_SCALAR double mica_asinh_f64(double a) {
-    return asinh(a);
-}
-/* Not every libm answers NaN to all arguments below 1. */
-MICA_SCALAR double mica_acosh_f64(double a) {
-    return a < 1.0 ? MICA_NAN_F64 : acosh(a);
-}
-MICA_SCALAR double mica_atanh_f64(double a) {
-    return atanh(a);
+    return mica_abs_f64(a) < MICA_NEAR_F64 ? mica_tan_near_f64(a) : tan(a);
 }
 MICA_SCALAR double mica_erf_f64(double a) {
     return erf(a);
@@ -93,19 +43,13 @@ MICA_SCALAR double mica_lgamma_f64(double a) {
     return MICA_LGAMMA_F64(a);
 }
 
-/* For a < 0, e^a / (1 + e^a) keeps the small result's relative accuracy. */
-MICA_SCALAR double mica_logistic_f64(double a) {
-    double e = exp(-mica_abs_f64(a));
-    return (a < 0.0 ? e : 1.0) / (1.0 + e);
-}
-
-/* Inverse error function, from a first guess (Giles' polynomial in the middle, the asymptotic form
- * of erfc in the tails) polished by Halley's method on erf(y) = a, or erfc(y) = 1 - a in the tails.
- */
+/* Inverse error function, from a first guess (Giles' polynomial in the middle, good to 1e-7, the
+ * asymptotic form of erfc in the tails) polished by Halley's method on erf(y) = a, or
+ * erfc(y) = 1 - a beyond 1/2. */
 MICA_SCALAR double mica_erfinv_f64(double a) {
     const double half_root_pi = 0.88622692545275801365;
     double x = mica_abs_f64(a), c = 1.0 - x;
-    double w = -log(c * (1.0 + x)), s = w - 2.5;
+    double w = -mica_log_f64(c * (1.0 + x)), s = w - 2.5;
     double y = 2.81022636e-08;
     y = 3.43273939e-07 + y * s;
     y = -3.5233877e-06 + y * s;
@@ -115,11 +59,12 @@ MICA_SCALAR double mica_erfinv_f64(double a) {
     y = -0.00417768164 + y * s;
     y = 0.246640727 + y * s;
     y = (1.50140941 + y * s) * x;
-    double tail = -log(c);
-    y = w < 5.0 ? y : sqrt(tail - 0.5 * log(3.14159265358979323846 * tail));
-    for (int i = 0; i < 3; i++) {
+    double tail = -mica_log_f64(c);
+    y = w < 5.0 ? y : sqrt(tail - 0.5 * mica_log_f64(3.14159265358979323846 * tail));
+    int steps = w < 5.0 ? 1 : 3;
+    for (int i = 0; i < steps; i++) {
         double difference = x < 0.5 ? erf(y) - x : c - erfc(y);
-        double step = difference * half_root_pi * exp(y * y);
+        double step = difference * half_root_pi * mica_exp_f64(y * y);
         y -= step / (1.0 + y * step);
     }
     y = x < 1e-9 ? x * half_root_pi : y;
@@ -148,9 +93,9 @@ MICA_SCALAR double mica_digamma_f64(double a) {
                      r2 * (1.0 / 240 -
                            r2 * (1.0 / 132 -
                                  r2 * (691.0 / 32760 - r2 * (1.0 / 12 - r2 * (3617.0 / 8160))))))));
-    double y = log(x) - 0.5 * r - series - shift;
+    double y = mica_log_f64(x) - 0.5 * r - series - shift;
     double angle = a - rint(a); /* exact; cot has period 1 in a */
-    y = reflect ? y - pi / tan(pi * angle) : y;
+    y = reflect ? y - pi / mica_tan_near_f64(pi * angle) : y;
     y = a == 0.0 ? -1.0 / a : y;
     int pole = ((a < 0.0) & (angle == 0.0)) | (a == -MICA_INF_F64);
     y = pole ? MICA_NAN_F64 : y;
@@ -171,12 +116,6 @@ MICA_SCALAR double mica_div_f64(double a, double b) {
 }
 MICA_SCALAR double mica_rem_f64(double a, double b) {
     return fmod(a, b);
-}
-MICA_SCALAR double mica_pow_f64(double a, double b) {
-    return pow(a, b);
-}
-MICA_SCALAR double mica_atan2_f64(double a, double b) {
-    return atan2(a, b);
 }
 
 /* Equal operands differ in bits only when they are zeros of both signs. */

@@ -190,6 +190,16 @@ TEST(map_rows_work_on_empty_scalar_and_large_arrays) {
     }
 }
 
+/* Pieces without far arguments take another loop. */
+TEST(trigonometry_of_near_and_far_arguments_has_the_same_bits) {
+    static const mica_op ops[] = {MICA_OP_sin, MICA_OP_cos, MICA_OP_tan};
+    static const mica_dtype dtypes[] = {MICA_DTYPE_f32, MICA_DTYPE_f64, MICA_DTYPE_bf16};
+    for (int i = 0; i < 9; i++) {
+        check_map(ops[i / 3], dtypes[i % 3], 8);
+        check_map(ops[i / 3], dtypes[i % 3], 9001);
+    }
+}
+
 TEST(compare_knows_its_six_directions_and_nan) {
     static const char *const directions[] = {"eq", "ne", "lt", "le", "gt", "ge"};
     for (size_t d = 0; d < N_REALS; d++)

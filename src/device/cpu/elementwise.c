@@ -15,6 +15,7 @@
 typedef struct elementwise_kernel {
     cpu_kernel base;
     mica_cpu_map loop;
+    const mica_cpu_near *near; /* or NULL */
     mica_cpu_map widen,
         narrow; /* f16 and bf16: to and from f32; narrow is NULL when y is not half */
     int64_t n, grain;
@@ -28,12 +29,17 @@ typedef struct elementwise_run {
     void *y;
 } elementwise_run;
 
+/* The loop for n values at x[0]. */
+static mica_cpu_map choose_loop(const elementwise_kernel *k, const void *const *x, int64_t n) {
+    return k->near && k->near->all_near(x[0], n) ? k->near->loop : k->loop;
+}
+
 static void run_range(void *context, int64_t begin, int64_t end) {
     const elementwise_run *run = context;
     const elementwise_kernel *k = run->kernel;
     const void *x[3] = {NULL, NULL, NULL};
     for (int32_t i = 0; i < k->arity; i++) x[i] = (const char *)run->x[i] + begin * k->x_bytes[i];
-    k->loop(x, (char *)run->y + begin * k->y_bytes, end - begin);
+    choose_loop(k, x, end - begin)(x, (char *)run->y + begin * k->y_bytes, end - begin);
 }
 
 static void run_half_range(void *context, int64_t begin, int64_t end) {
@@ -52,7 +58,7 @@ static void run_half_range(void *context, int64_t begin, int64_t end) {
             k->loop(x, y, n);
             continue;
         }
-        k->loop(x, result, n);
+        choose_loop(k, x, n)(x, result, n);
         const void *from = result;
         k->narrow(&from, y, n);
     }
@@ -76,6 +82,13 @@ static mica_cpu_map find_map(const mica_cpu_isa *isa, mica_op op, mica_dtype dty
     if (dtype == MICA_DTYPE_f64) return isa->map_f64[op];
     if (dtype == MICA_DTYPE_f32 || is_half(dtype)) return isa->map_f32[op];
     return dtype < MICA_DTYPE_f16 ? isa->map_int[dtype][op] : NULL;
+}
+
+static const mica_cpu_near *find_near(const mica_cpu_isa *isa, mica_op op, mica_dtype dtype) {
+    mica_dtype wide = is_half(dtype) ? MICA_DTYPE_f32 : dtype;
+    for (int i = 0; i < CPU_NEAR_COUNT; i++)
+        if (isa->near[i].op == op && isa->near[i].dtype == wide) return &isa->near[i];
+    return NULL;
 }
 
 static mica_cpu_map find_compare(const mica_cpu_isa *isa, const char *direction, mica_dtype dtype,
@@ -179,6 +192,7 @@ mica_status mica_cpu_create_elementwise(const mica_node *node, cpu_kernel **out)
     elementwise_kernel *k;
     MICA_TRY(mica_cpu_kernel_new(sizeof *k, run_elementwise, &k));
     k->loop = loop;
+    k->near = find_near(isa, node->op, from);
     k->swapped = swapped;
     k->n = mica_type_elements(&node->results[0]);
     k->arity = node->n_operands;

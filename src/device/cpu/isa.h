@@ -15,6 +15,15 @@
 /* y[i] = f(x[0][i], x[1][i], x[2][i]) for i < n. */
 typedef void (*mica_cpu_map)(const void *const *x, void *y, int64_t n);
 
+/* A row's quicker loop for arguments that are all near 0, with the same bits. */
+#define CPU_NEAR_COUNT 6
+typedef struct mica_cpu_near {
+    mica_op op;
+    mica_dtype dtype;
+    mica_cpu_map loop;
+    int (*all_near)(const void *x, int64_t n);
+} mica_cpu_near;
+
 typedef enum mica_cpu_compare {
     CPU_EQ,
     CPU_NE,
@@ -149,6 +158,7 @@ typedef struct mica_cpu_isa {
     const char *name;
     const mica_cpu_map *map_f32, *map_f64;        /* by op */
     const mica_cpu_map (*map_int)[MICA_OP_COUNT]; /* by dtype, op: bool and integers */
+    const mica_cpu_near *near;                    /* CPU_NEAR_COUNT */
     const mica_cpu_elementwise *elementwise;
     const mica_cpu_reducer (*reduce_float)[CPU_REDUCTION_COUNT]; /* by dtype - f16 */
     const mica_cpu_reducer (*reduce_int)[CPU_REDUCTION_COUNT];   /* by dtype */
@@ -167,6 +177,7 @@ const mica_cpu_isa *mica_cpu_isa_current(void);
     extern const mica_cpu_map mica_cpu_map_f32_##isa[MICA_OP_COUNT];                               \
     extern const mica_cpu_map mica_cpu_map_f64_##isa[MICA_OP_COUNT];                               \
     extern const mica_cpu_map mica_cpu_map_int_##isa[MICA_DTYPE_f16][MICA_OP_COUNT];               \
+    extern const mica_cpu_near mica_cpu_near_##isa[CPU_NEAR_COUNT];                                \
     extern const mica_cpu_elementwise mica_cpu_elementwise_##isa;                                  \
     extern const mica_cpu_reducer mica_cpu_reduce_float_##isa[4][CPU_REDUCTION_COUNT];             \
     extern const mica_cpu_reducer mica_cpu_reduce_int_##isa[MICA_DTYPE_f16][CPU_REDUCTION_COUNT];  \
