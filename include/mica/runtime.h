@@ -137,9 +137,19 @@ MICA_API void mica_event_release(mica_event *event);
 
 /* ---- executables ------------------------------------------------------------------------------*/
 
+/* When a device that can generate code does so. Results are the same bits in any case, and what
+ * cannot be generated (no C compiler is found, ...) runs on built-in kernels. */
+typedef enum mica_tier {
+    MICA_TIER_DEFAULT,  /* as MICA_TIER says: built-in, auto or compiled; built-in when not set */
+    MICA_TIER_BUILT_IN, /* never */
+    MICA_TIER_AUTO,     /* in the background, from the third run on */
+    MICA_TIER_COMPILED, /* at once */
+} mica_tier;
+
 typedef struct mica_compile_options {
     size_t size;        /* sizeof(mica_compile_options) */
     const char *passes; /* "-simplify,-inline" switches passes off; NULL: MICA_PASSES, or all */
+    mica_tier tier;
 } mica_compile_options;
 
 /* Compiles a graph for a device; options may be NULL. The graph may be released afterwards. */
@@ -149,6 +159,8 @@ MICA_API MICA_MUST_CHECK mica_status mica_executable_create(mica_device *device,
                                                             mica_executable **out_executable);
 MICA_API void mica_executable_retain(mica_executable *executable);
 MICA_API void mica_executable_release(mica_executable *executable);
+/* true when runs take generated code. */
+MICA_API bool mica_executable_is_generated(const mica_executable *executable);
 /* Bytes of the arena that one run leases. */
 MICA_API size_t mica_executable_arena_bytes(const mica_executable *executable);
 /* The commands, one per line, with offsets; free with mica_string_free. */

@@ -65,5 +65,28 @@ bool mica_machine_has_avx512(void);
 MICA_MUST_CHECK mica_status mica_file_read(const char *path, uint8_t **out_bytes, size_t *out_size);
 MICA_MUST_CHECK mica_status mica_file_write_atomic(const char *path, const void *bytes,
                                                    size_t size);
+void mica_file_remove(const char *path); /* when it is there */
+/* Takes the place of what has the name `to`; false when it cannot. */
+bool mica_file_rename(const char *from, const char *to);
+/* false when there is no such file. */
+bool mica_file_describe(const char *path, uint64_t *out_size, int64_t *out_changed);
+
+/* Makes a folder (and those above it) that belongs to this user alone; false when it cannot, or
+ * when it is there but others may write to it or own it. */
+bool mica_folder_make_private(const char *path);
+/* A new, private, empty folder for temporary files; false when there is none to be had. */
+bool mica_folder_make_temporary(char *path, size_t capacity);
+void mica_folder_remove(const char *path); /* an empty one */
+/* Calls `visit` with the name of every entry. */
+void mica_folder_visit(const char *path, void (*visit)(void *context, const char *name),
+                       void *context);
+
+/* The path of a program by its name, as the PATH says. */
+bool mica_program_find(const char *name, char *path, size_t capacity);
+/* Runs a program to its end, with nothing to read; what it writes goes to the file `output`. A
+ * status when it could not be started, did not end in time or did not succeed. */
+MICA_MUST_CHECK mica_status mica_program_run(char *const *arguments, const char *output,
+                                             double seconds);
+int64_t mica_process_id(void);
 
 #endif

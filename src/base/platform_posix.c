@@ -11,11 +11,13 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #if defined(__APPLE__)
@@ -520,4 +522,132 @@ mica_status mica_file_write_atomic(const char *path, const void *bytes, size_t s
     }
     mica_free(aside);
     return status;
+}
+
+void mica_file_remove(const char *path) {
+    unlink(path);
+}
+
+bool mica_file_rename(const char *from, const char *to) {
+    return rename(from, to) == 0;
+}
+
+bool mica_file_describe(const char *path, uint64_t *out_size, int64_t *out_changed) {
+    struct stat about;
+    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode)) return false;
+    *out_size = (uint64_t)about.st_size;
+    *out_changed = (int64_t)about.st_mtime;
+    return true;
+}
+
+/* ---- folders ----------------------------------------------------------------------------------*/
+
+static bool is_private(const char *path) {
+    struct stat about;
+    return lstat(path, &about) == 0 && S_ISDIR(about.st_mode) && about.st_uid == geteuid() &&
+           (about.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+bool mica_folder_make_private(const char *path) {
+    char part[4096];
+    if (strlen(path) >= sizeof part) return false;
+    for (const char *end = path; *end;) {
+        end += strspn(end, "/");
+        end += strcspn(end, "/");
+        snprintf(part, sizeof part, "%.*s", (int)(end - path), path);
+        if (mkdir(part, 0700) != 0 && errno != EEXIST) return false;
+    }
+    return is_private(path) && access(path, R_OK | W_OK | X_OK) == 0;
+}
+
+bool mica_folder_make_temporary(char *path, size_t capacity) {
+    const char *above = getenv("TMPDIR");
+    int n = snprintf(path, capacity, "%s/mica-XXXXXX", above && *above ? above : "/tmp");
+    return n > 0 && (size_t)n < capacity && mkdtemp(path);
+}
+
+void mica_folder_remove(const char *path) {
+    rmdir(path);
+}
+
+void mica_folder_visit(const char *path, void (*visit)(void *context, const char *name),
+                       void *context) {
+    DIR *folder = opendir(path);
+    if (!folder) return;
+    for (struct dirent *entry; (entry = readdir(folder));)
+        if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+            visit(context, entry->d_name);
+    closedir(folder);
+}
+
+/* ---- programs ---------------------------------------------------------------------------------*/
+
+int64_t mica_process_id(void) {
+    return (int64_t)getpid();
+}
+
+bool mica_program_find(const char *name, char *path, size_t capacity) {
+    if (strchr(name, '/')) {
+        int n = snprintf(path, capacity, "%s", name);
+        return n > 0 && (size_t)n < capacity && access(name, X_OK) == 0;
+    }
+    for (const char *folders = getenv("PATH"); folders && *folders;) {
+        size_t length = strcspn(folders, ":");
+        int n = snprintf(path, capacity, "%.*s/%s", (int)length, folders, name);
+        if (n > 0 && (size_t)n < capacity && access(path, X_OK) == 0) return true;
+        folders += length + (folders[length] == ':');
+    }
+    return false;
+}
+
+/* The host may reap children itself; the program has then ended, how is not known. */
+static mica_status wait_for_program(pid_t child, const char *name, double seconds) {
+    double end = mica_clock_seconds() + seconds;
+    for (double pause = 0.001;; pause = pause < 0.02 ? pause * 1.5 : pause) {
+        int state = 0;
+        pid_t got = waitpid(child, &state, WNOHANG);
+        if (got == child) {
+            if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return NULL;
+            return MICA_ERROR(MICA_INTERNAL, "[program_run] '%s' failed (%s %d)", name,
+                              WIFEXITED(state) ? "exit" : "signal",
+                              WIFEXITED(state) ? WEXITSTATUS(state) : WTERMSIG(state));
+        }
+        if (got < 0 && errno != EINTR) return NULL;
+        if (mica_clock_seconds() > end) {
+            kill(child, SIGKILL);
+            waitpid(child, &state, 0);
+            return MICA_ERROR(MICA_INTERNAL, "[program_run] '%s' took more than %.0f s", name,
+                              seconds);
+        }
+        mica_sleep(pause);
+    }
+}
+
+mica_status mica_program_run(char *const *arguments, const char *output, double seconds) {
+    extern char **environ;
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    if (posix_spawn_file_actions_init(&files) != 0) return mica_status_out_of_memory();
+    if (posix_spawnattr_init(&attributes) != 0) {
+        posix_spawn_file_actions_destroy(&files);
+        return mica_status_out_of_memory();
+    }
+    /* Threads of the library block signals; the program shall not. */
+    sigemptyset(&none);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    int error = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    if (!error)
+        error =
+            posix_spawn_file_actions_addopen(&files, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (!error) error = posix_spawn_file_actions_adddup2(&files, 1, 2);
+    pid_t child = 0;
+    if (!error) error = posix_spawn(&child, arguments[0], &files, &attributes, arguments, environ);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+    if (error)
+        return MICA_ERROR(MICA_INTERNAL, "[program_run] cannot start '%s': %s", arguments[0],
+                          strerror(error));
+    return wait_for_program(child, arguments[0], seconds);
 }

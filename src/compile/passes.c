@@ -8,6 +8,7 @@
 const mica_pass mica_passes[] = {
     {"inline", mica_pass_inline},
     {"simplify", mica_pass_simplify},
+    {"fuse", mica_pass_fuse},
     {"schedule", mica_pass_schedule},
     {NULL, NULL},
 };
@@ -40,7 +41,7 @@ static mica_status check_selection(const char *selection) {
     for (const char *s = selection_or_environment(selection); *s;) {
         size_t n = strcspn(s, ",");
         if (n && (s[0] != '-' || !is_known(s + 1, n - 1)))
-            return MICA_INVALID("[passes] '%.*s' is not one of -inline, -simplify, -schedule, "
+            return MICA_INVALID("[passes] '%.*s' is not one of -inline, -simplify, -fuse, -schedule, "
                                 "-plan",
                                 (int)n, s);
         s += n + (s[n] == ',');
@@ -68,7 +69,8 @@ static void dump(const char *name, const mica_graph *g) {
     mica_string_free(text);
 }
 
-mica_status mica_passes_run(const mica_graph *g, const char *selection, mica_graph **out_graph) {
+mica_status mica_passes_run(const mica_graph *g, const char *selection, bool fuse,
+                            mica_graph **out_graph) {
     *out_graph = NULL;
     MICA_TRY(check_selection(selection));
     mica_graph *current = (mica_graph *)g;
@@ -76,6 +78,7 @@ mica_status mica_passes_run(const mica_graph *g, const char *selection, mica_gra
     mica_status status = NULL;
     for (const mica_pass *pass = mica_passes; pass->name && !status; pass++) {
         if (!mica_pass_is_on(selection, pass->name)) continue;
+        if (pass->run == mica_pass_fuse && !fuse) continue;
         mica_graph *next = NULL;
         status = pass->run(current, &next);
         if (status) break;

@@ -19,9 +19,9 @@ typedef struct mica_pass {
 
 extern const mica_pass mica_passes[]; /* ends with a NULL name */
 
-/* Runs all passes that `selection` (or, when NULL, MICA_PASSES) does not switch off. An unknown
- * name is an error. The result is the caller's. */
-MICA_MUST_CHECK mica_status mica_passes_run(const mica_graph *g, const char *selection,
+/* Runs all passes that `selection` (or, when NULL, MICA_PASSES) does not switch off, `fuse` only
+ * when asked for. An unknown name is an error. The result is the caller's. */
+MICA_MUST_CHECK mica_status mica_passes_run(const mica_graph *g, const char *selection, bool fuse,
                                             mica_graph **out_graph);
 /* false when `name` is switched off; also for steps outside the array, such as `plan`. */
 bool mica_pass_is_on(const char *selection, const char *name);
@@ -30,6 +30,8 @@ bool mica_pass_is_on(const char *selection, const char *name);
 mica_status mica_pass_inline(const mica_graph *g, mica_graph **out_graph);
 /* Removes what nothing uses, merges what is equal, and drops what changes nothing. */
 mica_status mica_pass_simplify(const mica_graph *g, mica_graph **out_graph);
+/* Nodes that one loop nest can compute become one call; for devices that generate code. */
+mica_status mica_pass_fuse(const mica_graph *g, mica_graph **out_graph);
 /* Moves values that cost nothing to make next to their first use, so that they live shortly. */
 mica_status mica_pass_schedule(const mica_graph *g, mica_graph **out_graph);
 

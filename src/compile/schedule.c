@@ -2,6 +2,7 @@
  * right before their first use. New versions of parameters, which nothing but the output uses, come
  * last, when nobody reads the old ones any more, so that they can be written over them. Everything
  * else stays in the order it was made. */
+#include "codegen/nest.h"
 #include "compile/passes.h"
 #include "compile/rewrite.h"
 
@@ -18,11 +19,12 @@ static bool is_cheap(const scheduling *s, const mica_node *n) {
 }
 
 static bool is_update(const scheduling *s, const mica_node *n) {
-    if (s->used[n->id] || n->n_regions || n->n_results != 1) return false;
+    if (s->used[n->id] || (n->n_regions && !mica_node_is_fused(n))) return false;
     for (int32_t i = 0; i < n->n_operands; i++)
-        if (n->operands[i].node->op == MICA_OP_PARAMETER &&
-            mica_type_equal(mica_operand_type(n, i), &n->results[0]))
-            return true;
+        for (int32_t k = 0; k < n->n_results; k++)
+            if (n->operands[i].node->op == MICA_OP_PARAMETER &&
+                mica_type_equal(mica_operand_type(n, i), &n->results[k]))
+                return true;
     return false;
 }
 

@@ -19,6 +19,7 @@ typedef uint64_t mica_address; /* 0 is never valid */
 typedef struct mica_device_stream mica_device_stream;
 typedef struct mica_device_event mica_device_event;
 typedef struct mica_recording mica_recording;
+typedef struct mica_unit mica_unit;
 
 /* One primitive, prepared for given types and attributes. Devices embed it at offset 0. */
 typedef struct mica_kernel {
@@ -72,6 +73,14 @@ typedef struct mica_device_vtable {
     mica_status (*launch)(mica_device_stream *stream, const mica_kernel *kernel,
                           const mica_address *operands, const mica_address *results,
                           mica_address scratch);
+
+    /* (optional: NULL, nothing is generated) Code for n fused calls (codegen/nest.h), made in one
+     * go: a unit, with a kernel for each of them. The unit outlives its kernels. */
+    mica_status (*unit_create)(mica_device *device, mica_node *const *fused, int32_t n,
+                               mica_unit **out_unit);
+    void (*unit_destroy)(mica_device *device, mica_unit *unit);
+    mica_status (*unit_kernel)(mica_device *device, mica_unit *unit, int32_t i,
+                               mica_kernel **out_kernel);
 
     /* (optional: NULL, the runtime walks the commands) Runs a whole graph on host memory. */
     mica_status (*interpret)(mica_device *device, const mica_graph *g, const void *const *inputs,

@@ -206,7 +206,8 @@ static mica_status compile_op(mica_device *device, const eager_key *key, const m
         mica_value first = mica_build(g, key->op, operands, key->n_operands, attrs);
         int32_t n_results = first.node ? first.node->n_results : 1;
         for (int32_t i = 0; i < n_results; i++) mica_output(g, (mica_value){first.node, i});
-        status = mica_executable_create(device, g, NULL, out_executable);
+        mica_compile_options options = {.size = sizeof options, .tier = MICA_TIER_BUILT_IN};
+        status = mica_executable_create(device, g, &options, out_executable);
     }
     mica_free(operands);
     mica_graph_release(g);
@@ -215,11 +216,11 @@ static mica_status compile_op(mica_device *device, const eager_key *key, const m
 
 /* Launches only, few enough that their addresses fit on the stack. */
 static bool is_direct(const mica_executable *exe) {
-    if (!exe->plan || !exe->is_small || !exe->cannot_fail || exe->n_outputs != 1 ||
-        exe->plan->n_bases > MOST_DIRECT_PLACES || exe->plan->most_operands > MOST_DIRECT_PLACES)
+    if (!exe->first.plan || !exe->first.is_small || !exe->first.cannot_fail || exe->n_outputs != 1 ||
+        exe->first.plan->n_bases > MOST_DIRECT_PLACES || exe->first.plan->most_operands > MOST_DIRECT_PLACES)
         return false;
-    for (int32_t i = 0; i < exe->plan->commands.n; i++)
-        if (exe->plan->commands.data[i].kind != MICA_COMMAND_LAUNCH) return false;
+    for (int32_t i = 0; i < exe->first.plan->commands.n; i++)
+        if (exe->first.plan->commands.data[i].kind != MICA_COMMAND_LAUNCH) return false;
     return true;
 }
 
@@ -308,11 +309,11 @@ static mica_status launch_direct(const mica_executable *exe, const eager_key *ke
     mica_device_stream *handle;
     MICA_TRY(mica_stream_handle(&device->runtime->stream, &handle));
     *next++ = arena ? arena->address : 0;
-    *next++ = exe->constants ? exe->constants->address : 0;
+    *next++ = exe->first.constants ? exe->first.constants->address : 0;
     for (int32_t i = 0; i < key->n_operands; i++) *next++ = key->operands[i]->buffer->address;
     *next++ = result->buffer->address;
-    for (int32_t i = 0; i < exe->plan->commands.n; i++) {
-        const mica_command *c = &exe->plan->commands.data[i];
+    for (int32_t i = 0; i < exe->first.plan->commands.n; i++) {
+        const mica_command *c = &exe->first.plan->commands.data[i];
         mica_address *results = addresses + c->n_operands;
         for (int32_t k = 0; k < c->n_operands; k++)
             addresses[k] = address_of(bases, c->operands[k]);

@@ -1,8 +1,11 @@
 #include "runtime/executable.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/platform.h"
+#include "codegen/nest.h"
 #include "compile/passes.h"
 #include "compile/rewrite.h"
 
@@ -11,18 +14,27 @@
 
 /* ---- kernels ----------------------------------------------------------------------------------*/
 
+static mica_status create_kernel(const mica_program *program, const mica_node *node,
+                                 mica_kernel **out) {
+    mica_device *device = program->device;
+    if (!mica_node_is_fused(node)) return device->vtable->kernel_create(device, node, out);
+    int32_t i = 0;
+    while (program->generated[i] != node) i++;
+    return device->vtable->unit_kernel(device, program->unit, i, out);
+}
+
 static mica_status prepare(void *context, const mica_node *node, mica_prepared *out) {
-    mica_executable *exe = context;
+    mica_program *program = context;
     mica_kernel *kernel = NULL;
-    MICA_TRY(exe->device->vtable->kernel_create(exe->device, node, &kernel));
-    exe->cannot_fail = exe->cannot_fail && kernel->cannot_fail;
+    MICA_TRY(create_kernel(program, node, &kernel));
+    program->cannot_fail = program->cannot_fail && kernel->cannot_fail;
     *out = (mica_prepared){kernel, kernel->scratch_bytes, kernel->in_place_operands};
     return NULL;
 }
 
 static void discard(void *context, void *kernel) {
-    mica_executable *exe = context;
-    exe->device->vtable->kernel_destroy(exe->device, kernel);
+    mica_program *program = context;
+    program->device->vtable->kernel_destroy(program->device, kernel);
 }
 
 /* ---- compiling --------------------------------------------------------------------------------*/
@@ -49,7 +61,7 @@ static mica_status copy_graph(const mica_graph *g, mica_graph **out_graph) {
 }
 
 static mica_status copy_types(mica_executable *exe) {
-    const mica_graph *g = exe->graph;
+    const mica_graph *g = exe->first.graph;
     exe->n_inputs = g->n_parameters;
     exe->n_outputs = g->n_outputs;
     exe->input_types =
@@ -63,44 +75,141 @@ static mica_status copy_types(mica_executable *exe) {
     return NULL;
 }
 
-static mica_status upload_constants(mica_executable *exe) {
-    mica_plan *plan = exe->plan;
+static mica_status upload_constants(mica_device *device, mica_program *program) {
+    mica_plan *plan = program->plan;
     if (!plan->constants_bytes) return NULL;
-    MICA_TRY(mica_buffer_create(exe->device, plan->constants_bytes, &exe->constants));
-    MICA_TRY(mica_transfer_upload(exe->constants, 0, plan->constants, plan->constants_bytes));
+    MICA_TRY(mica_buffer_create(device, plan->constants_bytes, &program->constants));
+    MICA_TRY(mica_transfer_upload(program->constants, 0, plan->constants, plan->constants_bytes));
     mica_free(plan->constants);
     plan->constants = NULL;
     return NULL;
 }
 
-static mica_status compile(mica_executable *exe, const mica_graph *copy, const char *selection) {
-    MICA_TRY(mica_passes_run(copy, selection, &exe->graph));
-    mica_plan_target target = {prepare, discard, exe};
-    MICA_TRY(mica_plan_create(exe->graph, &target, mica_pass_is_on(selection, "plan"), &exe->plan));
-    exe->cannot_fail = exe->cannot_fail && !exe->plan->has_lists && !exe->plan->has_callbacks &&
-                       exe->device->vtable->synchronous;
-    exe->is_small = exe->device->vtable->synchronous && exe->plan->work <= SMALL_WORK;
-    MICA_TRY(copy_types(exe));
-    MICA_TRY(upload_constants(exe));
+/* Fused calls of a graph and its regions: counted, or listed where `out` has room. */
+static int32_t list_fused(const mica_graph *g, mica_node **out, int32_t n) {
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        mica_node *node = g->nodes[i];
+        if (mica_node_is_fused(node)) {
+            if (out) out[n] = node;
+            n++;
+            continue;
+        }
+        for (int32_t k = 0; k < node->n_regions; k++) n = list_fused(node->regions[k], out, n);
+    }
+    return n;
+}
+
+static mica_status generate(mica_device *device, mica_program *program) {
+    program->n_generated = list_fused(program->graph, NULL, 0);
+    if (!program->n_generated) return NULL;
+    program->generated = mica_alloc(sizeof *program->generated * (size_t)program->n_generated);
+    if (!program->generated) return MICA_NO_MEMORY();
+    list_fused(program->graph, program->generated, 0);
+    return device->vtable->unit_create(device, program->generated, program->n_generated,
+                                       &program->unit);
+}
+
+static mica_status compile(mica_device *device, const mica_graph *g, const char *selection,
+                           bool fuse, mica_program *program) {
+    program->device = device;
+    program->cannot_fail = true;
+    MICA_TRY(mica_passes_run(g, selection, fuse, &program->graph));
+    if (fuse) MICA_TRY(generate(device, program));
+    mica_plan_target target = {prepare, discard, program};
+    MICA_TRY(mica_plan_create(program->graph, &target, mica_pass_is_on(selection, "plan"),
+                              &program->plan));
+    program->cannot_fail = program->cannot_fail && !program->plan->has_lists &&
+                           !program->plan->has_callbacks && device->vtable->synchronous;
+    program->is_small = device->vtable->synchronous && program->plan->work <= SMALL_WORK;
+    MICA_TRY(upload_constants(device, program));
     mica_log_write(MICA_LOG_MEMORY, "'%s' on %s: arena %zu bytes, constants %zu bytes",
-                   exe->graph->name, exe->device->name, exe->plan->arena_bytes,
-                   exe->plan->constants_bytes);
+                   program->graph->name, device->name, program->plan->arena_bytes,
+                   program->plan->constants_bytes);
     return NULL;
 }
 
-static mica_status build(mica_executable *exe, const mica_graph *g, const char *selection) {
+static void destroy_program(mica_program *program) {
+    mica_free(program->spare_run);
+    mica_buffer_release(program->constants);
+    mica_plan_destroy(program->plan);
+    if (program->unit) program->device->vtable->unit_destroy(program->device, program->unit);
+    mica_free(program->generated);
+    mica_graph_release(program->graph);
+}
+
+/* ---- the second program -----------------------------------------------------------------------*/
+
+static mica_tier tier_asked_for(const mica_compile_options *options) {
+    static const char *const names[] = {[MICA_TIER_BUILT_IN] = "built-in",
+                                        [MICA_TIER_AUTO] = "auto",
+                                        [MICA_TIER_COMPILED] = "compiled"};
+    if (options && options->size >= sizeof *options && options->tier) return options->tier;
+    const char *text = mica_environment("MICA_TIER");
+    for (int32_t i = MICA_TIER_BUILT_IN; text && i <= MICA_TIER_COMPILED; i++)
+        if (!strcmp(text, names[i])) return (mica_tier)i;
+    return MICA_TIER_BUILT_IN;
+}
+
+mica_status mica_executable_compile_second(mica_executable *exe) {
+    mica_program *program = mica_calloc(1, sizeof *program);
+    if (!program) return MICA_NO_MEMORY();
+    mica_status status = compile(exe->device, exe->source, exe->selection, true, program);
+    if (!status && program->n_generated) {
+        __atomic_store_n(&exe->second, program, __ATOMIC_RELEASE);
+    } else {
+        destroy_program(program);
+        mica_free(program);
+    }
+    return status;
+}
+
+/* Without a compiler the built-in kernels serve; a log line says why. */
+static mica_status compile_now(mica_executable *exe) {
+    mica_status status = mica_executable_compile_second(exe);
+    if (mica_status_code(status) == MICA_OUT_OF_MEMORY) return status;
+    if (status)
+        mica_log_write(MICA_LOG_PASS, "'%s' stays on built-in kernels: %s", exe->first.graph->name,
+                       mica_status_message(status));
+    mica_status_release(status);
+    return NULL;
+}
+
+static mica_status prepare_second(mica_executable *exe, mica_graph *copy, const char *selection,
+                                  mica_tier tier) {
+    if (tier == MICA_TIER_BUILT_IN || !exe->device->vtable->unit_create) return NULL;
+    if (!mica_pass_is_on(selection, "fuse")) return NULL;
+    mica_graph_retain(copy);
+    exe->source = copy;
+    if (!selection) selection = mica_environment("MICA_PASSES");
+    if (selection) {
+        exe->selection = mica_strdup(selection);
+        if (!exe->selection) return MICA_NO_MEMORY();
+    }
+    if (tier == MICA_TIER_COMPILED) {
+        exe->runs = INT32_MAX;
+        return compile_now(exe);
+    }
+    return NULL;
+}
+
+/* ---- executables ------------------------------------------------------------------------------*/
+
+static mica_status build(mica_executable *exe, const mica_graph *g, const char *selection,
+                         mica_tier tier) {
     mica_graph *copy = NULL;
+    exe->runs = INT32_MAX;
     MICA_TRY(copy_graph(g, &copy));
     mica_status status = check_collectives(copy);
     if (!status && exe->device->vtable->interpret) {
         mica_graph_retain(copy);
-        exe->graph = copy;
+        exe->first.graph = copy;
         status = mica_graph_verify(copy);
-        if (!status) status = copy_types(exe);
-        exe->cannot_fail = false;
     } else if (!status) {
-        status = compile(exe, copy, selection);
+        status = compile(exe->device, copy, selection, false, &exe->first);
     }
+    if (!status) status = copy_types(exe);
+    if (!status && tier == MICA_TIER_AUTO && exe->device->vtable->unit_create) exe->runs = 0;
+    if (!status) status = prepare_second(exe, copy, selection, tier);
     mica_graph_release(copy);
     return status;
 }
@@ -116,9 +225,9 @@ mica_status mica_executable_create(mica_device *device, const mica_graph *g,
     mica_refcount_init(&exe->references);
     mica_device_retain(device);
     exe->device = device;
-    exe->cannot_fail = true;
-    bool has_passes = options && options->size >= sizeof *options;
-    mica_status status = build(exe, g, has_passes ? options->passes : NULL);
+    bool has_passes = options && options->size >= offsetof(mica_compile_options, tier);
+    mica_status status =
+        build(exe, g, has_passes ? options->passes : NULL, tier_asked_for(options));
     if (status)
         mica_executable_release(exe);
     else
@@ -134,10 +243,11 @@ void mica_executable_release(mica_executable *exe) {
     if (!exe || !mica_refcount_release(&exe->references)) return;
     if (mica_fork_happened()) return;
     mica_device *device = exe->device;
-    mica_free(exe->spare_run);
-    mica_buffer_release(exe->constants);
-    mica_plan_destroy(exe->plan);
-    mica_graph_release(exe->graph);
+    destroy_program(&exe->first);
+    if (exe->second) destroy_program(exe->second);
+    mica_free(exe->second);
+    mica_graph_release(exe->source);
+    mica_free(exe->selection);
     mica_free(exe->input_types);
     mica_free(exe);
     mica_device_release(device);
@@ -146,11 +256,17 @@ void mica_executable_release(mica_executable *exe) {
 /* ---- looking at it ----------------------------------------------------------------------------*/
 
 size_t mica_executable_arena_bytes(const mica_executable *exe) {
-    return exe->plan ? exe->plan->arena_bytes : 0;
+    const mica_program *program = mica_executable_program((mica_executable *)exe);
+    return program->plan ? program->plan->arena_bytes : 0;
 }
 
 mica_status mica_executable_print(const mica_executable *exe, char **out_text) {
     *out_text = NULL;
-    if (exe->plan) return mica_plan_print(exe->plan, out_text);
-    return mica_graph_print(exe->graph, out_text);
+    const mica_program *program = mica_executable_program((mica_executable *)exe);
+    if (program->plan) return mica_plan_print(program->plan, out_text);
+    return mica_graph_print(program->graph, out_text);
+}
+
+bool mica_executable_is_generated(const mica_executable *exe) {
+    return __atomic_load_n(&exe->second, __ATOMIC_ACQUIRE) != NULL;
 }

@@ -253,14 +253,14 @@ static mica_status interpret(mica_run *run) {
     void **outputs = (void **)(inputs + exe->n_inputs);
     for (int32_t i = 0; i < exe->n_inputs; i++) inputs[i] = run->inputs[i]->host;
     for (int32_t i = 0; i < exe->n_outputs; i++) outputs[i] = run->outputs[i]->host;
-    mica_status status = exe->device->vtable->interpret(exe->device, exe->graph, inputs, outputs);
+    mica_status status = exe->device->vtable->interpret(exe->device, run->program->graph, inputs, outputs);
     mica_free(inputs);
     return status;
 }
 
 mica_status mica_run_execute(mica_run *run, mica_device_stream *handle) {
-    if (!run->executable->plan) return interpret(run);
+    if (!run->program->plan) return interpret(run);
     mica_device *device = run->executable->device;
     walk w = {run, device->vtable, handle, device, run->bases};
-    return walk_list(&w, &run->executable->plan->commands);
+    return walk_list(&w, &run->program->plan->commands);
 }

@@ -8,6 +8,7 @@
 #include "base/pool.h"
 #include "base/shutdown.h"
 #include "base/strings.h"
+#include "runtime/background.h"
 #include "runtime/buffer.h"
 #include "runtime/eager.h"
 #include "runtime/tensor.h"
@@ -239,6 +240,7 @@ static mica_device *first_to_close(void) {
 void mica_shutdown(void) {
     if (mica_fork_happened()) return;
     mica_shutdown_run_first();
+    mica_background_stop();
     mica_device *device;
     while ((device = first_to_close())) {
         bool was_open = device->runtime->is_open;

@@ -2,16 +2,17 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "runtime/background.h"
 #include "runtime/executable.h"
 
 /* ---- the run's memory -------------------------------------------------------------------------*/
 
-static mica_run *create_run(mica_executable *exe) {
-    mica_run *run = __atomic_exchange_n(&exe->spare_run, NULL, __ATOMIC_ACQ_REL);
+static mica_run *create_run(mica_executable *exe, mica_program *program) {
+    mica_run *run = __atomic_exchange_n(&program->spare_run, NULL, __ATOMIC_ACQ_REL);
     size_t n_inputs = (size_t)exe->n_inputs, n_outputs = (size_t)exe->n_outputs;
     size_t n_pointers = 3 * n_inputs + n_outputs;
-    size_t n_bases = exe->plan ? (size_t)exe->plan->n_bases : 0;
-    size_t n_addresses = exe->plan ? (size_t)exe->plan->most_operands : 0;
+    size_t n_bases = program->plan ? (size_t)program->plan->n_bases : 0;
+    size_t n_addresses = program->plan ? (size_t)program->plan->most_operands : 0;
     size_t bytes =
         sizeof *run + n_pointers * sizeof(void *) + (n_bases + n_addresses) * sizeof(mica_address);
     if (!run) run = mica_alloc(bytes);
@@ -24,6 +25,7 @@ static mica_run *create_run(mica_executable *exe) {
     run->bases = (mica_address *)(run->pending + n_inputs);
     run->addresses = run->bases + n_bases;
     run->executable = exe;
+    run->program = program;
     run->stream = &exe->device->runtime->stream;
     mica_executable_retain(exe);
     return run;
@@ -47,8 +49,8 @@ static void release_memory(mica_run *run) {
 static void destroy_run(mica_run *run) {
     mica_executable *exe = run->executable;
     mica_run *nothing = NULL;
-    if (!__atomic_compare_exchange_n(&exe->spare_run, &nothing, run, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED))
+    if (!__atomic_compare_exchange_n(&run->program->spare_run, &nothing, run, false,
+                                     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         mica_free(run);
     mica_executable_release(exe);
 }
@@ -83,12 +85,12 @@ static void drop_consumed(mica_run *run, int32_t i) {
 /* Chooses the donated inputs that become outputs. */
 static void consume_donated(mica_run *run, const mica_run_args *args) {
     const mica_executable *exe = run->executable;
-    if (!args->donate || !exe->plan || !exe->cannot_fail) return;
+    if (!args->donate || !run->program->plan || !run->program->cannot_fail) return;
     /* From within a callback this run overtakes others, which may still read what it is given. */
     bool overtakes = mica_stream_is_mine(run->stream), any = false;
     for (int32_t i = 0; i < exe->n_inputs; i++) {
         mica_tensor *t = args->inputs[i];
-        if (!args->donate[i] || exe->plan->overwritten_by[i] < 0 ||
+        if (!args->donate[i] || run->program->plan->overwritten_by[i] < 0 ||
             !mica_refcount_is_one(&t->references) ||
             __atomic_load_n(&t->views, __ATOMIC_SEQ_CST) != 0 || !mica_buffer_is_sole(t->buffer) ||
             (overtakes && __atomic_load_n(&t->buffer->uses, __ATOMIC_SEQ_CST) != 1))
@@ -108,12 +110,12 @@ static void consume_donated(mica_run *run, const mica_run_args *args) {
 /* ---- starting ---------------------------------------------------------------------------------*/
 
 static mica_status check_input(const mica_executable *exe, int32_t i, const mica_tensor *t) {
-    if (!t) return MICA_INVALID("[run] input %d of '%s' is NULL", i, exe->graph->name);
+    if (!t) return MICA_INVALID("[run] input %d of '%s' is NULL", i, exe->first.graph->name);
     if (t->device != exe->device)
         return MICA_INVALID("[run] input %d of '%s' is on %s, the executable on %s", i,
-                            exe->graph->name, t->device->name, exe->device->name);
+                            exe->first.graph->name, t->device->name, exe->device->name);
     if (!mica_type_equal(&t->type, &exe->input_types[i]))
-        return MICA_INVALID("[run] input %d of '%s' is %s, expected %s", i, exe->graph->name,
+        return MICA_INVALID("[run] input %d of '%s' is %s, expected %s", i, exe->first.graph->name,
                             mica_type_text(&t->type).chars,
                             mica_type_text(&exe->input_types[i]).chars);
     return mica_tensor_check(t, "run");
@@ -125,7 +127,7 @@ static mica_status check_args(const mica_executable *exe, const mica_run_args *a
                             sizeof *args);
     if (args->n_inputs != exe->n_inputs || args->n_outputs != exe->n_outputs)
         return MICA_INVALID("[run] '%s' has %d inputs and %d outputs, given %d and %d",
-                            exe->graph->name, exe->n_inputs, exe->n_outputs, args->n_inputs,
+                            exe->first.graph->name, exe->n_inputs, exe->n_outputs, args->n_inputs,
                             args->n_outputs);
     for (int32_t i = 0; i < exe->n_inputs; i++) MICA_TRY(check_input(exe, i, args->inputs[i]));
     return NULL;
@@ -138,7 +140,7 @@ static mica_status acquire_outputs(mica_run *run, mica_tensor **outputs) {
         if (!run->overwritten[i]) continue;
         mica_buffer *buffer = run->overwritten[i]->buffer;
         mica_buffer_use(buffer);
-        run->outputs[exe->plan->overwritten_by[i]] = buffer;
+        run->outputs[run->program->plan->overwritten_by[i]] = buffer;
     }
     for (int32_t i = 0; i < exe->n_outputs; i++) {
         mica_buffer *buffer = run->outputs[i];
@@ -162,9 +164,10 @@ static mica_status acquire_outputs(mica_run *run, mica_tensor **outputs) {
 
 static void set_bases(mica_run *run) {
     const mica_executable *exe = run->executable;
-    if (!exe->plan) return;
+    if (!run->program->plan) return;
     run->bases[MICA_BASE_ARENA] = run->arena ? run->arena->address : 0;
-    run->bases[MICA_BASE_CONSTANTS] = exe->constants ? exe->constants->address : 0;
+    run->bases[MICA_BASE_CONSTANTS] =
+        run->program->constants ? run->program->constants->address : 0;
     mica_address *next = run->bases + MICA_BASE_FIRST;
     for (int32_t i = 0; i < exe->n_inputs; i++) *next++ = run->inputs[i]->address;
     for (int32_t i = 0; i < exe->n_outputs; i++) *next++ = run->outputs[i]->address;
@@ -180,12 +183,12 @@ static mica_status acquire(mica_run *run, const mica_run_args *args, mica_tensor
     }
     consume_donated(run, args);
     MICA_TRY(acquire_outputs(run, outputs));
-    if (exe->plan && exe->plan->arena_bytes)
-        MICA_TRY(mica_buffer_create(exe->device, exe->plan->arena_bytes, &run->arena));
-    if (exe->plan && exe->plan->n_lists)
-        MICA_TRY(mica_lists_init(&run->lists, exe->device, exe->plan->n_lists));
-    if (exe->plan && exe->plan->host_bytes && !exe->device->vtable->synchronous) {
-        run->host = mica_alloc(exe->plan->host_bytes);
+    if (run->program->plan && run->program->plan->arena_bytes)
+        MICA_TRY(mica_buffer_create(exe->device, run->program->plan->arena_bytes, &run->arena));
+    if (run->program->plan && run->program->plan->n_lists)
+        MICA_TRY(mica_lists_init(&run->lists, exe->device, run->program->plan->n_lists));
+    if (run->program->plan && run->program->plan->host_bytes && !exe->device->vtable->synchronous) {
+        run->host = mica_alloc(run->program->plan->host_bytes);
         if (!run->host) return MICA_NO_MEMORY();
     }
     if (!exe->device->vtable->synchronous)
@@ -225,9 +228,10 @@ static mica_status start(mica_run *run, const mica_run_args *args, mica_event **
     mica_executable *exe = run->executable;
     mica_stream *stream = run->stream;
     bool is_mine = mica_stream_is_mine(stream);
-    bool is_inline = is_mine || (exe->is_small && !is_pending(run) && mica_stream_try_own(stream));
+    bool is_inline =
+        is_mine || (run->program->is_small && !is_pending(run) && mica_stream_try_own(stream));
     mica_status status = NULL;
-    if (!is_inline || out_done || !exe->cannot_fail || is_pending(run))
+    if (!is_inline || out_done || !run->program->cannot_fail || is_pending(run))
         status = mica_event_create(exe->device, &run->event);
     /* Without an event nothing may go wrong any more. */
     mica_device_stream *handle;
@@ -259,7 +263,8 @@ mica_status mica_executable_run(mica_executable *exe, const mica_run_args *args,
     MICA_TRY(mica_check_process("run"));
     MICA_TRY(check_args(exe, args));
     MICA_TRY(mica_stream_check(&exe->device->runtime->stream));
-    mica_run *run = create_run(exe);
+    mica_background_notice(exe);
+    mica_run *run = create_run(exe, mica_executable_program(exe));
     if (!run) return MICA_NO_MEMORY();
     run->completed = args->completed;
     run->context = args->context;
@@ -283,7 +288,7 @@ static void end_run(mica_run *run, mica_status status) {
     }
     release_memory(run);
     if (status)
-        mica_log_write(MICA_LOG_RUN, "'%s' on %s failed: %s", run->executable->graph->name,
+        mica_log_write(MICA_LOG_RUN, "'%s' on %s failed: %s", run->program->graph->name,
                        run->executable->device->name, mica_status_message(status));
     if (run->event) {
         mica_event_finish(run->event, status, seconds);

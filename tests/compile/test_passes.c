@@ -34,7 +34,7 @@ static int count_all(const mica_graph *g) {
 /* The graph after all passes; releases g. */
 static mica_graph *after(mica_graph *g, const char *selection) {
     mica_graph *result = NULL;
-    CHECK_OK(mica_passes_run(g, selection, &result));
+    CHECK_OK(mica_passes_run(g, selection, false, &result));
     if (result) CHECK_OK(mica_graph_verify(result));
     mica_graph_release(g);
     return result;
@@ -192,7 +192,7 @@ TEST(calls_are_inlined_everywhere) {
     mica_graph_release(outer);
     mica_graph_release(body);
     mica_graph *kept = NULL;
-    CHECK_OK(mica_passes_run(g, "-inline", &kept));
+    CHECK_OK(mica_passes_run(g, "-inline", false, &kept));
     CHECK(count(kept, MICA_OP_call) > 0);
     mica_graph_release(kept);
     g = after(g, NULL);
@@ -205,11 +205,11 @@ TEST(passes_are_skipped_by_name) {
     mica_graph *g = new_graph("skip"), *out = NULL;
     mica_value x = parameter_of(g, 3);
     mica_output(g, mica_neg(g, mica_neg(g, x)));
-    CHECK_OK(mica_passes_run(g, "-simplify", &out));
+    CHECK_OK(mica_passes_run(g, "-simplify", false, &out));
     CHECK(count(out, MICA_OP_neg) == 2);
     mica_graph_release(out);
-    CHECK_FAILS(mica_passes_run(g, "-simplfy", &out), MICA_INVALID_ARGUMENT, "'-simplfy'");
-    CHECK_FAILS(mica_passes_run(g, "simplify", &out), MICA_INVALID_ARGUMENT, "[passes]");
+    CHECK_FAILS(mica_passes_run(g, "-simplfy", false, &out), MICA_INVALID_ARGUMENT, "'-simplfy'");
+    CHECK_FAILS(mica_passes_run(g, "simplify", false, &out), MICA_INVALID_ARGUMENT, "[passes]");
     CHECK(mica_pass_is_on("-inline,-plan", "simplify"));
     CHECK(!mica_pass_is_on("-inline,-plan", "plan"));
     mica_graph_release(g);
@@ -246,7 +246,7 @@ TEST(every_allocation_of_the_passes_may_fail) {
         mica_graph *out = NULL;
         int64_t first = mica_memory_total_allocations();
         mica_memory_fail_nth(n, n % 2);
-        mica_status status = mica_passes_run(g, NULL, &out);
+        mica_status status = mica_passes_run(g, NULL, false, &out);
         mica_memory_fail_nth(0, false);
         done = mica_memory_total_allocations() - first < n;
         CHECK((out == NULL) == (status != NULL));

@@ -5,6 +5,7 @@
 
 #include "base/platform.h"
 #include "base/pool.h"
+#include "device/cpu/generated.h"
 #include "device/cpu/kernels.h"
 
 struct mica_device_stream {
@@ -150,6 +151,9 @@ static const mica_device_vtable cpu_vtable = {
     .kernel_create = cpu_kernel_create,
     .kernel_destroy = cpu_kernel_destroy,
     .launch = cpu_launch,
+    .unit_create = mica_cpu_unit_create,
+    .unit_destroy = mica_cpu_unit_destroy,
+    .unit_kernel = mica_cpu_unit_kernel,
 };
 
 static const char *instruction_set(void) {

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/isa.h"
+#include "ir/scalar_reduce.h"
 #include "mica/graph.h"
 
 /* y[i] = f(x[0][i], x[1][i], x[2][i]) for i < n. */
@@ -62,10 +63,10 @@ typedef enum mica_cpu_reduction {
     CPU_REDUCTION_COUNT
 } mica_cpu_reduction;
 
-/* The order of a reduction is made of these two. Accumulators are of the compute type. */
-#define CPU_REDUCE_LANES 16  /* element i of a row block goes to lane i mod 16 */
-#define CPU_REDUCE_BLOCK 512 /* elements of a row that are reduced in one go */
-#define CPU_REDUCE_ROWS 64   /* rows that are added one after the other, column by column */
+/* The order of a reduction is that of ir/scalar_reduce.h. Accumulators are of the compute type. */
+#define CPU_REDUCE_LANES MICA_REDUCE_LANES
+#define CPU_REDUCE_BLOCK MICA_REDUCE_BLOCK
+#define CPU_REDUCE_ROWS MICA_REDUCE_ROWS
 
 typedef struct mica_cpu_reducer {
     /* acc[r] = the reduction of the n <= CPU_REDUCE_BLOCK elements at x + offsets[r]: lanes, then a

@@ -3,36 +3,13 @@
 #include <string.h>
 
 #include "base/strings.h"
+#include "codegen/write.h"
 #include "device/cuda/cuda.h"
 
 /* ---- source --------------------------------------------------------------------------------- */
 
-/* The type in memory; f16 and bf16 are stored as uint16_t and computed as f32. */
-static const char *storage_type(mica_dtype dtype) {
-    switch (dtype) {
-#define MICA_DTYPE(name, storage, bytes, kind, meaning)                                            \
-    case MICA_DTYPE_##name:                                                                        \
-        return #storage;
-#include "mica/dtypes.def"
-#undef MICA_DTYPE
-    default: return NULL;
-    }
-}
 static bool is_short_float(mica_dtype dtype) {
     return dtype == MICA_DTYPE_f16 || dtype == MICA_DTYPE_bf16;
-}
-
-/* Writes an expression with every M(f) replaced by mica_f_<suffix>. */
-static void write_expression(mica_text *text, const char *expression, const char *suffix) {
-    for (const char *c = expression; *c;) {
-        const char *end = c[0] == 'M' && c[1] == '(' ? strchr(c, ')') : NULL;
-        if (end) {
-            mica_text_printf(text, "mica_%.*s_%s", (int)(end - c - 2), c + 2, suffix);
-            c = end + 1;
-        } else {
-            mica_text_append_char(text, *c++);
-        }
-    }
 }
 
 mica_status mica_cuda_write_map(mica_op op, mica_dtype dtype, char **out_source) {
@@ -47,7 +24,7 @@ mica_status mica_cuda_write_map(mica_op op, mica_dtype dtype, char **out_source)
         return MICA_ERROR(MICA_UNSUPPORTED, "[%s] the cuda device has no %s", info->name,
                           mica_dtype_name(dtype));
     }
-    const char *type = storage_type(dtype), *name = mica_dtype_name(dtype);
+    const char *type = mica_storage_type(dtype), *name = mica_dtype_name(dtype);
     bool narrow = is_short_float(dtype);
     mica_text text;
     mica_text_init(&text);
@@ -73,7 +50,7 @@ mica_status mica_cuda_write_map(mica_op op, mica_dtype dtype, char **out_source)
     }
     mica_text_append(&text, "            result[k] = ");
     if (narrow) mica_text_printf(&text, "mica_convert_f32_%s(", name);
-    write_expression(&text, info->expression, narrow ? "f32" : name);
+    mica_write_expression(&text, info->expression, narrow ? "f32" : name);
     mica_text_append(&text, narrow ? ");\n" : ";\n");
     mica_text_append(&text, "        }\n"
                             "#pragma unroll\n"

@@ -13,15 +13,9 @@
 #ifndef MICA_DEVICE_CUDA_CUDA_H
 #define MICA_DEVICE_CUDA_CUDA_H
 
+#include "codegen/embedded.h"
 #include "device/cuda/api.h"
 #include "runtime/device.h"
-
-/* The text of ir/scalar*.h under the names they are included by; generated at build time. */
-typedef struct mica_embedded_header {
-    const char *name, *text;
-} mica_embedded_header;
-extern const mica_embedded_header mica_embedded_headers[];
-extern const int32_t mica_embedded_header_count;
 
 /* CUDA C for one MAP op on one dtype: a kernel `map(x0, ..., y, n)`. Freed with mica_free.
  * UNSUPPORTED for rows of other classes and for complex dtypes. */

@@ -2,27 +2,10 @@
  * of the op's meaning. */
 #include "device/cpu/isa.h"
 #include "ir/scalar.h"
+#include "ir/scalar_reduce.h"
 
-/* Rows of the compute type. The lanes stay in registers: the compiler sees fixed loops of 16 and
- * vectorises them. What is left of a row is filled up with the identity, which changes no lane.
- * `compute` has at least 32 bits, so that 16 lanes fill a vector of any kind: gcc 12 goes wrong
- * when they fill half of one. */
-#define REDUCE_EACH for (int l = 0; l < CPU_REDUCE_LANES; l++)
-#define REDUCE_ONE(name, compute, OP, IDENTITY)                                                    \
-    static compute name##_one(const compute *restrict row, int64_t n) {                            \
-        compute lanes[CPU_REDUCE_LANES], rest[CPU_REDUCE_LANES], eight[8], four[4];                \
-        int64_t i = 0;                                                                             \
-        REDUCE_EACH lanes[l] = IDENTITY;                                                           \
-        for (; i + CPU_REDUCE_LANES <= n; i += CPU_REDUCE_LANES)                                   \
-            REDUCE_EACH lanes[l] = OP(lanes[l], row[i + l]);                                       \
-        REDUCE_EACH rest[l] = IDENTITY;                                                            \
-        for (int64_t l = 0; l < n - i; l++) rest[l] = row[i + l];                                  \
-        REDUCE_EACH rest[l] = OP(lanes[l], rest[l]);                                               \
-        for (int l = 0; l < 8; l++) eight[l] = OP(rest[l], rest[l + 8]);                           \
-        for (int l = 0; l < 4; l++) four[l] = OP(eight[l], eight[l + 4]);                          \
-        compute even = OP(four[0], four[2]), odd = OP(four[1], four[3]);                           \
-        return OP(even, odd);                                                                      \
-    }
+#define REDUCE_ONE(name, compute, OP, IDENTITY) MICA_REDUCE_ONE(name##_one, compute, OP, IDENTITY)
+
 #define REDUCE_ROWS(name, compute)                                                                 \
     static void name##_rows(const void *x, const int64_t *offsets, int64_t count, int64_t n,       \
                             void *acc) {                                                           \

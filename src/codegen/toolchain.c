@@ -1,0 +1,275 @@
+#include "codegen/toolchain.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/memory.h"
+
+#define PATH_BYTES 4096
+#define MOST_ARGUMENTS 48
+#define COMPILE_SECONDS 300.0
+#define MOST_ENTRIES 1000
+#define MOST_BYTES ((uint64_t)256 << 20)
+
+#if defined(__x86_64__)
+#define TARGET "x86-64"
+#elif defined(__aarch64__)
+#define TARGET "arm64"
+#else
+#define TARGET "other"
+#endif
+
+/* ---- the compiler -----------------------------------------------------------------------------*/
+
+typedef struct compiler {
+    char path[PATH_BYTES];
+    char arguments[256]; /* before all others, separated by blanks */
+    uint64_t identity;   /* changes with the program */
+} compiler;
+
+static bool accept(compiler *c, const char *name, const char *arguments) {
+    uint64_t size;
+    int64_t changed;
+    if (!mica_program_find(name, c->path, sizeof c->path) ||
+        !mica_file_describe(c->path, &size, &changed))
+        return false;
+    snprintf(c->arguments, sizeof c->arguments, "%s", arguments);
+    c->identity = mica_hash_string(MICA_HASH_SEED, TARGET);
+    c->identity = mica_hash_string(c->identity, c->path);
+    c->identity = mica_hash_string(c->identity, c->arguments);
+    c->identity = mica_hash_u64(mica_hash_u64(c->identity, size), (uint64_t)changed);
+    return true;
+}
+
+/* ziglang in the same site-packages as this library, or one or two folders above it. */
+static bool find_zig(compiler *c) {
+    char folder[PATH_BYTES], path[PATH_BYTES + 32];
+    if (!mica_library_folder(folder, sizeof folder)) return false;
+    for (int up = 0; up < 4; up++) {
+        snprintf(path, sizeof path, "%s/ziglang/zig", folder);
+        if (accept(c, path, "cc")) return true;
+        char *slash = strrchr(folder, '/');
+        if (!slash) break;
+        *slash = 0;
+    }
+    return false;
+}
+
+static bool find_compiler(compiler *c) {
+    const char *wanted = mica_environment("MICA_CC");
+    if (wanted && *wanted) {
+        char name[PATH_BYTES];
+        size_t n = strcspn(wanted, " ");
+        if (n >= sizeof name || !strcmp(wanted, "none")) return false;
+        memcpy(name, wanted, n);
+        name[n] = 0;
+        return accept(c, name, wanted + n + (wanted[n] == ' '));
+    }
+    return accept(c, "cc", "") || accept(c, "gcc", "") || accept(c, "clang", "") || find_zig(c);
+}
+
+/* ---- the folder -------------------------------------------------------------------------------*/
+
+static bool find_folder(char *path, size_t capacity) {
+    const char *own = mica_environment("MICA_CACHE"), *cache = mica_environment("XDG_CACHE_HOME");
+    const char *home = mica_environment("HOME");
+    int n = own && *own       ? snprintf(path, capacity, "%s", own)
+            : cache && *cache ? snprintf(path, capacity, "%s/mica", cache)
+            : home && *home   ? snprintf(path, capacity, "%s/.cache/mica", home)
+                              : 0;
+    return n > 0 && (size_t)n < capacity && mica_folder_make_private(path);
+}
+
+typedef struct pruning {
+    const char *folder;
+    uint64_t entries, bytes;
+    int64_t oldest;
+    char oldest_path[PATH_BYTES];
+} pruning;
+
+static void weigh_entry(void *context, const char *name) {
+    pruning *p = context;
+    char path[PATH_BYTES];
+    uint64_t size;
+    int64_t changed;
+    int n = snprintf(path, sizeof path, "%s/%s", p->folder, name);
+    if (n < 0 || (size_t)n >= sizeof path || !mica_file_describe(path, &size, &changed)) return;
+    p->entries++;
+    p->bytes += size;
+    if (p->oldest_path[0] && changed >= p->oldest) return;
+    p->oldest = changed;
+    memcpy(p->oldest_path, path, sizeof path);
+}
+
+static void prune(const char *folder) {
+    for (int round = 0; round < 64; round++) {
+        pruning p = {.folder = folder};
+        mica_folder_visit(folder, weigh_entry, &p);
+        if (p.entries <= MOST_ENTRIES && p.bytes <= MOST_BYTES) return;
+        mica_file_remove(p.oldest_path);
+    }
+}
+
+/* ---- entries: the shared object, then 16 bytes that say that it is whole ----------------------*/
+
+static void make_seal(const uint8_t *bytes, size_t size, uint64_t seal[2]) {
+    seal[0] = UINT64_C(0x6c6165736163696d); /* "micaseal" */
+    seal[1] = mica_hash_bytes(MICA_HASH_SEED, bytes, size);
+}
+
+/* Reads all of it: a shared object that was cut short kills the process that loads it. */
+static bool is_whole(const char *path) {
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    uint64_t seal[2];
+    mica_status status = mica_file_read(path, &bytes, &size);
+    bool whole = !status && size > sizeof seal;
+    if (whole) {
+        make_seal(bytes, size - sizeof seal, seal);
+        whole = !memcmp(bytes + size - sizeof seal, seal, sizeof seal);
+    }
+    mica_status_release(status);
+    mica_free(bytes);
+    return whole;
+}
+
+static mica_status put_seal(const char *from, const char *to) {
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    uint64_t seal[2];
+    MICA_TRY(mica_file_read(from, &bytes, &size));
+    uint8_t *grown = mica_realloc(bytes, size + sizeof seal);
+    mica_status status = grown ? NULL : MICA_NO_MEMORY();
+    if (grown) {
+        bytes = grown;
+        make_seal(bytes, size, seal);
+        memcpy(bytes + size, seal, sizeof seal);
+        status = mica_file_write_atomic(to, bytes, size + sizeof seal);
+    }
+    mica_free(bytes);
+    return status;
+}
+
+/* ---- compiling --------------------------------------------------------------------------------*/
+
+static mica_status compile_error(mica_status status, const char *output) {
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    mica_status_release(mica_file_read(output, &bytes, &size));
+    int shown = size > 400 ? 400 : (int)size;
+    mica_status told = MICA_ERROR(MICA_INTERNAL, "%s: %.*s", mica_status_message(status), shown,
+                                  bytes ? (const char *)bytes : "");
+    mica_status_release(status);
+    mica_free(bytes);
+    return told;
+}
+
+static mica_status run_compiler(const compiler *c, const char *source, const char *target,
+                                const char *output, const char *const *flags) {
+    static const char *const common[] = {"-std=gnu11",
+                                         "-O3",
+                                         "-w",
+                                         "-fPIC",
+                                         "-shared",
+                                         "-x",
+                                         "c",
+                                         "-ffp-contract=off",
+                                         "-fno-math-errno",
+                                         "-fno-trapping-math"};
+    char own[sizeof c->arguments];
+    char *arguments[MOST_ARGUMENTS];
+    int n = 0;
+    memcpy(own, c->arguments, sizeof own);
+    arguments[n++] = (char *)(uintptr_t)c->path;
+    for (char *word = own; *word && n < 16;) {
+        size_t length = strcspn(word, " ");
+        char *next = word + length + (word[length] == ' ');
+        word[length] = 0;
+        if (length) arguments[n++] = word;
+        word = next;
+    }
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
+        arguments[n++] = (char *)(uintptr_t)common[i];
+    for (int i = 0; flags[i] && n < MOST_ARGUMENTS - 6; i++)
+        arguments[n++] = (char *)(uintptr_t)flags[i];
+    arguments[n++] = (char *)(uintptr_t)source;
+    arguments[n++] = "-o";
+    arguments[n++] = (char *)(uintptr_t)target;
+    arguments[n++] = "-lm";
+    arguments[n] = NULL;
+    mica_status status = mica_program_run(arguments, output, COMPILE_SECONDS);
+    return status ? compile_error(status, output) : NULL;
+}
+
+/* Compiles in a temporary folder; the sealed result becomes `target`. */
+static mica_status compile_to(const compiler *c, const char *source, const char *const *flags,
+                              const char *folder, const char *target) {
+    char text[PATH_BYTES], object[PATH_BYTES], output[PATH_BYTES];
+    snprintf(text, sizeof text, "%s/unit.c", folder);
+    snprintf(object, sizeof object, "%s/unit.so", folder);
+    snprintf(output, sizeof output, "%s/output.txt", folder);
+    double start = mica_clock_seconds();
+    mica_status status = mica_file_write_atomic(text, source, strlen(source));
+    if (!status) status = run_compiler(c, text, object, output, flags);
+    if (!status) status = put_seal(object, target);
+    mica_log_write(MICA_LOG_PASS, "%s: %zu bytes of C in %.2f s", c->path, strlen(source),
+                   mica_clock_seconds() - start);
+    mica_file_remove(text);
+    mica_file_remove(object);
+    mica_file_remove(output);
+    return status;
+}
+
+static void make_name(const compiler *c, const char *source, const char *const *flags, char *name,
+                      size_t capacity) {
+    uint64_t a = mica_hash_string(c->identity, source), b = mica_hash_u64(a, strlen(source));
+    b = mica_hash_string(b, source);
+    for (int i = 0; flags[i]; i++) b = mica_hash_string(b, flags[i]);
+    snprintf(name, capacity, "%016llx%016llx.so", (unsigned long long)a, (unsigned long long)b);
+}
+
+static mica_status load_new(const compiler *c, const char *source, const char *const *flags,
+                            const char *kept, const char *cache, mica_library **out_library) {
+    char folder[PATH_BYTES - 64], target[PATH_BYTES];
+    if (!mica_folder_make_temporary(folder, sizeof folder))
+        return MICA_ERROR(MICA_UNSUPPORTED, "[toolchain] no folder for temporary files");
+    snprintf(target, sizeof target, "%s/sealed.so", folder);
+    mica_status status = compile_to(c, source, flags, folder, target);
+    if (!status && kept) {
+        /* Not a rename: the cache may be on another disk, and may be full. */
+        uint8_t *bytes = NULL;
+        size_t size = 0;
+        mica_status copied = mica_file_read(target, &bytes, &size);
+        if (!copied) copied = mica_file_write_atomic(kept, bytes, size);
+        mica_free(bytes);
+        if (copied) mica_log_write(MICA_LOG_PASS, "not kept: %s", mica_status_message(copied));
+        mica_status_release(copied);
+        prune(cache);
+    }
+    if (!status) status = mica_library_open(target, out_library);
+    mica_file_remove(target);
+    mica_folder_remove(folder);
+    return status;
+}
+
+mica_status mica_toolchain_load(const char *source, const char *const *flags,
+                                mica_library **out_library) {
+    *out_library = NULL;
+    compiler c;
+    if (!find_compiler(&c))
+        return MICA_ERROR(MICA_UNSUPPORTED,
+                          "[toolchain] no C compiler was found (MICA_CC, cc, gcc, "
+                          "clang, ziglang)");
+    char cache[PATH_BYTES - 64], name[64], kept[PATH_BYTES];
+    bool has_cache = find_folder(cache, sizeof cache);
+    make_name(&c, source, flags, name, sizeof name);
+    snprintf(kept, sizeof kept, "%s/%s", cache, name);
+    if (has_cache && is_whole(kept)) {
+        mica_status status = mica_library_open(kept, out_library);
+        if (!status) return NULL;
+        mica_status_release(status);
+    }
+    return load_new(&c, source, flags, has_cache ? kept : NULL, cache, out_library);
+}

@@ -1,0 +1,722 @@
+#include "codegen/write.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "codegen/embedded.h"
+#include "ir/scalar_reduce.h"
+
+#define STRIP 128       /* columns that a unit holds at a time */
+#define UNIT_WORK 16384 /* turns that are worth another thread, about */
+#define COSTLY_TURN 8   /* a turn with a costly function counts as so many */
+#define ENOUGH_UNITS 16 /* below this, the parts of a line are shared between units */
+
+/* ---- pieces of text ---------------------------------------------------------------------------*/
+
+const char *mica_storage_type(mica_dtype dtype) {
+    switch (dtype) {
+#define MICA_DTYPE(name, storage, bytes, kind, meaning)                                            \
+    case MICA_DTYPE_##name:                                                                        \
+        return #storage;
+#include "mica/dtypes.def"
+#undef MICA_DTYPE
+    default: return NULL;
+    }
+}
+
+static bool is_half(mica_dtype dtype) {
+    return dtype == MICA_DTYPE_f16 || dtype == MICA_DTYPE_bf16;
+}
+
+/* What arithmetic is done in. */
+static mica_dtype compute_dtype(mica_dtype dtype) {
+    return is_half(dtype) ? MICA_DTYPE_f32 : dtype;
+}
+
+void mica_write_expression(mica_text *text, const char *expression, const char *suffix) {
+    for (const char *c = expression; *c;) {
+        const char *end = c[0] == 'M' && c[1] == '(' ? strchr(c, ')') : NULL;
+        if (end) {
+            mica_text_printf(text, "mica_%.*s_%s", (int)(end - c - 2), c + 2, suffix);
+            c = end + 1;
+        } else {
+            mica_text_append_char(text, *c++);
+        }
+    }
+}
+
+/* Embedded headers take the place of their #include, each once: they have guards, but the compiler
+ * has no files. */
+static void paste_header(mica_text *text, const char *name, uint32_t *pasted) {
+    for (int32_t i = 0; i < mica_embedded_header_count && i < 32; i++) {
+        if (strcmp(mica_embedded_headers[i].name, name) || *pasted >> i & 1) continue;
+        *pasted |= 1u << i;
+        const char *line = mica_embedded_headers[i].text;
+        while (*line) {
+            size_t length = strcspn(line, "\n") + 1;
+            char inner[64];
+            if (sscanf(line, "#include \"%63[^\"]\"", inner) == 1)
+                paste_header(text, inner, pasted);
+            else
+                mica_text_append_bytes(text, line, line[length - 1] ? length : length - 1);
+            line += line[length - 1] ? length : length - 1;
+        }
+    }
+}
+
+static void write_reducers(mica_text *text, const char *dtype, const char *type, const char *low,
+                           const char *high) {
+    const char *kinds[4] = {"add", "mul", "max", "min"};
+    const char *identities[4] = {"0", "1", low, high};
+    for (int i = 0; i < 4; i++)
+        mica_text_printf(text, "REDUCER(%s_%s, %s, mica_%s_%s, %s)\n", kinds[i], dtype, type,
+                         kinds[i], dtype, identities[i]);
+}
+
+void mica_write_prelude(mica_text *text) {
+    uint32_t pasted = 0;
+    paste_header(text, "ir/scalar.h", &pasted);
+    paste_header(text, "ir/scalar_reduce.h", &pasted);
+    mica_text_append(
+        text,
+        "#if defined(__clang__)\n"
+        "#define INDEPENDENT _Pragma(\"clang loop vectorize(assume_safety)\")\n"
+        "#else\n"
+        "#define INDEPENDENT _Pragma(\"GCC ivdep\")\n"
+        "#endif\n"
+        "#define MIN(a, b) ((a) < (b) ? (a) : (b))\n"
+        "#define REDUCER(name, type, OP, IDENTITY)                                          \\\n"
+        "    MICA_REDUCE_ONE(row_##name, type, OP, (type)(IDENTITY))                          \\\n"
+        "    static inline void tree_##name(type *levels, uint64_t count, type part) {        \\\n"
+        "        int l = 0;                                                                   \\\n"
+        "        for (; count >> l & 1; l++) part = OP(levels[l], part);                      \\\n"
+        "        levels[l] = part;                                                            \\\n"
+        "    }                                                                                \\\n"
+        "    static inline type root_##name(const type *levels, uint64_t count) {             \\\n"
+        "        int l = 0;                                                                   \\\n"
+        "        while (!(count >> l & 1)) l++;                                               \\\n"
+        "        type all = levels[l];                                                        \\\n"
+        "        for (l++; count >> l; l++) if (count >> l & 1) all = OP(levels[l], all);     \\\n"
+        "        return all;                                                                  \\\n"
+        "    }                                                                                \\\n"
+        "    static inline void lines_##name(type (*levels)[128], uint64_t count, type *part, \\\n"
+        "                                    int64_t n) {                                     \\\n"
+        "        int l = 0;                                                                   \\\n"
+        "        for (; count >> l & 1; l++)                                                  \\\n"
+        "            for (int64_t j = 0; j < n; j++) part[j] = OP(levels[l][j], part[j]);     \\\n"
+        "        for (int64_t j = 0; j < n; j++) levels[l][j] = part[j];                      \\\n"
+        "    }                                                                                \\\n"
+        "    static inline void sum_lines_##name(type (*levels)[128], uint64_t count,         \\\n"
+        "                                        type *all, int64_t n) {                      \\\n"
+        "        int l = 0;                                                                   \\\n"
+        "        while (!(count >> l & 1)) l++;                                               \\\n"
+        "        for (int64_t j = 0; j < n; j++) all[j] = levels[l][j];                       \\\n"
+        "        for (l++; count >> l; l++)                                                   \\\n"
+        "            if (count >> l & 1)                                                      \\\n"
+        "                for (int64_t j = 0; j < n; j++) all[j] = OP(levels[l][j], all[j]);   \\\n"
+        "    }\n");
+    write_reducers(text, "f32", "float", "-MICA_INF_F32", "MICA_INF_F32");
+    write_reducers(text, "f64", "double", "-MICA_INF_F64", "MICA_INF_F64");
+}
+
+/* ---- values -----------------------------------------------------------------------------------*/
+
+typedef struct writer {
+    mica_text *text;
+    const mica_nest *nest;
+    uint8_t *written; /* per use, in the present block of text */
+} writer;
+
+static mica_dtype dtype_of(const writer *w, int32_t use) {
+    return mica_value_type(w->nest->uses[use].value)->dtype;
+}
+
+static void write_constant(writer *w, int32_t use) {
+    const mica_node *n = w->nest->uses[use].value.node;
+    mica_dtype dtype = n->results[0].dtype;
+    unsigned long long bits = 0;
+    memcpy(&bits, n->attrs[0].as.data.bytes, mica_dtype_bytes(dtype));
+    mica_text_printf(w->text, "%s v%d = ", mica_storage_type(dtype), use);
+    if (dtype == MICA_DTYPE_f32)
+        mica_text_printf(w->text, "mica_from_bits_f32(0x%llxu);\n", bits);
+    else if (dtype == MICA_DTYPE_f64)
+        mica_text_printf(w->text, "mica_from_bits_f64(UINT64_C(0x%llx));\n", bits);
+    else
+        mica_text_printf(w->text, "(%s)UINT64_C(0x%llx);\n", mica_storage_type(dtype), bits);
+}
+
+/* Where something lies: its offset and steps along the outer loops. */
+static void write_outer_index(writer *w, int64_t offset, const int64_t *steps) {
+    mica_text_printf(w->text, "%lld", (long long)offset);
+    for (int32_t l = 0; l < w->nest->inner; l++)
+        if (steps[l]) mica_text_printf(w->text, " + i%d * %lld", l, (long long)steps[l]);
+}
+
+/* The same along the inner loops, of which `i` counts the turns. */
+static void write_inner_index(writer *w, const int64_t *steps) {
+    const mica_nest *nest = w->nest;
+    int64_t below = nest->inner_turns;
+    bool any = false;
+    for (int32_t l = nest->inner; l < nest->rank; l++) {
+        below /= nest->sizes[l];
+        if (!steps[l]) continue;
+        if (any) mica_text_append(w->text, " + ");
+        any = true;
+        if (nest->rank - nest->inner == 1)
+            mica_text_append(w->text, "i");
+        else
+            mica_text_printf(w->text, "i / %lld %% %lld", (long long)below,
+                             (long long)nest->sizes[l]);
+        if (steps[l] != 1) mica_text_printf(w->text, " * %lld", (long long)steps[l]);
+    }
+    if (!any) mica_text_append(w->text, "0");
+}
+
+/* v<use> as a value to compute with. */
+static void write_operand(writer *w, int32_t use) {
+    mica_dtype dtype = dtype_of(w, use);
+    if (is_half(dtype))
+        mica_text_printf(w->text, "mica_convert_%s_f32(v%d)", mica_dtype_name(dtype), use);
+    else
+        mica_text_printf(w->text, "v%d", use);
+}
+
+static void write_map(writer *w, int32_t use) {
+    const mica_use *u = &w->nest->uses[use];
+    const mica_node *n = u->value.node;
+    mica_dtype dtype = n->results[0].dtype, compute = compute_dtype(dtype);
+    const char *type = mica_storage_type(dtype);
+    mica_text_printf(w->text, "%s v%d; { ", type, use);
+    for (int32_t i = 0; i < n->n_operands; i++) {
+        mica_text_printf(w->text, "const %s %c = ", mica_storage_type(compute), 'a' + i);
+        write_operand(w, u->operands[i]);
+        mica_text_append(w->text, "; ");
+    }
+    mica_text_printf(w->text, "v%d = ", use);
+    if (is_half(dtype)) mica_text_printf(w->text, "mica_convert_f32_%s(", mica_dtype_name(dtype));
+    mica_write_expression(w->text, mica_op_describe(n->op)->expression, mica_dtype_name(compute));
+    mica_text_append(w->text, is_half(dtype) ? "); }\n" : "; }\n");
+}
+
+static void write_compare(writer *w, int32_t use) {
+    static const char *const names[] = {"eq", "==", "ne", "!=", "lt", "<",
+                                        "le", "<=", "gt", ">",  "ge", ">="};
+    const mica_use *u = &w->nest->uses[use];
+    const char *direction = mica_node_string(u->value.node, "direction"), *sign = "==";
+    for (size_t i = 0; i < sizeof names / sizeof *names; i += 2)
+        if (!strcmp(direction, names[i])) sign = names[i + 1];
+    mica_text_printf(w->text, "uint8_t v%d = (uint8_t)(", use);
+    write_operand(w, u->operands[0]);
+    mica_text_printf(w->text, " %s ", sign);
+    write_operand(w, u->operands[1]);
+    mica_text_append(w->text, ");\n");
+}
+
+static void write_is_finite(writer *w, int32_t use) {
+    int32_t x = w->nest->uses[use].operands[0];
+    bool wide = dtype_of(w, x) == MICA_DTYPE_f64;
+    const char *mask = wide ? "UINT64_C(0x7ff0000000000000)" : "0x7f800000u";
+    mica_text_printf(w->text, "uint8_t v%d = (uint8_t)((mica_bits_%s(", use, wide ? "f64" : "f32");
+    write_operand(w, x);
+    mica_text_printf(w->text, ") & %s) != %s);\n", mask, mask);
+}
+
+static void write_iota(writer *w, int32_t use) {
+    const mica_use *u = &w->nest->uses[use];
+    mica_dtype dtype = u->value.node->results[0].dtype;
+    mica_text_printf(w->text, "%s v%d = mica_convert_i32_%s((int32_t)(", mica_storage_type(dtype),
+                     use, mica_dtype_name(dtype));
+    write_outer_index(w, u->offset, u->steps);
+    mica_text_append(w->text, " + ");
+    write_inner_index(w, u->steps);
+    mica_text_append(w->text, "));\n");
+}
+
+/* v<use>; its operands are there. */
+static void write_value(writer *w, int32_t use) {
+    const mica_use *u = &w->nest->uses[use];
+    const mica_node *n = u->value.node;
+    const char *type = mica_storage_type(mica_value_type(u->value)->dtype);
+    switch ((int)n->op) {
+    case MICA_OP_PARAMETER:
+        mica_text_printf(w->text, "%s v%d = p%d[", type, use, use);
+        write_inner_index(w, u->steps);
+        mica_text_append(w->text, "];\n");
+        break;
+    case MICA_OP_constant: write_constant(w, use); break;
+    case MICA_OP_iota: write_iota(w, use); break;
+    case MICA_OP_broadcast:
+    case MICA_OP_reshape:
+    case MICA_OP_slice:
+    case MICA_OP_transpose:
+        mica_text_printf(w->text, "%s v%d = v%d;\n", type, use, u->operands[0]);
+        break;
+    case MICA_OP_compare: write_compare(w, use); break;
+    case MICA_OP_select:
+        mica_text_printf(w->text, "%s v%d = v%d ? v%d : v%d;\n", type, use, u->operands[0],
+                         u->operands[1], u->operands[2]);
+        break;
+    case MICA_OP_is_finite: write_is_finite(w, use); break;
+    case MICA_OP_convert:
+        mica_text_printf(w->text, "%s v%d = mica_convert_%s_%s(v%d);\n", type, use,
+                         mica_dtype_name(dtype_of(w, u->operands[0])),
+                         mica_dtype_name(n->results[0].dtype), u->operands[0]);
+        break;
+    default: write_map(w, use); break;
+    }
+}
+
+/* ---- a turn of the inner loops ----------------------------------------------------------------*/
+
+enum { NOT_WRITTEN, WRITTEN_IN_ROW, WRITTEN_IN_TURN };
+
+static void forget_turn(writer *w) {
+    for (int32_t i = 0; i < w->nest->n_uses; i++)
+        if (w->written[i] == WRITTEN_IN_TURN) w->written[i] = NOT_WRITTEN;
+}
+
+static void write_turn_value(writer *w, int32_t use, int32_t pass) {
+    if (w->written[use]) return;
+    w->written[use] = WRITTEN_IN_TURN;
+    const mica_use *u = &w->nest->uses[use];
+    const mica_node *n = u->value.node;
+    if (u->is_kept && u->pass < pass) {
+        mica_text_printf(w->text, "%s v%d = kept%d[i];\n",
+                         mica_storage_type(mica_value_type(u->value)->dtype), use, use);
+        return;
+    }
+    for (int32_t i = 0; n->op != MICA_OP_PARAMETER && i < n->n_operands; i++)
+        write_turn_value(w, u->operands[i], pass);
+    write_value(w, use);
+}
+
+static bool is_inner_store(const mica_nest *nest, const mica_store *store) {
+    if (nest->kind == MICA_NEST_LOOP || nest->rank == nest->inner)
+        return nest->kind == MICA_NEST_LOOP;
+    for (int32_t l = nest->inner; l < nest->rank; l++)
+        if (store->steps[l]) return true;
+    return false;
+}
+
+static int32_t store_pass(const mica_nest *nest, const mica_store *store) {
+    const mica_use *u = &nest->uses[store->use];
+    return u->varies ? u->pass : nest->n_passes - 1;
+}
+
+static bool is_reduced_in(const mica_nest *nest, int32_t use, int32_t pass) {
+    const mica_use *u = &nest->uses[use];
+    return u->value.node->op == MICA_OP_reduce && u->pass == pass + 1;
+}
+
+/* What a turn of this pass stores: outputs, kept values, what is to be reduced (into t<use>[at]).
+ */
+static void write_turn(writer *w, int32_t pass, const char *at) {
+    const mica_nest *nest = w->nest;
+    for (int32_t i = 0; i < nest->n_uses; i++) {
+        const mica_use *u = &nest->uses[i];
+        if (is_reduced_in(nest, i, pass) && nest->kind == MICA_NEST_ROWS) {
+            write_turn_value(w, u->operands[0], pass);
+            mica_text_printf(w->text, "t%d[%s] = ", i, at);
+            write_operand(w, u->operands[0]);
+            mica_text_append(w->text, ";\n");
+        }
+        if (u->is_kept && u->pass == pass) {
+            write_turn_value(w, i, pass);
+            mica_text_printf(w->text, "kept%d[i] = v%d;\n", i, i);
+        }
+    }
+    for (int32_t i = 0; i < nest->body->n_outputs; i++) {
+        const mica_store *store = &nest->stores[i];
+        if (!is_inner_store(nest, store) || store_pass(nest, store) != pass) continue;
+        write_turn_value(w, store->use, pass);
+        mica_text_printf(w->text, "q%d[", i);
+        write_inner_index(w, store->steps);
+        mica_text_printf(w->text, "] = v%d;\n", store->use);
+    }
+    forget_turn(w);
+}
+
+static bool pass_has_turns(const mica_nest *nest, int32_t pass, bool *out_reduces) {
+    bool any = false;
+    *out_reduces = false;
+    for (int32_t i = 0; i < nest->n_uses; i++) {
+        *out_reduces = *out_reduces || is_reduced_in(nest, i, pass);
+        any = any || (nest->uses[i].is_kept && nest->uses[i].pass == pass);
+    }
+    for (int32_t i = 0; i < nest->body->n_outputs; i++)
+        any = any || (is_inner_store(nest, &nest->stores[i]) &&
+                      store_pass(nest, &nest->stores[i]) == pass);
+    return any || *out_reduces;
+}
+
+/* ---- rows -------------------------------------------------------------------------------------*/
+
+static void write_outer_turns(writer *w, const char *counter) {
+    const mica_nest *nest = w->nest;
+    int64_t below = nest->outer_turns;
+    for (int32_t l = 0; l < nest->inner; l++) {
+        below /= nest->sizes[l];
+        mica_text_printf(w->text, "const int64_t i%d = %s / %lld", l, counter, (long long)below);
+        if (l > 0) mica_text_printf(w->text, " %% %lld", (long long)nest->sizes[l]);
+        mica_text_append(w->text, ";\n");
+    }
+}
+
+/* Addresses of what this row reads and writes. */
+static void write_row_pointers(writer *w, bool with_stores) {
+    const mica_nest *nest = w->nest;
+    for (int32_t i = 0; i < nest->n_uses; i++) {
+        const mica_use *u = &nest->uses[i];
+        if (u->value.node->op != MICA_OP_PARAMETER) continue;
+        int32_t number = 0;
+        while (!mica_value_same(nest->body->parameters[number], u->value)) number++;
+        const char *type = mica_storage_type(mica_value_type(u->value)->dtype);
+        mica_text_printf(w->text, "const %s *p%d = (const %s *)x[%d] + (", type, i, type, number);
+        write_outer_index(w, u->offset, u->steps);
+        mica_text_append(w->text, ");\n");
+    }
+    for (int32_t i = 0; with_stores && i < nest->body->n_outputs; i++) {
+        const mica_store *store = &nest->stores[i];
+        const char *type = mica_storage_type(dtype_of(w, store->use));
+        mica_text_printf(w->text, "%s *q%d = (%s *)y[%d] + (", type, i, type, i);
+        write_outer_index(w, store->offset, store->steps);
+        mica_text_append(w->text, ");\n");
+    }
+}
+
+/* What is the same along the row, as far as it is known at the beginning of a pass. */
+static void write_row_values(writer *w, int32_t pass) {
+    const mica_nest *nest = w->nest;
+    for (int32_t i = 0; i < nest->n_uses; i++) {
+        const mica_use *u = &nest->uses[i];
+        if (u->varies || u->pass > pass || u->value.node->op == MICA_OP_reduce || w->written[i])
+            continue;
+        write_value(w, i);
+        w->written[i] = WRITTEN_IN_ROW;
+    }
+}
+
+static const char *reducer_name(const mica_node *n) {
+    const char *kind = mica_node_string(n, "kind");
+    return !strcmp(kind, "sum") ? "add" : !strcmp(kind, "prod") ? "mul" : kind;
+}
+
+static void write_reduced(writer *w, int32_t use, const char *text) {
+    mica_dtype dtype = dtype_of(w, use);
+    mica_text_printf(w->text, "%s v%d = ", mica_storage_type(dtype), use);
+    if (is_half(dtype)) mica_text_printf(w->text, "mica_convert_f32_%s(", mica_dtype_name(dtype));
+    mica_text_append(w->text, text);
+    mica_text_append(w->text, is_half(dtype) ? ");\n" : ";\n");
+    w->written[use] = WRITTEN_IN_ROW;
+}
+
+static void write_reducing_pass(writer *w, int32_t pass) {
+    const mica_nest *nest = w->nest;
+    int64_t n = nest->inner_turns, blocks = (n + MICA_REDUCE_BLOCK - 1) / MICA_REDUCE_BLOCK;
+    char text[160];
+    for (int32_t i = 0; i < nest->n_uses; i++) {
+        if (!is_reduced_in(nest, i, pass)) continue;
+        const char *type = mica_storage_type(compute_dtype(dtype_of(w, i)));
+        mica_text_printf(w->text, "%s t%d[%lld];\n", type, i,
+                         (long long)(blocks > 1 ? MICA_REDUCE_BLOCK : n));
+        if (blocks > 1)
+            mica_text_printf(w->text, "%s levels%d[%d];\n", type, i, MICA_REDUCE_LEVELS);
+    }
+    if (blocks > 1)
+        mica_text_printf(w->text,
+                         "for (int64_t b = 0; b < %lld; b++) {\n"
+                         "const int64_t n = MIN(%d, %lld - b * %d);\n"
+                         "INDEPENDENT\nfor (int64_t j = 0; j < n; j++) {\n"
+                         "const int64_t i = b * %d + j;\n",
+                         (long long)blocks, MICA_REDUCE_BLOCK, (long long)n, MICA_REDUCE_BLOCK,
+                         MICA_REDUCE_BLOCK);
+    else
+        mica_text_printf(w->text, "INDEPENDENT\nfor (int64_t i = 0; i < %lld; i++) {\n",
+                         (long long)n);
+    write_turn(w, pass, blocks > 1 ? "j" : "i");
+    mica_text_append(w->text, "}\n");
+    for (int32_t i = 0; i < nest->n_uses && blocks > 1; i++) {
+        if (!is_reduced_in(nest, i, pass)) continue;
+        const char *name = reducer_name(nest->uses[i].value.node);
+        const char *dtype = mica_dtype_name(compute_dtype(dtype_of(w, i)));
+        mica_text_printf(w->text, "tree_%s_%s(levels%d, (uint64_t)b, row_%s_%s(t%d, n));\n", name,
+                         dtype, i, name, dtype, i);
+    }
+    if (blocks > 1) mica_text_append(w->text, "}\n");
+    for (int32_t i = 0; i < nest->n_uses; i++) {
+        if (!is_reduced_in(nest, i, pass)) continue;
+        const char *name = reducer_name(nest->uses[i].value.node);
+        const char *dtype = mica_dtype_name(compute_dtype(dtype_of(w, i)));
+        snprintf(text, sizeof text,
+                 blocks > 1 ? "root_%s_%s(levels%d, %lldu)" : "row_%s_%s(t%d, %lld)", name, dtype,
+                 i, (long long)(blocks > 1 ? blocks : n));
+        write_reduced(w, i, text);
+    }
+}
+
+static void write_row(writer *w) {
+    const mica_nest *nest = w->nest;
+    for (int32_t i = 0; i < nest->n_uses; i++)
+        if (nest->uses[i].is_kept)
+            mica_text_printf(w->text, "%s kept%d[%lld];\n", mica_storage_type(dtype_of(w, i)), i,
+                             (long long)nest->inner_turns);
+    for (int32_t pass = 0; pass < nest->n_passes; pass++) {
+        bool reduces;
+        write_row_values(w, pass);
+        if (!pass_has_turns(nest, pass, &reduces)) continue;
+        if (reduces) {
+            write_reducing_pass(w, pass);
+            continue;
+        }
+        mica_text_printf(w->text, "INDEPENDENT\nfor (int64_t i = 0; i < %lld; i++) {\n",
+                         (long long)nest->inner_turns);
+        write_turn(w, pass, NULL);
+        mica_text_append(w->text, "}\n");
+    }
+    for (int32_t i = 0; i < nest->body->n_outputs; i++)
+        if (!is_inner_store(nest, &nest->stores[i]))
+            mica_text_printf(w->text, "q%d[0] = v%d;\n", i, nest->stores[i].use);
+}
+
+/* A loop without rows: the units are its turns. */
+static void write_plain_loop(writer *w) {
+    write_row_pointers(w, true);
+    write_row_values(w, 0);
+    mica_text_append(w->text, "INDEPENDENT\nfor (int64_t i = begin; i < end; i++) {\n");
+    write_turn(w, 0, NULL);
+    mica_text_append(w->text, "}\n");
+}
+
+static void write_rows(writer *w) {
+    mica_text_append(w->text, "for (int64_t o = begin; o < end; o++) {\n");
+    write_outer_turns(w, "o");
+    write_row_pointers(w, true);
+    write_row(w);
+    mica_text_append(w->text, "}\n");
+}
+
+/* ---- columns ----------------------------------------------------------------------------------*/
+
+/* How the parts of a line are shared between units: chunks of a power of two. */
+typedef struct column_cut {
+    int64_t parts, strips, chunk, chunks;
+    int levels;
+} column_cut;
+
+static column_cut cut_columns(const mica_nest *nest) {
+    column_cut cut = {.parts = (nest->outer_turns + MICA_REDUCE_ROWS - 1) / MICA_REDUCE_ROWS,
+                      .strips = (nest->inner_turns + STRIP - 1) / STRIP,
+                      .chunk = 1,
+                      .levels = 1};
+    int64_t width = nest->inner_turns < STRIP ? nest->inner_turns : STRIP;
+    while (cut.chunk < cut.parts &&
+           (cut.strips >= ENOUGH_UNITS || cut.chunk * MICA_REDUCE_ROWS * width < 4 * UNIT_WORK)) {
+        cut.chunk *= 2;
+        cut.levels++;
+    }
+    cut.chunks = (cut.parts + cut.chunk - 1) / cut.chunk;
+    return cut;
+}
+
+static size_t partial_bytes(const mica_nest *nest, int32_t output) {
+    mica_dtype dtype = mica_value_type(nest->body->outputs[output])->dtype;
+    return STRIP * mica_dtype_bytes(compute_dtype(dtype));
+}
+
+/* One row of a strip: into acc<output>, or combined with what is there. */
+static void write_column_row(writer *w, bool is_first) {
+    const mica_nest *nest = w->nest;
+    mica_text_append(w->text, "{\n");
+    write_outer_turns(w, "r");
+    write_row_pointers(w, false);
+    for (int32_t i = 0; i < nest->n_uses; i++) w->written[i] = NOT_WRITTEN;
+    write_row_values(w, 0);
+    mica_text_append(w->text, "INDEPENDENT\nfor (int64_t j = 0; j < width; j++) {\n"
+                              "const int64_t i = column + j;\n");
+    for (int32_t k = 0; k < nest->body->n_outputs; k++) {
+        const mica_use *u = &nest->uses[nest->stores[k].use];
+        mica_dtype dtype = compute_dtype(dtype_of(w, nest->stores[k].use));
+        write_turn_value(w, u->operands[0], 0);
+        mica_text_printf(w->text, "acc%d[j] = ", k);
+        if (!is_first)
+            mica_text_printf(w->text, "mica_%s_%s(acc%d[j], ", reducer_name(u->value.node),
+                             mica_dtype_name(dtype), k);
+        write_operand(w, u->operands[0]);
+        mica_text_append(w->text, is_first ? ";\n" : ");\n");
+    }
+    forget_turn(w);
+    mica_text_append(w->text, "}\n}\n");
+}
+
+static void write_column_levels(writer *w, int levels) {
+    const mica_nest *nest = w->nest;
+    for (int32_t k = 0; k < nest->body->n_outputs; k++) {
+        const char *type = mica_storage_type(compute_dtype(dtype_of(w, nest->stores[k].use)));
+        mica_text_printf(w->text, "%s acc%d[%d], levels%d[%d][%d];\n", type, k, STRIP, k, levels,
+                         STRIP);
+    }
+}
+
+static void write_line_calls(writer *w, const char *function, const char *count) {
+    const mica_nest *nest = w->nest;
+    for (int32_t k = 0; k < nest->body->n_outputs; k++)
+        mica_text_printf(w->text, "%s_%s_%s(levels%d, (uint64_t)(%s), acc%d, width);\n", function,
+                         reducer_name(nest->uses[nest->stores[k].use].value.node),
+                         mica_dtype_name(compute_dtype(dtype_of(w, nest->stores[k].use))), k, count,
+                         k);
+}
+
+/* acc<output>, rounded, to the line of the result. */
+static void write_column_stores(writer *w) {
+    const mica_nest *nest = w->nest;
+    for (int32_t k = 0; k < nest->body->n_outputs; k++) {
+        mica_dtype dtype = dtype_of(w, nest->stores[k].use);
+        const char *type = mica_storage_type(dtype);
+        mica_text_printf(
+            w->text, "for (int64_t j = 0; j < width; j++) ((%s *)y[%d])[column + j] = ", type, k);
+        if (is_half(dtype))
+            mica_text_printf(w->text, "mica_convert_f32_%s(acc%d[j]);\n", mica_dtype_name(dtype),
+                             k);
+        else
+            mica_text_printf(w->text, "acc%d[j];\n", k);
+    }
+}
+
+/* acc<output> to or from the scratch memory; u is the number of the chunk. */
+static void write_partials(writer *w, const column_cut *cut, bool store) {
+    const mica_nest *nest = w->nest;
+    size_t offset = 0;
+    for (int32_t k = 0; k < nest->body->n_outputs; k++) {
+        const char *type = mica_storage_type(compute_dtype(dtype_of(w, nest->stores[k].use)));
+        mica_text_printf(w->text, "{ %s *partial = (%s *)((char *)scratch + %zu) + u * %d;\n", type,
+                         type, offset, STRIP);
+        mica_text_printf(w->text,
+                         store ? "for (int64_t j = 0; j < width; j++) partial[j] = acc%d[j]; }\n"
+                               : "for (int64_t j = 0; j < width; j++) acc%d[j] = partial[j]; }\n",
+                         k);
+        offset += partial_bytes(nest, k) * (size_t)(cut->strips * cut->chunks);
+    }
+}
+
+static void write_columns(writer *w) {
+    const mica_nest *nest = w->nest;
+    column_cut cut = cut_columns(nest);
+    mica_text_printf(w->text,
+                     "for (int64_t u = begin; u < end; u++) {\n"
+                     "const int64_t column = u / %lld * %d, first = u %% %lld * %lld;\n"
+                     "const int64_t width = MIN(%d, %lld - column);\n"
+                     "const int64_t parts = MIN(%lld, %lld - first);\n",
+                     (long long)cut.chunks, STRIP, (long long)cut.chunks, (long long)cut.chunk,
+                     STRIP, (long long)nest->inner_turns, (long long)cut.chunk,
+                     (long long)cut.parts);
+    write_column_levels(w, cut.levels);
+    mica_text_printf(w->text,
+                     "for (int64_t p = 0; p < parts; p++) {\n"
+                     "int64_t r = (first + p) * %d;\n"
+                     "const int64_t last = MIN(r + %d, %lld);\n",
+                     MICA_REDUCE_ROWS, MICA_REDUCE_ROWS, (long long)nest->outer_turns);
+    write_column_row(w, true);
+    mica_text_append(w->text, "for (r++; r < last; r++)\n");
+    write_column_row(w, false);
+    write_line_calls(w, "lines", "p");
+    mica_text_append(w->text, "}\n");
+    write_line_calls(w, "sum_lines", "parts");
+    if (cut.chunks > 1)
+        write_partials(w, &cut, true);
+    else
+        write_column_stores(w);
+    mica_text_append(w->text, "}\n");
+}
+
+static void write_finish(writer *w, int32_t number) {
+    const mica_nest *nest = w->nest;
+    column_cut cut = cut_columns(nest);
+    int levels = 1;
+    while ((int64_t)1 << levels <= cut.chunks) levels++;
+    mica_text_printf(w->text,
+                     "void k%d_finish(const void *const *x, void *const *y, void *scratch, int64_t "
+                     "begin, int64_t end) {\n(void)x;\n"
+                     "for (int64_t s = begin; s < end; s++) {\n"
+                     "const int64_t column = s * %d, width = MIN(%d, %lld - column);\n",
+                     number, STRIP, STRIP, (long long)nest->inner_turns);
+    write_column_levels(w, levels);
+    mica_text_printf(w->text,
+                     "for (int64_t c = 0; c < %lld; c++) {\nconst int64_t u = s * %lld + c;\n",
+                     (long long)cut.chunks, (long long)cut.chunks);
+    write_partials(w, &cut, false);
+    write_line_calls(w, "lines", "c");
+    mica_text_append(w->text, "}\n");
+    char count[32];
+    snprintf(count, sizeof count, "%lld", (long long)cut.chunks);
+    write_line_calls(w, "sum_lines", count);
+    write_column_stores(w);
+    mica_text_append(w->text, "}\n}\n");
+}
+
+/* ---- a kernel ---------------------------------------------------------------------------------*/
+
+/* Result 0 may be written over an operand that is read at the same places, and only before. */
+static uint32_t find_in_place(const mica_nest *nest) {
+    const mica_store *store = &nest->stores[0];
+    uint32_t mask = 0;
+    if (nest->kind == MICA_NEST_COLUMNS || !is_inner_store(nest, store) ||
+        store_pass(nest, store) != nest->n_passes - 1)
+        return 0;
+    const mica_type *type = mica_value_type(nest->body->outputs[0]);
+    for (int32_t i = 0; i < nest->body->n_parameters && i < 32; i++) {
+        const mica_type *x = mica_value_type(nest->body->parameters[i]);
+        bool fits = mica_dtype_bytes(x->dtype) == mica_dtype_bytes(type->dtype) &&
+                    mica_type_elements(x) == mica_type_elements(type);
+        for (int32_t u = 0; u < nest->n_uses && fits; u++)
+            if (mica_value_same(nest->uses[u].value, nest->body->parameters[i]))
+                fits = nest->uses[u].offset == 0 &&
+                       !memcmp(nest->uses[u].steps, store->steps, sizeof store->steps);
+        if (fits) mask |= 1u << i;
+    }
+    return mask;
+}
+
+void mica_kernel_shape_find(const mica_nest *nest, mica_kernel_shape *out) {
+    *out = (mica_kernel_shape){.in_place_operands = find_in_place(nest)};
+    int64_t turn_work = nest->is_costly ? COSTLY_TURN : 1, unit_work;
+    if (nest->kind == MICA_NEST_COLUMNS) {
+        column_cut cut = cut_columns(nest);
+        out->units = cut.strips * cut.chunks;
+        unit_work = cut.chunk * MICA_REDUCE_ROWS *
+                    (nest->inner_turns < STRIP ? nest->inner_turns : STRIP) * turn_work;
+        if (cut.chunks > 1) {
+            out->finish_units = cut.strips;
+            for (int32_t k = 0; k < nest->body->n_outputs; k++)
+                out->scratch_bytes += partial_bytes(nest, k) * (size_t)out->units;
+        }
+    } else if (nest->kind == MICA_NEST_LOOP && nest->inner == 0) {
+        out->units = nest->inner_turns;
+        unit_work = turn_work;
+    } else {
+        out->units = nest->outer_turns;
+        unit_work = nest->inner_turns * turn_work * nest->n_passes;
+    }
+    out->grain = UNIT_WORK / unit_work > 1 ? UNIT_WORK / unit_work : 1;
+}
+
+void mica_write_kernel(mica_text *text, const mica_nest *nest, int32_t number) {
+    writer w = {.text = text, .nest = nest};
+    w.written = mica_calloc((size_t)nest->n_uses, sizeof *w.written);
+    if (!w.written) {
+        text->failed = true;
+        return;
+    }
+    mica_text_printf(text,
+                     "void k%d(const void *const *x, void *const *y, void *scratch, int64_t begin, "
+                     "int64_t end) {\n(void)x, (void)scratch;\n",
+                     number);
+    if (nest->kind == MICA_NEST_COLUMNS)
+        write_columns(&w);
+    else if (nest->kind == MICA_NEST_LOOP && nest->inner == 0)
+        write_plain_loop(&w);
+    else
+        write_rows(&w);
+    mica_text_append(text, "}\n");
+    if (nest->kind == MICA_NEST_COLUMNS && cut_columns(nest).chunks > 1) write_finish(&w, number);
+    mica_free(w.written);
+}

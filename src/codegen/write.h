@@ -1,0 +1,30 @@
+/* codegen/write.h: nests as C.
+ *
+ * A kernel is `void k<i>(const void *const *x, void *const *y, void *scratch, int64_t begin,
+ * int64_t end)`: it does the units begin .. end - 1 of mica_kernel_shape, in any cut. It calls
+ * nothing but libm's f64 functions. Columns whose parts are shared between units are put together
+ * by a second function, `k<i>_finish`, over the lines. */
+#ifndef MICA_CODEGEN_WRITE_H
+#define MICA_CODEGEN_WRITE_H
+
+#include "base/strings.h"
+#include "codegen/nest.h"
+
+typedef struct mica_kernel_shape {
+    int64_t units, grain;
+    int64_t finish_units; /* 0: nothing to finish */
+    size_t scratch_bytes;
+    uint32_t in_place_operands; /* as in mica_kernel */
+} mica_kernel_shape;
+
+void mica_kernel_shape_find(const mica_nest *nest, mica_kernel_shape *out_shape);
+
+/* The mathematics, once in front of all kernels of a file. */
+void mica_write_prelude(mica_text *text);
+void mica_write_kernel(mica_text *text, const mica_nest *nest, int32_t number);
+/* An expression of ops.def with every M(f) replaced by mica_f_<suffix>. */
+void mica_write_expression(mica_text *text, const char *expression, const char *suffix);
+/* The C type that an element is stored as. */
+const char *mica_storage_type(mica_dtype dtype);
+
+#endif

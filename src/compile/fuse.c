@@ -1,0 +1,428 @@
+/* Nodes that one loop nest can compute become one node: a `call` named MICA_FUSED.
+ *
+ * A group begins with a node whose users are all decided on, and takes in the nodes that make its
+ * operands, the latest first. A node comes in when the nest can look at it through an index map,
+ * and when nothing is computed twice that costs anything: all its users are in the group, or it is
+ * free, or it is stored as one more result of the group. Groups never make a circle: no path that
+ * leaves a group may come back to it.
+ *
+ * The bits of every value stay what they were: see codegen/nest.h. */
+#include <string.h>
+
+#include "codegen/nest.h"
+#include "compile/passes.h"
+#include "compile/rewrite.h"
+
+#define MOST_NODES 160   /* of a group */
+#define MOST_OPERANDS 24 /* that a group reads */
+#define LONG_ROW 65536   /* elements; a longer reduction is shared between threads by the kernel */
+
+typedef struct fusion {
+    int32_t root, first; /* first: of its members, linked by next_member */
+    int32_t n_nodes;
+    bool keeps_rows;     /* values that are one per row may be results */
+    mica_nest_role role; /* MAP: no reduction yet */
+    mica_type domain;    /* the nest's loops */
+    int32_t leading;     /* of a group with a reduction: see mica_nest_leading */
+} fusion;
+
+typedef struct fusing {
+    mica_rewrite w;
+    int32_t *group_of;    /* per node: the number of its group, or -1 */
+    int32_t *next_member; /* per node of a group: another one, or -1 */
+    fusion *groups;
+    int32_t n_groups;
+    int32_t **users; /* per node: its users, ended by -1 */
+    bool *is_output, *done;
+    int32_t *visited, stamp, *stack; /* of the search for circles */
+    bool *candidate;
+} fusing;
+
+/* ---- the graph around a node ------------------------------------------------------------------*/
+
+static mica_status find_users(fusing *f) {
+    const mica_graph *g = f->w.from;
+    int32_t total = g->n_nodes;
+    for (int32_t i = 0; i < g->n_nodes; i++) total += g->nodes[i]->n_operands;
+    int32_t *room = mica_alloc(sizeof *room * (size_t)total);
+    int32_t *counts = mica_calloc((size_t)g->n_nodes, sizeof *counts);
+    f->users = mica_calloc((size_t)g->n_nodes, sizeof *f->users);
+    if (!room || !counts || !f->users) {
+        mica_free(room);
+        mica_free(counts);
+        return MICA_NO_MEMORY();
+    }
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        for (int32_t k = 0; k < g->nodes[i]->n_operands; k++)
+            counts[g->nodes[i]->operands[k].node->id]++;
+    int32_t *next = room;
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        f->users[i] = next;
+        next += counts[i] + 1;
+        next[-1] = -1;
+        counts[i] = 0;
+    }
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        for (int32_t k = 0; k < g->nodes[i]->n_operands; k++) {
+            int32_t x = g->nodes[i]->operands[k].node->id;
+            f->users[x][counts[x]++] = i;
+        }
+    mica_free(counts);
+    return NULL;
+}
+
+/* Everything that must be made after node i, step by step: its users, and with a node its whole
+ * group. true when this comes to a member of group `number`. */
+static bool leads_back(fusing *f, int32_t from, int32_t number) {
+    int32_t n = 0;
+    f->stamp++;
+    for (const int32_t *u = f->users[from]; *u >= 0; u++)
+        if (f->group_of[*u] != number && f->visited[*u] != f->stamp)
+            f->visited[*u] = f->stamp, f->stack[n++] = *u;
+    while (n > 0) {
+        int32_t at = f->stack[--n];
+        for (const int32_t *u = f->users[at]; *u >= 0; u++) {
+            if (f->group_of[*u] == number) return true;
+            if (f->visited[*u] != f->stamp) f->visited[*u] = f->stamp, f->stack[n++] = *u;
+        }
+        if (f->group_of[at] < 0) continue;
+        for (int32_t k = f->groups[f->group_of[at]].first; k >= 0; k = f->next_member[k])
+            if (f->visited[k] != f->stamp) f->visited[k] = f->stamp, f->stack[n++] = k;
+    }
+    return false;
+}
+
+/* ---- may a node come in? ----------------------------------------------------------------------*/
+
+static bool same_dims(const mica_type *a, const mica_type *b) {
+    return a->rank == b->rank && !memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)a->rank);
+}
+
+static bool has_outside_users(const fusing *f, int32_t i, int32_t number) {
+    if (f->is_output[i]) return true;
+    for (const int32_t *u = f->users[i]; *u >= 0; u++)
+        if (f->group_of[*u] != number) return true;
+    return false;
+}
+
+/* A nest of rows that is worth it: enough of them, or short ones. */
+static bool is_good_row(const mica_node *n) {
+    const mica_type *x = mica_operand_type(n, 0);
+    int64_t rows = 1, row = 1;
+    for (int32_t i = 0; i < x->rank; i++) *(i < mica_nest_leading(n) ? &rows : &row) *= x->dims[i];
+    return rows >= 8 || row <= LONG_ROW;
+}
+
+/* The reduction agrees with the loops of the group, or gives it its rows. */
+static bool fits_rows(const fusion *group, const mica_node *n) {
+    if (!is_good_row(n)) return false;
+    if (!same_dims(mica_operand_type(n, 0), &group->domain)) return false;
+    return group->role == MICA_ROLE_MAP ||
+           (group->role == MICA_ROLE_ROW && group->leading == mica_nest_leading(n));
+}
+
+/* One value per row, or per turn of some of the outer loops: its axes are the domain's first. */
+static bool follows_rows(const fusion *group, const mica_type *type) {
+    int32_t loop = 0;
+    for (int32_t i = 0; i < type->rank; i++) {
+        if (type->dims[i] == 1) continue;
+        while (loop < group->domain.rank && group->domain.dims[loop] == 1) loop++;
+        if (loop == group->domain.rank || group->domain.dims[loop++] != type->dims[i]) return false;
+    }
+    return true;
+}
+
+/* A stored result must be of the nest's shape, or one per row. Columns store lines only. */
+static bool may_be_stored(const fusion *group, const mica_type *type) {
+    if (group->role == MICA_ROLE_COLUMN) return false;
+    return same_dims(type, &group->domain) || (group->keeps_rows && follows_rows(group, type));
+}
+
+/* Looked at through a broadcast it would be computed many times over. */
+static bool is_wasteful(const fusion *group, const mica_node *n) {
+    return mica_nest_is_costly(n) && !follows_rows(group, &n->results[0]) &&
+           4 * mica_type_elements(&n->results[0]) < mica_type_elements(&group->domain);
+}
+
+static int32_t count_new(fusing *f, const mica_node *n, int32_t number, int32_t more) {
+    int32_t count = 0;
+    for (int32_t k = 0; k < n->n_operands; k++) {
+        int32_t x = n->operands[k].node->id;
+        if (f->group_of[x] == number || x == more || f->visited[x] == f->stamp) continue;
+        f->visited[x] = f->stamp;
+        count++;
+    }
+    return count;
+}
+
+/* What the group would read with one more node. */
+static int32_t count_outside_operands(fusing *f, int32_t number, const mica_node *more) {
+    f->stamp++;
+    int32_t n = count_new(f, more, number, more->id);
+    for (int32_t i = f->groups[number].first; i >= 0; i = f->next_member[i])
+        n += count_new(f, f->w.from->nodes[i], number, more->id);
+    return n;
+}
+
+static bool may_join(fusing *f, int32_t number, const mica_node *n) {
+    fusion *group = &f->groups[number];
+    mica_nest_role role = mica_nest_role_of(n);
+    if (role == MICA_ROLE_NONE || role == MICA_ROLE_COLUMN || group->n_nodes >= MOST_NODES)
+        return false;
+    bool outside = has_outside_users(f, n->id, number);
+    if (role == MICA_ROLE_FREE && outside) return false; /* copied when the body is made */
+    if (role == MICA_ROLE_ROW && !fits_rows(group, n)) return false;
+    if (role == MICA_ROLE_MAP && is_wasteful(group, n)) return false;
+    if (outside && (!may_be_stored(group, &n->results[0]) || leads_back(f, n->id, number)))
+        return false;
+    return count_outside_operands(f, number, n) <= MOST_OPERANDS;
+}
+
+static void join(fusing *f, int32_t number, const mica_node *n) {
+    fusion *group = &f->groups[number];
+    f->group_of[n->id] = number;
+    f->next_member[n->id] = group->first;
+    group->first = n->id;
+    group->n_nodes++;
+    if (mica_nest_role_of(n) == MICA_ROLE_ROW) {
+        group->role = MICA_ROLE_ROW;
+        group->leading = mica_nest_leading(n);
+    }
+    for (int32_t k = 0; k < n->n_operands; k++) f->candidate[n->operands[k].node->id] = true;
+}
+
+static void begin_group(fusing *f, const mica_node *root, mica_nest_role role, bool keeps_rows) {
+    fusion *group = &f->groups[f->n_groups];
+    bool reduces = role == MICA_ROLE_ROW || role == MICA_ROLE_COLUMN;
+    *group = (fusion){.root = root->id,
+                      .first = -1,
+                      .keeps_rows = keeps_rows,
+                      .role = reduces ? role : MICA_ROLE_MAP,
+                      .domain = reduces ? *mica_operand_type(root, 0) : root->results[0],
+                      .leading = reduces ? mica_nest_leading(root) : 0};
+    join(f, f->n_groups, root);
+    if (reduces) group->role = role;
+}
+
+static void leave(fusing *f, int32_t number) {
+    for (int32_t i = f->groups[number].first, next; i >= 0; i = next) {
+        next = f->next_member[i];
+        f->group_of[i] = -1;
+    }
+}
+
+/* Reductions of columns that go over the same loops become one nest, where that makes no circle. */
+static void join_siblings(fusing *f, int32_t number) {
+    const mica_graph *g = f->w.from;
+    const mica_node *root = g->nodes[f->groups[number].root];
+    if (f->groups[number].role != MICA_ROLE_COLUMN) return;
+    for (int32_t i = root->id - 1; i >= 0; i--) {
+        const mica_node *n = g->nodes[i];
+        if (n->op != MICA_OP_reduce || f->group_of[i] >= 0 ||
+            mica_nest_role_of(n) != MICA_ROLE_COLUMN ||
+            !same_dims(mica_operand_type(n, 0), &f->groups[number].domain) ||
+            mica_nest_leading(n) != f->groups[number].leading || leads_back(f, i, number))
+            continue;
+        bool shares = false;
+        for (const int32_t *u = f->users[n->operands[0].node->id]; *u >= 0; u++)
+            shares = shares || f->group_of[*u] == number;
+        if (shares) join(f, number, n);
+    }
+}
+
+static void take_in(fusing *f, int32_t number) {
+    const mica_graph *g = f->w.from;
+    for (int32_t i = f->groups[number].root - 1; i >= 0; i--)
+        if (f->candidate[i] && f->group_of[i] < 0 && may_join(f, number, g->nodes[i]))
+            join(f, number, g->nodes[i]);
+}
+
+static bool form_group(fusing *f, const mica_node *root, bool keeps_rows) {
+    mica_nest_role role = mica_nest_role_of(root);
+    if (role == MICA_ROLE_NONE || role == MICA_ROLE_FREE) return false;
+    if (role == MICA_ROLE_ROW && !is_good_row(root)) return false;
+    memset(f->candidate, 0, sizeof *f->candidate * (size_t)f->w.from->n_nodes);
+    begin_group(f, root, role, keeps_rows);
+    take_in(f, f->n_groups);
+    join_siblings(f, f->n_groups);
+    take_in(f, f->n_groups);
+    return true;
+}
+
+/* ---- bodies -----------------------------------------------------------------------------------*/
+
+/* A body under construction: what outer values became, and its parameters. */
+typedef struct body {
+    mica_graph *graph;
+    mica_value *values;    /* per node of the outer graph */
+    mica_value *arguments; /* outer values, one per parameter */
+    int32_t n_arguments;
+    mica_value *results; /* outer values, one per output */
+    int32_t n_results;
+} body;
+
+/* Outside nodes that cost nothing are made again inside, down to what they read. */
+static mica_value bring_in(const fusing *f, body *b, mica_value v, int32_t number) {
+    const mica_node *n = v.node;
+    mica_value *slot = &b->values[n->id];
+    if (n->n_results == 1 && !mica_value_is_null(*slot)) return *slot;
+    bool is_free = n->op != MICA_OP_PARAMETER && mica_nest_role_of(n) == MICA_ROLE_FREE;
+    if (is_free || f->group_of[n->id] == number) {
+        mica_value operands[8];
+        for (int32_t i = 0; i < n->n_operands && i < 8; i++)
+            operands[i] = bring_in(f, b, n->operands[i], number);
+        mica_node *made = mica_node_clone(b->graph, n, operands);
+        return *slot = made ? mica_node_result(made, 0) : MICA_NULL_VALUE;
+    }
+    for (int32_t i = 0; i < b->n_arguments; i++)
+        if (mica_value_same(b->arguments[i], v)) return b->graph->parameters[i];
+    b->arguments[b->n_arguments++] = v;
+    mica_value parameter = mica_parameter(b->graph, mica_value_type(v));
+    if (n->n_results == 1) *slot = parameter;
+    return parameter;
+}
+
+static mica_status make_body(const fusing *f, int32_t number, body *b) {
+    const mica_graph *g = f->w.from;
+    size_t n = (size_t)g->n_nodes, most = 4 * MOST_NODES;
+    *b = (body){.values = mica_calloc(n, sizeof *b->values),
+                .arguments = mica_alloc(sizeof *b->arguments * most),
+                .results = mica_alloc(sizeof *b->results * MOST_NODES)};
+    if (!b->values || !b->arguments || !b->results) return MICA_NO_MEMORY();
+    MICA_TRY(mica_graph_create(MICA_FUSED, &b->graph));
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        if (f->group_of[i] == number) bring_in(f, b, mica_node_result(g->nodes[i], 0), number);
+    /* The root first: result 0 is the one that may be written in place. */
+    int32_t root = f->groups[number].root;
+    b->results[b->n_results++] = mica_node_result(g->nodes[root], 0);
+    for (int32_t i = g->n_nodes - 1; i >= 0; i--)
+        if (f->group_of[i] == number && i != root && has_outside_users(f, i, number))
+            b->results[b->n_results++] = mica_node_result(g->nodes[i], 0);
+    for (int32_t i = 0; i < b->n_results; i++)
+        mica_output(b->graph, b->values[b->results[i].node->id]);
+    return mica_graph_check(b->graph);
+}
+
+static void free_body(body *b) {
+    mica_graph_release(b->graph);
+    mica_free(b->values);
+    mica_free(b->arguments);
+    mica_free(b->results);
+}
+
+/* A group is worth a kernel when it saves one: two nodes that do something. */
+static mica_status is_worth_it(fusing *f, int32_t number, bool *out_worth) {
+    int32_t busy = 0;
+    body b;
+    mica_nest *nest = NULL;
+    mica_status status = make_body(f, number, &b);
+    for (int32_t i = 0; !status && i < b.graph->n_nodes; i++)
+        busy +=
+            b.graph->nodes[i]->op != MICA_OP_PARAMETER && b.graph->nodes[i]->op != MICA_OP_constant;
+    *out_worth = !status && busy >= 2;
+    if (*out_worth) status = mica_nest_create(b.graph, &nest);
+    if (mica_status_code(status) == MICA_UNSUPPORTED) {
+        mica_status_release(status);
+        status = NULL;
+        *out_worth = false;
+    }
+    mica_nest_destroy(nest);
+    free_body(&b);
+    return status;
+}
+
+/* First with results that are one per row; without these when no nest comes of it. */
+static mica_status group_node(fusing *f, const mica_node *n) {
+    for (int attempt = 0; attempt < 2; attempt++) {
+        bool worth = false;
+        if (!form_group(f, n, attempt == 0)) return NULL;
+        MICA_TRY(is_worth_it(f, f->n_groups, &worth));
+        if (worth) {
+            f->n_groups++;
+            return NULL;
+        }
+        leave(f, f->n_groups);
+    }
+    return NULL;
+}
+
+/* ---- the new graph ----------------------------------------------------------------------------*/
+
+static mica_status make_node(fusing *f, const mica_node *n);
+
+static mica_status make_group(fusing *f, int32_t number) {
+    body b;
+    mica_status status = make_body(f, number, &b);
+    for (int32_t i = 0; !status && i < b.n_arguments; i++)
+        status = make_node(f, b.arguments[i].node);
+    mica_value *operands = mica_alloc(sizeof *operands * (size_t)(b.n_arguments + 1));
+    if (!status && !operands) status = MICA_NO_MEMORY();
+    if (!status) {
+        for (int32_t i = 0; i < b.n_arguments; i++)
+            operands[i] = *mica_rewrite_slot(&f->w, b.arguments[i]);
+        mica_attr attrs[4] = {{.kind = MICA_ATTR_STRING, .as.string = MICA_FUSED},
+                              {.kind = MICA_ATTR_STRING, .as.string = ""},
+                              {.kind = MICA_ATTR_INT, .as.integer = 0},
+                              {.kind = MICA_ATTR_STRING, .as.string = ""}};
+        mica_node *made =
+            mica_node_create(f->w.to, MICA_OP_call, operands, b.n_arguments, attrs, &b.graph, 1);
+        for (int32_t i = 0; i < b.n_results; i++)
+            *mica_rewrite_slot(&f->w, b.results[i]) =
+                made ? mica_node_result(made, i) : MICA_NULL_VALUE;
+    }
+    mica_free(operands);
+    free_body(&b);
+    return status;
+}
+
+static mica_status make_node(fusing *f, const mica_node *n) {
+    if (f->done[n->id]) return NULL;
+    int32_t number = f->group_of[n->id];
+    if (number >= 0) {
+        for (int32_t i = f->groups[number].first; i >= 0; i = f->next_member[i]) f->done[i] = true;
+        return make_group(f, number);
+    }
+    f->done[n->id] = true;
+    for (int32_t i = 0; i < n->n_operands; i++) MICA_TRY(make_node(f, n->operands[i].node));
+    mica_rewrite_keep(&f->w, n, mica_rewrite_node(&f->w, n, mica_pass_fuse));
+    return NULL;
+}
+
+static mica_status fuse(fusing *f) {
+    const mica_graph *g = f->w.from;
+    size_t n = (size_t)g->n_nodes;
+    f->group_of = mica_alloc(2 * sizeof *f->group_of * n);
+    f->groups = mica_alloc(sizeof *f->groups * n);
+    f->is_output = mica_calloc(3 * n, sizeof *f->is_output);
+    f->visited = mica_calloc(2 * n, sizeof *f->visited);
+    if (!f->group_of || !f->groups || !f->is_output || !f->visited) return MICA_NO_MEMORY();
+    f->next_member = f->group_of + n;
+    f->done = f->is_output + n;
+    f->candidate = f->done + n;
+    f->stack = f->visited + n;
+    MICA_TRY(find_users(f));
+    for (int32_t i = 0; i < g->n_nodes; i++) f->group_of[i] = -1;
+    for (int32_t i = 0; i < g->n_outputs; i++) f->is_output[g->outputs[i].node->id] = true;
+    for (int32_t i = 0; i < g->n_parameters; i++) f->done[g->parameters[i].node->id] = true;
+    for (int32_t i = g->n_nodes - 1; i >= 0; i--) {
+        if (f->group_of[i] < 0) MICA_TRY(group_node(f, g->nodes[i]));
+    }
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        if (mica_node_has_effect(g->nodes[i])) MICA_TRY(make_node(f, g->nodes[i]));
+    for (int32_t i = 0; i < g->n_outputs; i++) MICA_TRY(make_node(f, g->outputs[i].node));
+    return NULL;
+}
+
+mica_status mica_pass_fuse(const mica_graph *g, mica_graph **out_graph) {
+    fusing f = {0};
+    MICA_TRY(mica_rewrite_begin(&f.w, g));
+    mica_status status = fuse(&f);
+    if (status) mica_graph_fail(f.w.to, status);
+    if (f.users && g->n_nodes) mica_free(f.users[0]);
+    mica_free(f.users);
+    mica_free(f.group_of);
+    mica_free(f.groups);
+    mica_free(f.is_output);
+    mica_free(f.visited);
+    return mica_rewrite_end(&f.w, out_graph);
+}

@@ -1,0 +1,283 @@
+/* Generated code gives the bits of the built-in kernels. */
+#include <string.h>
+
+#include "mica/mica.h"
+#include "support/random_graph.h"
+#include "test.h"
+
+#define MOST 4096
+
+/* false, said once, where the machine's compiler makes nothing that this process can load. */
+static bool can_generate(void) {
+    static int known = -1;
+    if (known >= 0) return known;
+    mica_device *device = NULL;
+    mica_graph *g = NULL;
+    mica_executable *exe = NULL;
+    mica_compile_options options = {.size = sizeof options, .tier = MICA_TIER_COMPILED};
+    mica_type type = mica_type_make(MICA_DTYPE_f32, MICA_INTS(8));
+    CHECK_OK(mica_device_open("cpu", &device));
+    CHECK_OK(mica_graph_create("probe", &g));
+    mica_value x = mica_parameter(g, &type);
+    mica_output(g, mica_add(g, mica_mul(g, x, x), x));
+    CHECK_OK(mica_executable_create(device, g, &options, &exe));
+    known = mica_executable_is_generated(exe);
+    mica_executable_release(exe);
+    mica_graph_release(g);
+    mica_device_release(device);
+    return known;
+}
+
+#define NEEDS_A_COMPILER                                                                           \
+    if (!can_generate()) {                                                                         \
+        test_skip("no C compiler makes code for this machine");                                    \
+        return;                                                                                    \
+    }
+
+static mica_executable *compile(mica_device *device, mica_graph *g, mica_tier tier) {
+    mica_compile_options options = {.size = sizeof options, .tier = tier};
+    mica_executable *exe = NULL;
+    CHECK_OK(mica_executable_create(device, g, &options, &exe));
+    return exe;
+}
+
+static void run(mica_executable *exe, mica_tensor **inputs, int32_t n_inputs, mica_tensor **outputs,
+                int32_t n_outputs) {
+    mica_run_args args = {.size = sizeof args,
+                          .inputs = inputs,
+                          .n_inputs = n_inputs,
+                          .outputs = outputs,
+                          .n_outputs = n_outputs};
+    CHECK_OK(mica_executable_run(exe, &args, NULL));
+}
+
+/* Element by element: the same bits, or both NaN. */
+static bool same_element(mica_dtype dtype, const uint8_t *a, const uint8_t *b, size_t bytes) {
+    if (!memcmp(a, b, bytes)) return true;
+    float x, y;
+    double u, v;
+    uint16_t h, k;
+    switch (dtype) {
+    case MICA_DTYPE_f32:
+    case MICA_DTYPE_c64: memcpy(&x, a, 4), memcpy(&y, b, 4); return x != x && y != y;
+    case MICA_DTYPE_f64:
+    case MICA_DTYPE_c128: memcpy(&u, a, 8), memcpy(&v, b, 8); return u != u && v != v;
+    case MICA_DTYPE_f16:
+        memcpy(&h, a, 2), memcpy(&k, b, 2);
+        return (h & 0x7fff) > 0x7c00 && (k & 0x7fff) > 0x7c00;
+    case MICA_DTYPE_bf16:
+        memcpy(&h, a, 2), memcpy(&k, b, 2);
+        return (h & 0x7fff) > 0x7f80 && (k & 0x7fff) > 0x7f80;
+    default: return false;
+    }
+}
+
+static bool same_data(const mica_type *type, const uint8_t *a, const uint8_t *b) {
+    bool is_complex = type->dtype == MICA_DTYPE_c64 || type->dtype == MICA_DTYPE_c128;
+    size_t bytes = mica_dtype_bytes(type->dtype) / (is_complex ? 2 : 1);
+    int64_t n = mica_type_elements(type) * (is_complex ? 2 : 1);
+    for (int64_t i = 0; i < n; i++, a += bytes, b += bytes)
+        if (!same_element(type->dtype, a, b, bytes)) return false;
+    return true;
+}
+
+static bool same_tensor(mica_tensor *a, mica_tensor *b) {
+    void *x, *y;
+    CHECK_OK(mica_tensor_open_view(a, MICA_READ, &x));
+    CHECK_OK(mica_tensor_open_view(b, MICA_READ, &y));
+    bool same = same_data(mica_tensor_type(a), x, y);
+    CHECK_OK(mica_tensor_close_view(a));
+    CHECK_OK(mica_tensor_close_view(b));
+    return same;
+}
+
+/* Runs g on the same numbers with and without generated code. */
+static bool same_bits(mica_graph *g) {
+    static mica_tensor *inputs[MOST], *plain[MOST], *fast[MOST];
+    int32_t n_inputs = mica_graph_parameter_count(g), n_outputs = mica_graph_output_count(g);
+    mica_device *device = NULL;
+    CHECK_OK(mica_device_open("cpu", &device));
+    for (int32_t i = 0; i < n_inputs; i++) {
+        const mica_type *type = mica_value_type(mica_graph_parameter(g, i));
+        void *data = malloc(mica_type_bytes(type) + 1);
+        random_data((uint64_t)i, type, data);
+        CHECK_OK(mica_tensor_from_host(device, type, data, &inputs[i]));
+        free(data);
+    }
+    mica_executable *a = compile(device, g, MICA_TIER_BUILT_IN);
+    mica_executable *b = compile(device, g, MICA_TIER_COMPILED);
+    CHECK(!mica_executable_is_generated(a));
+    CHECK(mica_executable_is_generated(b));
+    run(a, inputs, n_inputs, plain, n_outputs);
+    run(b, inputs, n_inputs, fast, n_outputs);
+    bool same = true;
+    for (int32_t i = 0; i < n_outputs; i++) {
+        same = same && same_tensor(plain[i], fast[i]);
+        mica_tensor_release(plain[i]);
+        mica_tensor_release(fast[i]);
+    }
+    for (int32_t i = 0; i < n_inputs; i++) mica_tensor_release(inputs[i]);
+    mica_executable_release(a);
+    mica_executable_release(b);
+    mica_device_release(device);
+    return same;
+}
+
+static mica_value scalar(mica_graph *g, double x) {
+    return mica_scalar(g, MICA_DTYPE_f32, x);
+}
+
+static mica_value softmax(mica_graph *g, mica_value x, int64_t axis) {
+    mica_type type = *mica_value_type(x), kept = type;
+    kept.dims[axis] = 1;
+    mica_ints dims = {kept.dims, kept.rank};
+    mica_value most = mica_reshape(g, mica_reduce(g, x, "max", MICA_INTS(axis)), dims);
+    mica_value e = mica_exp(g, mica_sub(g, x, most));
+    return mica_div(g, e, mica_reshape(g, mica_reduce(g, e, "sum", MICA_INTS(axis)), dims));
+}
+
+static mica_value layer_norm(mica_graph *g, mica_value x, mica_value scale, mica_value shift) {
+    mica_type type = *mica_value_type(x), kept = type;
+    int64_t axis = type.rank - 1;
+    double n = (double)type.dims[axis];
+    kept.dims[axis] = 1;
+    mica_ints dims = {kept.dims, kept.rank};
+    mica_value mean = mica_mul(g, mica_reshape(g, mica_reduce(g, x, "sum", MICA_INTS(axis)), dims),
+                               scalar(g, 1 / n));
+    mica_value centred = mica_sub(g, x, mean);
+    mica_value square = mica_mul(g, centred, centred);
+    mica_value variance = mica_mul(
+        g, mica_reshape(g, mica_reduce(g, square, "sum", MICA_INTS(axis)), dims), scalar(g, 1 / n));
+    mica_value unit = mica_mul(g, centred, mica_rsqrt(g, mica_add(g, variance, scalar(g, 1e-5))));
+    return mica_add(g, mica_mul(g, unit, scale), shift);
+}
+
+TEST(a_chain_of_elementwise_ops_has_the_same_bits) {
+    NEEDS_A_COMPILER
+    mica_graph *g = NULL;
+    CHECK_OK(mica_graph_create("gelu", &g));
+    mica_type type = mica_type_make(MICA_DTYPE_f32, MICA_INTS(37, 1001));
+    mica_value x = mica_parameter(g, &type);
+    mica_value cube = mica_mul(g, x, mica_mul(g, x, x));
+    mica_value inner = mica_mul(g, mica_add(g, x, mica_mul(g, cube, scalar(g, 0.044715))),
+                                scalar(g, 0.7978845608));
+    mica_output(g, mica_mul(g, mica_mul(g, x, scalar(g, 0.5)),
+                            mica_add(g, mica_tanh(g, inner), scalar(g, 1))));
+    CHECK(same_bits(g));
+    mica_graph_release(g);
+}
+
+TEST(rows_of_any_length_are_reduced_in_the_same_order) {
+    NEEDS_A_COMPILER
+    const int64_t lengths[] = {3, 512, 513, 4096, 70001};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        mica_graph *g = NULL;
+        CHECK_OK(mica_graph_create("rows", &g));
+        mica_type type = mica_type_make(MICA_DTYPE_f32, MICA_INTS(9, lengths[i]));
+        mica_value x = mica_parameter(g, &type);
+        mica_output(g, softmax(g, x, 1));
+        CHECK(same_bits(g));
+        mica_graph_release(g);
+    }
+}
+
+TEST(a_normalisation_and_its_gradients_have_the_same_bits) {
+    NEEDS_A_COMPILER
+    mica_graph *g = NULL;
+    CHECK_OK(mica_graph_create("norm", &g));
+    mica_type types[3] = {mica_type_make(MICA_DTYPE_f32, MICA_INTS(12, 50, 300)),
+                          mica_type_make(MICA_DTYPE_f32, MICA_INTS(300)),
+                          mica_type_make(MICA_DTYPE_f32, MICA_INTS(300))};
+    mica_value x[3], gradients[3];
+    for (int i = 0; i < 3; i++) x[i] = mica_parameter(g, &types[i]);
+    mica_value y = layer_norm(g, x[0], x[1], x[2]);
+    mica_value loss = mica_sum(g, mica_mul(g, y, softmax(g, y, 2)), MICA_INTS(0, 1, 2));
+    mica_gradient(g, loss, x, 3, gradients);
+    mica_output(g, y);
+    for (int i = 0; i < 3; i++) mica_output(g, gradients[i]);
+    CHECK(same_bits(g));
+    mica_graph_release(g);
+}
+
+TEST(columns_are_reduced_in_the_same_order) {
+    NEEDS_A_COMPILER
+    const int64_t rows[] = {2, 64, 65, 1000, 20000}, columns[] = {1, 7, 128, 300};
+    for (size_t i = 0; i < 20; i++) {
+        mica_graph *g = NULL;
+        CHECK_OK(mica_graph_create("columns", &g));
+        mica_type type =
+            mica_type_make(MICA_DTYPE_f32, MICA_INTS(rows[i / 4] / 2, 2, columns[i % 4]));
+        mica_value x = mica_parameter(g, &type), axes = mica_mul(g, x, x);
+        mica_output(g, mica_reduce(g, axes, "sum", MICA_INTS(0, 1)));
+        mica_output(g, mica_reduce(g, mica_exp(g, x), "max", MICA_INTS(0, 1)));
+        CHECK(same_bits(g));
+        mica_graph_release(g);
+    }
+}
+
+/* Halves are rounded after every op, as the built-in kernels do. */
+TEST(every_float_dtype_has_the_same_bits) {
+    NEEDS_A_COMPILER
+    const mica_dtype dtypes[] = {MICA_DTYPE_f16, MICA_DTYPE_bf16, MICA_DTYPE_f64};
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
+        mica_graph *g = NULL;
+        CHECK_OK(mica_graph_create("dtypes", &g));
+        mica_type type = mica_type_make(MICA_DTYPE_f32, MICA_INTS(30, 700));
+        mica_value x = mica_parameter(g, &type), y = mica_convert(g, x, dtypes[i]);
+        mica_value z = softmax(g, mica_mul(g, mica_sin(g, y), y), 1);
+        mica_output(g, mica_convert(g, z, MICA_DTYPE_f32));
+        mica_output(g, mica_reduce(g, mica_add(g, z, y), "sum", MICA_INTS(0)));
+        CHECK(same_bits(g));
+        mica_graph_release(g);
+    }
+}
+
+TEST(several_results_of_one_nest_have_the_same_bits) {
+    NEEDS_A_COMPILER
+    mica_graph *g = NULL;
+    CHECK_OK(mica_graph_create("adam", &g));
+    mica_type types[4];
+    mica_value p[4];
+    for (int i = 0; i < 4; i++) {
+        types[i] = mica_type_make(MICA_DTYPE_f32, MICA_INTS(333, 77));
+        p[i] = mica_parameter(g, &types[i]);
+    }
+    mica_value m =
+        mica_add(g, mica_mul(g, p[1], scalar(g, 0.9)), mica_mul(g, p[3], scalar(g, 0.1)));
+    mica_value v = mica_add(g, mica_mul(g, p[2], scalar(g, 0.999)),
+                            mica_mul(g, mica_mul(g, p[3], p[3]), scalar(g, 0.001)));
+    mica_value step = mica_div(g, m, mica_add(g, mica_sqrt(g, mica_abs(g, v)), scalar(g, 1e-8)));
+    mica_output(g, mica_sub(g, p[0], mica_mul(g, step, scalar(g, 0.001))));
+    mica_output(g, m);
+    mica_output(g, v);
+    CHECK(same_bits(g));
+    mica_graph_release(g);
+}
+
+/* Many graphs go into one, so that one compilation serves them. */
+static void append(mica_graph *g, const mica_graph *part) {
+    static mica_value operands[MOST], results[MOST];
+    int32_t n = mica_graph_parameter_count(part), m = mica_graph_output_count(part);
+    for (int32_t i = 0; i < n; i++)
+        operands[i] = mica_parameter(g, mica_value_type(mica_graph_parameter(part, i)));
+    mica_inline(g, part, operands, n, results);
+    for (int32_t i = 0; i < m; i++)
+        if (mica_value_type(results[i])->kind == MICA_TENSOR) mica_output(g, results[i]);
+}
+
+TEST(random_graphs_have_the_same_bits) {
+    NEEDS_A_COMPILER
+    uint64_t batches = random_seeds(getenv("MICA_TEST_QUICK") ? 1 : 5);
+    for (uint64_t batch = 0; batch < batches; batch++) {
+        mica_graph *g = NULL;
+        CHECK_OK(mica_graph_create("many", &g));
+        for (uint64_t i = 0; i < 40; i++) {
+            random_graph_options options = {.seed = batch * 40 + i, .n_nodes = 25};
+            mica_graph *part = random_graph(&options);
+            append(g, part);
+            mica_graph_release(part);
+        }
+        if (!same_bits(g)) test_report(__FILE__, __LINE__, "batch %d differs", (int)batch);
+        mica_graph_release(g);
+    }
+}
