@@ -12,10 +12,11 @@ LEVELS = {
     "nn": 1,
     "ir": 1,
     "transform": 2,
-    "compile": 2,
+    "codegen": 2,
     "mlc": 2,
-    "runtime": 3,
-    "device": 4,
+    "compile": 3,
+    "runtime": 4,
+    "device": 5,
 }
 
 # Rooms that see include/ alone.
