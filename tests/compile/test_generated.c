@@ -1,6 +1,7 @@
 /* Generated code gives the bits of the built-in kernels. */
 #include <string.h>
 
+#include "base/platform.h"
 #include "mica/mica.h"
 #include "support/random_graph.h"
 #include "test.h"
@@ -280,4 +281,45 @@ TEST(random_graphs_have_the_same_bits) {
         if (!same_bits(g)) test_report(__FILE__, __LINE__, "batch %d differs", (int)batch);
         mica_graph_release(g);
     }
+}
+
+/* A state that is fed back, so that one wrong bit stays; the swap comes when it comes. */
+TEST(a_swap_in_the_middle_changes_no_bit) {
+    NEEDS_A_COMPILER
+    mica_device *device = NULL;
+    mica_graph *g = NULL;
+    CHECK_OK(mica_device_open("cpu", &device));
+    CHECK_OK(mica_graph_create("feedback", &g));
+    mica_type type = mica_type_make(MICA_DTYPE_f32, MICA_INTS(20, 300));
+    mica_value x = mica_parameter(g, &type);
+    mica_output(g, mica_add(g, mica_sin(g, x), mica_mul(g, softmax(g, x, 1), scalar(g, 3))));
+    mica_executable *plain = compile(device, g, MICA_TIER_BUILT_IN);
+    mica_executable *swaps = compile(device, g, MICA_TIER_AUTO);
+    float *data = malloc(mica_type_bytes(&type));
+    random_data(1, &type, data);
+    mica_tensor *a, *b;
+    CHECK_OK(mica_tensor_from_host(device, &type, data, &a));
+    CHECK_OK(mica_tensor_from_host(device, &type, data, &b));
+    int after = 0, turns = 0;
+    for (; after < 10 && turns < 200000; turns++) {
+        mica_tensor *next_a = NULL, *next_b = NULL;
+        after += mica_executable_is_generated(swaps);
+        if (turns > 100) mica_sleep(0.001);
+        run(plain, &a, 1, &next_a, 1);
+        run(swaps, &b, 1, &next_b, 1);
+        mica_tensor_release(a);
+        mica_tensor_release(b);
+        a = next_a;
+        b = next_b;
+    }
+    CHECK(after == 10);
+    CHECK(turns > 10);
+    CHECK(same_tensor(a, b));
+    mica_tensor_release(a);
+    mica_tensor_release(b);
+    free(data);
+    mica_executable_release(plain);
+    mica_executable_release(swaps);
+    mica_graph_release(g);
+    mica_device_release(device);
 }
