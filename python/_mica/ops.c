@@ -156,7 +156,8 @@ static PyObject *eager_several(mica_op op, PyObject *const *operands, int32_t n,
 static bool follows_trace(mica_op op, PyObject *const *operands, int32_t n) {
     for (int32_t i = 0; i < n; i++)
         if (is_traced(operands[i])) return true;
-    return (n == 0 || op == MICA_OP_all_reduce) && trace_current();
+    bool collective = !strcmp(mica_op_describe(op)->op_class, "COLLECTIVE");
+    return (n == 0 || collective) && trace_current();
 }
 
 PyObject *apply_op(mica_op op, PyObject *const *operands, int32_t n,

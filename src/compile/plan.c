@@ -296,11 +296,11 @@ static mica_status plan_node(mica_planning *p, const mica_node *n) {
     case MICA_OP_list_push: return plan_list_op(p, n, MICA_COMMAND_LIST_PUSH);
     case MICA_OP_list_pop: return plan_list_op(p, n, MICA_COMMAND_LIST_POP);
     case MICA_OP_callback: return plan_callback(p, n);
-    case MICA_OP_axis_index:
-    case MICA_OP_all_reduce:
-        return MICA_INVALID("[%s] axis '%s' is not bound", mica_op_describe(n->op)->name,
-                            mica_node_string(n, "axis"));
-    default: return plan_launch(p, n);
+    default:
+        if (mica_op_class_of(n->op) == MICA_CLASS_COLLECTIVE)
+            return MICA_INVALID("[%s] axis '%s' is not bound", mica_op_describe(n->op)->name,
+                                mica_node_string(n, "axis"));
+        return plan_launch(p, n);
     }
 }
 

@@ -8,8 +8,6 @@ MICA_SHAPE_RULE(dot);
 MICA_SHAPE_RULE(conv);
 MICA_SHAPE_RULE(reduce);
 MICA_SHAPE_RULE(argmax);
-MICA_SHAPE_RULE(axis_index);
-MICA_SHAPE_RULE(all_reduce);
 
 static mica_status check_pairs(const mica_node *n, const char *what, mica_ints left,
                                mica_ints right) {
@@ -212,23 +210,4 @@ MICA_SHAPE_RULE(argmax) {
     mica_type type = mica_type_scalar(dtype);
     append_free(&type, x, 1u << axis);
     return shape_result(g, n, &type);
-}
-
-static mica_status check_axis_name(const mica_node *n) {
-    if (*mica_node_string(n, "axis")) return NULL;
-    return SHAPE_INVALID(n, "the axis has no %s", "name");
-}
-
-MICA_SHAPE_RULE(axis_index) {
-    MICA_TRY(check_axis_name(n));
-    mica_type type = mica_type_scalar(MICA_DTYPE_i32);
-    return shape_result(g, n, &type);
-}
-
-MICA_SHAPE_RULE(all_reduce) {
-    const char *kind = mica_node_string(n, "kind");
-    MICA_TRY(check_axis_name(n));
-    if (strcmp(kind, "sum") && strcmp(kind, "max") && strcmp(kind, "min"))
-        return SHAPE_INVALID(n, "kind '%s' is none of sum max min", kind);
-    return shape_result(g, n, mica_operand_type(n, 0));
 }

@@ -42,7 +42,7 @@ static void discard(void *context, void *kernel) {
 static mica_status check_collectives(const mica_graph *g) {
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const mica_node *n = g->nodes[i];
-        if (n->op == MICA_OP_axis_index || n->op == MICA_OP_all_reduce)
+        if (n->op < MICA_OP_COUNT && mica_op_class_of(n->op) == MICA_CLASS_COLLECTIVE)
             return MICA_INVALID("[%s] axis '%s' is not bound", mica_op_name(n->op),
                                 mica_node_string(n, "axis"));
         for (int32_t k = 0; k < n->n_regions; k++) MICA_TRY(check_collectives(n->regions[k]));

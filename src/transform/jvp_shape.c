@@ -132,17 +132,3 @@ MICA_JVP_RULE(reduce) {
     else
         dy[0] = extremum_tangent(pass->g, n, dx[0]);
 }
-
-/* sum is linear; the extremum over participants goes as over an axis */
-MICA_JVP_RULE(all_reduce) {
-    mica_graph *g = pass->g;
-    const char *axis = mica_node_string(n, "axis");
-    mica_value x = n->operands[0], y = mica_node_result(n, 0);
-    if (!strcmp(mica_node_string(n, "kind"), "sum")) {
-        dy[0] = mica_like(g, n, dx);
-        return;
-    }
-    mica_value weight = mica_as(g, mica_compare(g, x, y, "eq"), n->results[0].dtype);
-    weight = mica_div(g, weight, mica_all_reduce(g, weight, "sum", axis));
-    dy[0] = mica_all_reduce(g, mica_mul(g, weight, dx[0]), "sum", axis);
-}

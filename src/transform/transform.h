@@ -8,7 +8,7 @@
  * regions_*.c      jvp and transpose rules of ops with regions
  * vmap.c           batching;  vmap_*.c its rules
  * indexing.c       all rules of gather and scatter;  windows.c those of cumulative and of windows;
- * ordering.c       those of sort and top_k
+ * ordering.c       those of sort and top_k;  collectives.c those of collectives
  * none.md          the rules there are not, and why
  *
  * The null value is a symbolic zero throughout. A value is linear when it depends on a placeholder,

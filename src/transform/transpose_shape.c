@@ -190,9 +190,3 @@ MICA_TRANSPOSE_RULE(reduce) {
     }
     out[0] = mica_broadcast(g, dy[0], dims_of(x), (mica_ints){kept, n_kept});
 }
-
-/* Of a sum over participants: everybody's cotangent reaches everybody. */
-MICA_TRANSPOSE_RULE(all_reduce) {
-    UNUSED;
-    out[0] = mica_like(g, n, dy);
-}

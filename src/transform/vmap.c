@@ -86,7 +86,7 @@ static bool region_uses_axis(const mica_batch_pass *pass, mica_graph *f) {
 
 static bool uses_axis(const mica_batch_pass *pass, const mica_node *n) {
     if (n->op == MICA_OP_callback) return true;
-    if (n->op == MICA_OP_axis_index || n->op == MICA_OP_all_reduce)
+    if (n->op < MICA_OP_COUNT && mica_op_class_of(n->op) == MICA_CLASS_COLLECTIVE)
         return pass->axis_name && !strcmp(mica_node_string(n, "axis"), pass->axis_name);
     for (int32_t i = 0; i < n->n_regions; i++)
         if (region_uses_axis(pass, n->regions[i])) return true;

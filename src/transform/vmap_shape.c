@@ -1,4 +1,4 @@
-/* Batching of elementwise and shape ops, contractions, reductions and collectives. Batch axes come
+/* Batching of elementwise and shape ops, contractions and reductions. Batch axes come
  * first, so most rules shift the op's own axes by one. */
 #include <string.h>
 
@@ -160,37 +160,6 @@ MICA_VMAP_RULE(argmax) {
 
 MICA_VMAP_RULE(rng_bits) {
     mica_vmap_by_scan(pass, n, x, y);
-}
-
-/* ---- collectives ------------------------------------------------------------------------------*/
-
-static bool is_this_axis(const mica_batch_pass *pass, const mica_node *n) {
-    return pass->axis_name && !strcmp(mica_node_string(n, "axis"), pass->axis_name);
-}
-
-MICA_VMAP_RULE(axis_index) {
-    if (!is_this_axis(pass, n)) {
-        mica_vmap_constant(pass, n, x, y);
-        return;
-    }
-    y[0].value = mica_iota(pass->g, MICA_INTS(pass->size), 0, MICA_DTYPE_i32);
-    y[0].mapped = true;
-}
-
-/* Over this axis: a reduction that all share. Over another: everybody's own. */
-MICA_VMAP_RULE(all_reduce) {
-    mica_graph *g = pass->g;
-    const char *kind = mica_node_string(n, "kind");
-    if (!is_this_axis(pass, n)) {
-        y[0] = (mica_batched){mica_like(g, n, &x[0].value), x[0].mapped};
-    } else if (x[0].mapped) {
-        y[0] = (mica_batched){mica_reduce(g, x[0].value, kind, MICA_INTS(0)), false};
-    } else if (!strcmp(kind, "sum")) {
-        mica_value size = mica_full_like(g, x[0].value, (double)pass->size);
-        y[0] = (mica_batched){mica_mul(g, x[0].value, size), false};
-    } else {
-        y[0] = x[0];
-    }
 }
 
 /* ---- contractions -----------------------------------------------------------------------------*/

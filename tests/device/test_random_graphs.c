@@ -127,6 +127,7 @@ static bool values_agree(uint64_t seed, int64_t host_function) {
                                     .exact = true,
                                     .complex = seed % 2,
                                     .axis_name = collectives ? "participants" : NULL,
+                                    .axis_size = PARTICIPANTS,
                                     .host_function = collectives ? 0 : host_function};
     mica_graph *g = random_graph(&options);
     if (collectives) g = over_axis(g);

@@ -13,6 +13,7 @@ static mica_graph *graph_of(uint64_t seed) {
                                     .exact = seed % 3 == 0,
                                     .complex = seed % 2 == 0,
                                     .axis_name = "axis",
+                                    .axis_size = 3,
                                     .host_function = 1};
     return random_graph(&options);
 }

@@ -964,6 +964,47 @@ def program_all_reduce():
         np.testing.assert_array_equal(got.numpy(), expected)
 
 
+def collective(function, batch):
+    with mica.device("ref"):
+        return mica.vmap(function, axis_name="rows")(mica.tensor(batch, device="ref")).numpy()
+
+
+def program_all_gather():
+    batch = np.arange(12.0).reshape(3, 2, 2)
+    for dim in range(2):
+        got = collective(lambda x, dim=dim: mica.all_gather(x, axis="rows", size=3, dim=dim), batch)
+        expected = np.concatenate(list(batch), axis=dim)
+        np.testing.assert_array_equal(got, np.stack([expected] * 3))
+
+
+def program_reduce_scatter():
+    batch = np.random.default_rng(2).standard_normal((3, 6, 3))
+    kinds = {"sum": np.sum, "max": np.max, "min": np.min}
+    for (kind, function), dim in itertools.product(kinds.items(), range(2)):
+        got = collective(
+            lambda x, kind=kind, dim=dim: mica.reduce_scatter(
+                x, kind=kind, axis="rows", size=3, dim=dim
+            ),
+            batch,
+        )
+        expected = np.stack(np.split(function(batch, axis=0), 3, axis=dim))
+        np.testing.assert_allclose(got, expected, rtol=1e-15)
+
+
+def program_permute():
+    batch = np.arange(6.0).reshape(3, 2) + 1
+    got = collective(
+        lambda x: mica.permute(x, axis="rows", size=3, sources=(0, 2), targets=(2, 1)), batch
+    )
+    np.testing.assert_array_equal(got, np.stack([np.zeros(2), batch[2], batch[0]]))
+
+
+def program_broadcast_from():
+    batch = np.arange(6.0).reshape(3, 2)
+    got = collective(lambda x: mica.broadcast_from(x, axis="rows", size=3, source=1), batch)
+    np.testing.assert_array_equal(got, np.stack([batch[1]] * 3))
+
+
 def program_callback():
     seen = []
 
@@ -1135,6 +1176,10 @@ PROGRAMS = {
     "list_pop": program_lists,
     "axis_index": program_axis_index,
     "all_reduce": program_all_reduce,
+    "all_gather": program_all_gather,
+    "reduce_scatter": program_reduce_scatter,
+    "permute": program_permute,
+    "broadcast_from": program_broadcast_from,
     "callback": program_callback,
 }
 

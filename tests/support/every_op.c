@@ -120,6 +120,10 @@ static void add_contractions(mica_graph *g, mica_value x, mica_value m) {
     mica_output(g, mica_rng_bits(g, key, counter, MICA_INTS(7), MICA_DTYPE_u64));
     mica_output(g, mica_axis_index(g, "devices"));
     mica_output(g, mica_all_reduce(g, x, "sum", "a name with \"quotes\", \\ and \n"));
+    mica_output(g, mica_all_gather(g, x, "devices", 4, 0));
+    mica_output(g, mica_reduce_scatter(g, x, "max", "devices", 3, 0));
+    mica_output(g, mica_permute(g, x, "devices", 3, MICA_INTS(0, 2), MICA_INTS(1, 0)));
+    mica_output(g, mica_broadcast_from(g, x, "devices", 4, 3));
     mica_output(g,
                 mica_log_softmax(g, mica_matmul(g, m, mica_transpose(g, m, MICA_INTS(1, 0))), -1));
     mica_output(g, mica_mean(g, m, MICA_INTS(-1)));

@@ -610,13 +610,43 @@ static mica_value add_rng_bits(random_builder *b) {
                          dims_of(&shape), shape.dtype);
 }
 
+/* Parts of x along one of its axes, as many as there are participants. */
+static mica_value add_reduce_scatter(random_builder *b, mica_value x, const char *kind) {
+    const mica_type *type = mica_value_type(x);
+    int64_t size = b->options->axis_size, order[MICA_MAX_RANK];
+    shuffle(b, order, type->rank);
+    for (int32_t i = 0; i < type->rank; i++)
+        if (type->dims[order[i]] % size == 0)
+            return mica_reduce_scatter(b->g, x, kind, b->options->axis_name, size, order[i]);
+    mica_value all = mica_all_gather(b->g, x, b->options->axis_name, size, order[0]);
+    return mica_reduce_scatter(b->g, all, kind, b->options->axis_name, size, order[0]);
+}
+
 static mica_value add_collective(random_builder *b, mica_op op) {
     static const char *const kinds[] = {"sum", "max", "min"};
-    if (!b->options->axis_name) return MICA_NULL_VALUE;
-    if (op == MICA_OP_axis_index) return mica_axis_index(b->g, b->options->axis_name);
-    mica_value x = exact_enough(b, MICA_SET_NUMBERS, 0);
-    if (mica_value_is_null(x)) return x;
-    return mica_all_reduce(b->g, x, kinds[random_below(b, 3)], b->options->axis_name);
+    const char *axis = b->options->axis_name, *kind = kinds[random_below(b, 3)];
+    int64_t size = b->options->axis_size, sources[MICA_MAX_RANK], targets[MICA_MAX_RANK];
+    if (!axis) return MICA_NULL_VALUE;
+    if (op == MICA_OP_axis_index) return mica_axis_index(b->g, axis);
+    bool reduces = op == MICA_OP_all_reduce || op == MICA_OP_reduce_scatter;
+    int32_t rank = op == MICA_OP_all_gather || op == MICA_OP_reduce_scatter;
+    mica_value x =
+        reduces ? exact_enough(b, MICA_SET_NUMBERS, rank) : pick_of(b, MICA_SET_ANY, rank);
+    const mica_type *type = mica_value_type(x);
+    if (!type) return MICA_NULL_VALUE;
+    switch (op) {
+    case MICA_OP_all_reduce: return mica_all_reduce(b->g, x, kind, axis);
+    case MICA_OP_all_gather:
+        return mica_all_gather(b->g, x, axis, size, random_below(b, type->rank));
+    case MICA_OP_reduce_scatter: return add_reduce_scatter(b, x, kind);
+    case MICA_OP_broadcast_from:
+        return mica_broadcast_from(b->g, x, axis, size, random_below(b, size));
+    default: break;
+    }
+    int32_t n = (int32_t)random_below(b, size + 1);
+    shuffle(b, sources, (int32_t)size);
+    shuffle(b, targets, (int32_t)size);
+    return mica_permute(b->g, x, axis, size, (mica_ints){sources, n}, (mica_ints){targets, n});
 }
 
 /* Matrices whose diagonal outweighs the rest and rises: far from singular, as symmetric ones

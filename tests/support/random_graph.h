@@ -18,6 +18,7 @@ typedef struct random_graph_options {
     bool complex;          /* let complex dtypes in, where the table has them */
     bool no_regions;       /* no control flow */
     const char *axis_name; /* collectives over this axis; NULL: none */
+    int64_t axis_size;     /* its participants, when it has a name: at most MICA_MAX_RANK */
     int64_t host_function; /* callbacks to this function; 0: none */
 } random_graph_options;
 

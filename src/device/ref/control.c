@@ -153,15 +153,18 @@ static mica_status axis_not_bound(const mica_node *n) {
                         mica_op_describe(n->op)->name, mica_node_string(n, "axis"));
 }
 
-mica_status ref_axis_index(const mica_node *n, ref_value *const *operands, ref_value **results) {
-    (void)operands, (void)results;
-    return axis_not_bound(n);
-}
-
-mica_status ref_all_reduce(const mica_node *n, ref_value *const *operands, ref_value **results) {
-    (void)operands, (void)results;
-    return axis_not_bound(n);
-}
+/* Nobody else is here. */
+#define COLLECTIVE(name)                                                                           \
+    mica_status ref_##name(const mica_node *n, ref_value *const *operands, ref_value **results) {  \
+        (void)operands, (void)results;                                                             \
+        return axis_not_bound(n);                                                                  \
+    }
+COLLECTIVE(axis_index)
+COLLECTIVE(all_reduce)
+COLLECTIVE(all_gather)
+COLLECTIVE(reduce_scatter)
+COLLECTIVE(permute)
+COLLECTIVE(broadcast_from)
 
 mica_status ref_callback(const mica_node *n, ref_value *const *operands, ref_value **results) {
     mica_host_function function;
