@@ -308,27 +308,40 @@ static bool is_reduced_in(const mica_nest *nest, int32_t use, int32_t pass) {
     return u->value.node->op == MICA_OP_reduce && u->pass == pass + 1;
 }
 
-/* What a turn of this pass stores: outputs, kept values, what is to be reduced (into t<use>[at]).
- */
-static void write_turn(writer *w, int32_t pass, const char *at) {
+static bool is_stored_in(const mica_nest *nest, const mica_store *store, int32_t pass) {
+    return is_inner_store(nest, store) && store_pass(nest, store) == pass;
+}
+
+/* All that a turn of this pass needs; nothing is stored before everything is read, since a result
+ * may lie where an operand does. */
+static void write_turn_values(writer *w, int32_t pass) {
     const mica_nest *nest = w->nest;
     for (int32_t i = 0; i < nest->n_uses; i++) {
         const mica_use *u = &nest->uses[i];
-        if (is_reduced_in(nest, i, pass) && nest->kind == MICA_NEST_ROWS) {
-            write_turn_value(w, u->operands[0], pass);
+        if (is_reduced_in(nest, i, pass)) write_turn_value(w, u->operands[0], pass);
+        if (u->is_kept && u->pass == pass) write_turn_value(w, i, pass);
+    }
+    for (int32_t i = 0; i < nest->body->n_outputs; i++)
+        if (is_stored_in(nest, &nest->stores[i], pass))
+            write_turn_value(w, nest->stores[i].use, pass);
+}
+
+/* A turn: outputs, kept values, and what is to be reduced (into t<use>[at]). */
+static void write_turn(writer *w, int32_t pass, const char *at) {
+    const mica_nest *nest = w->nest;
+    write_turn_values(w, pass);
+    for (int32_t i = 0; i < nest->n_uses; i++) {
+        const mica_use *u = &nest->uses[i];
+        if (is_reduced_in(nest, i, pass)) {
             mica_text_printf(w->text, "t%d[%s] = ", i, at);
             write_operand(w, u->operands[0]);
             mica_text_append(w->text, ";\n");
         }
-        if (u->is_kept && u->pass == pass) {
-            write_turn_value(w, i, pass);
-            mica_text_printf(w->text, "kept%d[i] = v%d;\n", i, i);
-        }
+        if (u->is_kept && u->pass == pass) mica_text_printf(w->text, "kept%d[i] = v%d;\n", i, i);
     }
     for (int32_t i = 0; i < nest->body->n_outputs; i++) {
         const mica_store *store = &nest->stores[i];
-        if (!is_inner_store(nest, store) || store_pass(nest, store) != pass) continue;
-        write_turn_value(w, store->use, pass);
+        if (!is_stored_in(nest, store, pass)) continue;
         mica_text_printf(w->text, "q%d[", i);
         write_inner_index(w, store->steps);
         mica_text_printf(w->text, "] = v%d;\n", store->use);
@@ -655,14 +668,12 @@ static void write_finish(writer *w, int32_t number) {
 
 /* ---- a kernel ---------------------------------------------------------------------------------*/
 
-/* Result 0 may be written over an operand that is read at the same places, and only before. */
-static uint32_t find_in_place(const mica_nest *nest) {
-    const mica_store *store = &nest->stores[0];
+/* A result may be written over an operand that is read at the same places, and only before. */
+static uint32_t find_in_place(const mica_nest *nest, int32_t result) {
+    const mica_store *store = &nest->stores[result];
     uint32_t mask = 0;
-    if (nest->kind == MICA_NEST_COLUMNS || !is_inner_store(nest, store) ||
-        store_pass(nest, store) != nest->n_passes - 1)
-        return 0;
-    const mica_type *type = mica_value_type(nest->body->outputs[0]);
+    if (nest->kind == MICA_NEST_COLUMNS || !is_stored_in(nest, store, nest->n_passes - 1)) return 0;
+    const mica_type *type = mica_value_type(nest->body->outputs[result]);
     for (int32_t i = 0; i < nest->body->n_parameters && i < 32; i++) {
         const mica_type *x = mica_value_type(nest->body->parameters[i]);
         bool fits = mica_dtype_bytes(x->dtype) == mica_dtype_bytes(type->dtype) &&
@@ -677,7 +688,9 @@ static uint32_t find_in_place(const mica_nest *nest) {
 }
 
 void mica_kernel_shape_find(const mica_nest *nest, mica_kernel_shape *out) {
-    *out = (mica_kernel_shape){.in_place_operands = find_in_place(nest)};
+    *out = (mica_kernel_shape){0};
+    for (int32_t i = 0; i < nest->body->n_outputs && i < 4; i++)
+        out->in_place[i] = find_in_place(nest, i);
     int64_t turn_work = nest->is_costly ? COSTLY_TURN : 1, unit_work;
     if (nest->kind == MICA_NEST_COLUMNS) {
         column_cut cut = cut_columns(nest);

@@ -14,7 +14,7 @@ typedef struct mica_kernel_shape {
     int64_t units, grain;
     int64_t finish_units; /* 0: nothing to finish */
     size_t scratch_bytes;
-    uint32_t in_place_operands; /* as in mica_kernel */
+    uint32_t in_place[4]; /* by result: operands whose memory it may have */
 } mica_kernel_shape;
 
 void mica_kernel_shape_find(const mica_nest *nest, mica_kernel_shape *out_shape);

@@ -141,10 +141,10 @@ mica_status mica_plan_new_result(mica_planning *p, const mica_node *n, int32_t i
 
 /* ---- launches ---------------------------------------------------------------------------------*/
 
-/* Result 0 takes over an operand that dies here, if the kernel can work in place. */
-static bool take_over_operand(mica_planning *p, const mica_node *n, uint32_t in_place) {
+/* Result r takes over an operand that dies here, if the kernel can work in place. */
+static bool take_over_operand(mica_planning *p, const mica_node *n, int32_t r, uint32_t in_place) {
     if (!p->planner->share) return false;
-    size_t bytes = mica_type_bytes(&n->results[0]);
+    size_t bytes = mica_type_bytes(&n->results[r]);
     for (int32_t i = 0; i < n->n_operands && i < 32; i++) {
         mica_place place = *mica_planning_place(p, n->operands[i]);
         mica_storage *s = mica_planner_find(p->planner, place);
@@ -157,7 +157,7 @@ static bool take_over_operand(mica_planning *p, const mica_node *n, uint32_t in_
                 (k >= 32 || !(in_place >> k & 1)))
                 alone = false;
         if (!alone) continue;
-        int32_t value = p->first_value[n->id];
+        int32_t value = p->first_value[n->id] + r;
         p->places[value] = place;
         s->last = p->last_use[value];
         return true;
@@ -167,13 +167,14 @@ static bool take_over_operand(mica_planning *p, const mica_node *n, uint32_t in_
 
 /* A result that could be written over an input that dies here begins its life here instead of
  * taking over another operand: should it become an output, the input can then be donated to it. */
-static bool may_overwrite_input(mica_planning *p, const mica_node *n, uint32_t in_place) {
+static bool may_overwrite_input(mica_planning *p, const mica_node *n, int32_t r,
+                                uint32_t in_place) {
     if (p->list != 0) return false;
     for (int32_t i = 0; i < n->n_operands && i < 32; i++) {
         const mica_storage *s =
             mica_planner_find(p->planner, *mica_planning_place(p, n->operands[i]));
         if ((in_place >> i & 1) && s && !s->writable && s->last == n->id &&
-            s->bytes == mica_type_bytes(&n->results[0]))
+            s->bytes == mica_type_bytes(&n->results[r]))
             return true;
     }
     return false;
@@ -209,13 +210,15 @@ static mica_status plan_launch(mica_planning *p, const mica_node *n) {
     }
     mica_prepared prepared = {0};
     MICA_TRY(add_kernel(p->planner->plan, n, &prepared));
-    uint32_t in_place = prepared.in_place_operands;
-    int32_t first = !may_overwrite_input(p, n, in_place) && take_over_operand(p, n, in_place);
-    for (int32_t i = first; i < n->n_results; i++) MICA_TRY(mica_plan_new_result(p, n, i));
+    for (int32_t i = 0; i < n->n_results; i++) {
+        uint32_t in_place = i < MICA_PLAN_IN_PLACE ? prepared.in_place[i] : 0;
+        if (may_overwrite_input(p, n, i, in_place) || !take_over_operand(p, n, i, in_place))
+            MICA_TRY(mica_plan_new_result(p, n, i));
+    }
     mica_command *c = mica_plan_append(p, MICA_COMMAND_LAUNCH, n);
     if (!c) return MICA_NO_MEMORY();
     c->kernel = prepared.kernel;
-    c->in_place_operands = in_place;
+    memcpy(c->in_place, prepared.in_place, sizeof c->in_place);
     if (prepared.scratch_bytes) {
         int32_t s = mica_planner_storage(p->planner, p->list, prepared.scratch_bytes, n->id, n->id);
         if (s < 0) return MICA_NO_MEMORY();
@@ -409,15 +412,18 @@ static const mica_command *command_of(const mica_plan *plan, int32_t time) {
 }
 
 /* true when the command at `time` reads the input only through operands that its kernel may
- * overwrite with result 0, which is the output. */
+ * overwrite with the result that is the output. */
 static bool works_in_place(mica_planner *planner, int32_t time, int32_t input, int32_t output) {
     const mica_command *c = command_of(planner->plan, time);
-    if (!c || c->kind != MICA_COMMAND_LAUNCH || c->results[0].base != MICA_BASE_STORAGE ||
-        c->results[0].offset != output)
-        return false;
+    if (!c || c->kind != MICA_COMMAND_LAUNCH) return false;
+    int32_t r = 0;
+    while (r < c->n_results && r < MICA_PLAN_IN_PLACE &&
+           (c->results[r].base != MICA_BASE_STORAGE || c->results[r].offset != output))
+        r++;
+    if (r == c->n_results || r == MICA_PLAN_IN_PLACE) return false;
     for (int32_t i = 0; i < c->n_operands; i++)
         if (c->operands[i].base == MICA_BASE_STORAGE && c->operands[i].offset == input &&
-            (i >= 32 || !(c->in_place_operands >> i & 1)))
+            (i >= 32 || !(c->in_place[r] >> i & 1)))
             return false;
     return true;
 }

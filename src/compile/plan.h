@@ -26,6 +26,7 @@ enum {
     MICA_BASE_CONSTANTS = 1,
     MICA_BASE_FIRST = 2, /* inputs, then outputs, then registers */
     MICA_PLAN_ALIGNMENT = 256,
+    MICA_PLAN_IN_PLACE = 4, /* results of a launch that may work in place */
 };
 
 typedef struct mica_place {
@@ -74,8 +75,8 @@ typedef struct mica_command {
     int32_t n_operands, n_results, n_regions, n_carries, n_xs, n_ys;
     mica_place *operands, *results;
     mica_place scratch;
-    uint32_t in_place_operands;
-    size_t bytes; /* of a copy or a list's element */
+    uint32_t in_place[MICA_PLAN_IN_PLACE]; /* as in mica_prepared */
+    size_t bytes;                          /* of a copy or a list's element */
     mica_commands *regions;
     mica_carry *carries;
     mica_scan_slice *xs, *ys;
@@ -85,7 +86,7 @@ typedef struct mica_command {
 typedef struct mica_prepared {
     void *kernel;
     size_t scratch_bytes;
-    uint32_t in_place_operands;
+    uint32_t in_place[MICA_PLAN_IN_PLACE]; /* [r] bit i: result r may take operand i's memory */
 } mica_prepared;
 
 typedef struct mica_plan_target {

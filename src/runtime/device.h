@@ -25,6 +25,7 @@ typedef struct mica_unit mica_unit;
 typedef struct mica_kernel {
     size_t scratch_bytes;       /* temporary memory a launch needs; the planner provides it */
     uint32_t in_place_operands; /* bit i: result 0 may share operand i's memory */
+    uint32_t in_place_more[3];  /* the same for results 1, 2 and 3 */
     bool cannot_fail;           /* once launched, it completes */
 } mica_kernel;
 

@@ -28,7 +28,8 @@ static mica_status prepare(void *context, const mica_node *node, mica_prepared *
     mica_kernel *kernel = NULL;
     MICA_TRY(create_kernel(program, node, &kernel));
     program->cannot_fail = program->cannot_fail && kernel->cannot_fail;
-    *out = (mica_prepared){kernel, kernel->scratch_bytes, kernel->in_place_operands};
+    *out = (mica_prepared){kernel, kernel->scratch_bytes, {kernel->in_place_operands}};
+    memcpy(out->in_place + 1, kernel->in_place_more, sizeof kernel->in_place_more);
     return NULL;
 }
 

@@ -233,11 +233,10 @@ TEST(every_float_dtype_has_the_same_bits) {
     }
 }
 
-TEST(several_results_of_one_nest_have_the_same_bits) {
-    NEEDS_A_COMPILER
+/* Parameter, two moments, gradient. */
+static mica_graph *adam(mica_type types[4]) {
     mica_graph *g = NULL;
     CHECK_OK(mica_graph_create("adam", &g));
-    mica_type types[4];
     mica_value p[4];
     for (int i = 0; i < 4; i++) {
         types[i] = mica_type_make(MICA_DTYPE_f32, MICA_INTS(333, 77));
@@ -251,8 +250,54 @@ TEST(several_results_of_one_nest_have_the_same_bits) {
     mica_output(g, mica_sub(g, p[0], mica_mul(g, step, scalar(g, 0.001))));
     mica_output(g, m);
     mica_output(g, v);
+    return g;
+}
+
+TEST(several_results_of_one_nest_have_the_same_bits) {
+    NEEDS_A_COMPILER
+    mica_type types[4];
+    mica_graph *g = adam(types);
     CHECK(same_bits(g));
     mica_graph_release(g);
+}
+
+TEST(several_results_are_written_over_donated_inputs) {
+    NEEDS_A_COMPILER
+    mica_type types[4];
+    mica_graph *g = adam(types);
+    mica_device *device = NULL;
+    CHECK_OK(mica_device_open("cpu", &device));
+    mica_executable *plain = compile(device, g, MICA_TIER_BUILT_IN);
+    mica_executable *fast = compile(device, g, MICA_TIER_COMPILED);
+    mica_tensor *a[4], *b[4], *expected[3], *got[3];
+    float *data = malloc(mica_type_bytes(&types[0]));
+    for (int i = 0; i < 4; i++) {
+        random_data((uint64_t)i, &types[i], data);
+        CHECK_OK(mica_tensor_from_host(device, &types[i], data, &a[i]));
+        CHECK_OK(mica_tensor_from_host(device, &types[i], data, &b[i]));
+    }
+    run(plain, a, 4, expected, 3);
+    const uint8_t donate[4] = {1, 1, 1, 0};
+    mica_run_args args = {.size = sizeof args,
+                          .inputs = b,
+                          .n_inputs = 4,
+                          .donate = donate,
+                          .outputs = got,
+                          .n_outputs = 3};
+    CHECK_OK(mica_executable_run(fast, &args, NULL));
+    for (int i = 0; i < 3; i++) {
+        CHECK(same_tensor(expected[i], got[i]));
+        CHECK_FAILS(mica_tensor_to_host(b[i], data, mica_type_bytes(&types[i])),
+                    MICA_FAILED_PRECONDITION, "");
+        mica_tensor_release(expected[i]);
+        mica_tensor_release(got[i]);
+    }
+    for (int i = 0; i < 4; i++) mica_tensor_release(a[i]), mica_tensor_release(b[i]);
+    free(data);
+    mica_executable_release(plain);
+    mica_executable_release(fast);
+    mica_graph_release(g);
+    mica_device_release(device);
 }
 
 /* Many graphs go into one, so that one compilation serves them. */

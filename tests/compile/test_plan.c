@@ -15,7 +15,7 @@ static mica_status prepare(void *context, const mica_node *node, mica_prepared *
     if (!kernel) return mica_status_out_of_memory();
     t->live++;
     bool elementwise = mica_op_class_of(node->op) == MICA_CLASS_MAP;
-    *out = (mica_prepared){kernel, t->scratch, elementwise ? t->in_place : 0};
+    *out = (mica_prepared){kernel, t->scratch, {elementwise ? t->in_place : 0}};
     return NULL;
 }
 

@@ -130,7 +130,8 @@ mica_status mica_cpu_unit_kernel(mica_device *device, mica_unit *unit, int32_t i
         return MICA_ERROR(MICA_INTERNAL, "[generated] the compiled unit has no kernel %d", i);
     }
     k->base.head.scratch_bytes = k->shape.scratch_bytes;
-    k->base.head.in_place_operands = k->shape.in_place_operands;
+    k->base.head.in_place_operands = k->shape.in_place[0];
+    memcpy(k->base.head.in_place_more, k->shape.in_place + 1, sizeof k->base.head.in_place_more);
     *out_kernel = &k->base.head;
     return NULL;
 }
