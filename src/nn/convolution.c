@@ -253,6 +253,12 @@ mica_value mica_nn_pool2d(mica_graph *g, mica_value x, const mica_nn_pool2d_opti
     default: MICA_NN_FAIL(c.body, "[pool2d] there is no kind %d", (int)options->kind);
     }
     mica_composite_result(&c, y);
+    bool is_dense = options->dilations[0] == 1 && options->dilations[1] == 1;
+    if (options->kind == MICA_NN_POOL_MAX && is_dense && mica_composite_begin_vjp(&c))
+        mica_composite_cotangent(
+            &c, mica_select_and_scatter(c.vjp, c.vjp_in[0], c.vjp_cotangent[0], "max",
+                                        (mica_ints){plan.window, 4}, (mica_ints){plan.strides, 4},
+                                        (mica_ints){plan.low, 4}, (mica_ints){plan.high, 4}));
     mica_composite_end(&c, false, &out, "kind=%s", kind);
     return out;
 }

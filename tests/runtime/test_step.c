@@ -1,6 +1,6 @@
-/* A whole training step of examples/mnist.c: the same bits with any number of threads, and nothing
+/* A whole training step of a convolutional net: the same bits with any number of threads, and nothing
  * lost when anything in it fails. */
-#include "../../examples/mnist_model.h"
+#include "support/convnet.h"
 #include "device/fake/fake.h"
 #include "runtime/tensor.h"
 #include "runtime_test.h"
