@@ -165,7 +165,6 @@ static mica_value arg_extremum(mica_graph *g, mica_value x, bool largest, mica_i
     for (int32_t i = 0; i < axes.n; i++) reduced |= 1u << axes.data[i];
     for (int32_t i = 0; i < type.rank; i++)
         if (!(reduced >> i & 1)) shape[n] = type.dims[i], order[n++] = i;
-    shape[n] = 1;
     int32_t n_kept = n;
     for (int32_t i = 0; i < type.rank; i++) {
         if (!(reduced >> i & 1)) continue;

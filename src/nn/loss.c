@@ -61,11 +61,12 @@ static mica_value prepare_labels(mica_graph *g, mica_value labels, const mica_ty
 
 /* ---- kinds ------------------------------------------------------------------------------------*/
 
-/* -sum over classes of t l; where t is 0 it is 0, be l infinite. */
+/* -sum over classes of t l; where t is 0, an infinite l counts as 0. */
 static mica_value cross_entropy(mica_graph *g, mica_value t, mica_value l, int32_t axis) {
-    mica_value products =
-        mica_select(g, mica_nn_test(g, t, "eq", 0), mica_nn_number(g, t, 0), mica_mul(g, t, l));
-    return mica_neg(g, mica_nn_reduce_keep(g, products, "sum", MICA_INTS(axis)));
+    mica_value is_idle =
+        mica_and(g, mica_nn_test(g, t, "eq", 0), mica_not(g, mica_is_finite(g, l)));
+    l = mica_select(g, is_idle, mica_nn_number(g, l, 0), l);
+    return mica_neg(g, mica_nn_reduce_keep(g, mica_mul(g, t, l), "sum", MICA_INTS(axis)));
 }
 
 static mica_value softmax_cross_entropy(mica_graph *g, mica_value x, mica_value t, int32_t axis) {

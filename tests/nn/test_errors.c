@@ -65,6 +65,8 @@ TEST(layers_name_themselves_and_what_does_not_fit) {
           "[pad] f32[3] cannot be padded by (3) and (0): the mirror image is too short");
     FAILS(mica_nn_resize(b.g, b.images, MICA_INTS(0, 4), MICA_NN_NEAREST, false),
           "[resize] f32[2,4,5,5] cannot be resized to (0,4)");
+    FAILS(mica_nn_resize(b.g, b.integers, MICA_INTS(4), MICA_NN_LINEAR_SAMPLES, false),
+          "[resize] operand 0 must be of a float dtype");
     FAILS(mica_nn_matmul(b.g, b.vector, b.matrix, 1, true, false),
           "[matmul] a vector cannot be transposed: f32[3] x f32[4,3]");
     FAILS(mica_nn_fully_connected(b.g, b.images, b.matrix, b.none),
@@ -135,7 +137,31 @@ TEST(networks_losses_and_optimizers_say_what_they_were_given) {
     FAILS(mica_nn_multihead_attention(b.g, b.sequence, b.sequence, b.sequence, &projections, b.none,
                                       b.none, b.none, &heads),
           "[multihead_attention] query weights f32[4,3] do not fit query f32[2,5,3]");
+    mica_type square = mica_type_make(MICA_DTYPE_f32, MICA_INTS(3, 3));
+    mica_value eye = mica_parameter(b.g, &square);
+    projections = (mica_nn_multihead_weights){
+        .size = sizeof projections, .query = eye, .key = eye, .value = eye, .output = eye};
+    FAILS(mica_nn_multihead_attention(b.g, b.sequence, b.sequence, b.sequence, &projections,
+                                      b.integers, b.none, b.none, &heads),
+          "[multihead_attention] key mask i32[4,3] and attention mask null do not fit 2 examples");
+    FAILS(mica_nn_multihead_attention(b.g, b.sequence, b.sequence, b.sequence, &projections, b.none,
+                                      b.matrix, b.none, &heads),
+          "[multihead_attention] key mask null and attention mask f32[4,3] do not fit");
+    heads.head_count = 2;
+    FAILS(mica_nn_multihead_attention(b.g, b.sequence, b.sequence, b.sequence, &projections, b.none,
+                                      b.none, b.none, &heads),
+          "[multihead_attention] the model's dimension is no multiple of the heads");
+    projections.key_attention_bias = b.vector;
+    heads.head_count = 1;
+    FAILS(mica_nn_multihead_attention(b.g, b.sequence, b.sequence, b.sequence, &projections, b.none,
+                                      b.none, b.none, &heads),
+          "[multihead_attention] attention biases come in pairs");
     mica_nn_loss_options loss = MICA_NN_LOSS_OPTIONS;
+    loss.kind = MICA_NN_SOFTMAX_CROSS_ENTROPY;
+    mica_type four = mica_type_make(MICA_DTYPE_f32, MICA_INTS(4));
+    FAILS(mica_nn_loss(b.g, b.matrix, mica_parameter(b.g, &four), b.none, &loss),
+          "[loss] labels f32[4] do not fit predictions f32[4,3]");
+    loss.kind = MICA_NN_MEAN_ABSOLUTE_ERROR;
     FAILS(mica_nn_loss(b.g, b.matrix, b.vector, b.none, &loss),
           "[loss] labels f32[3] do not fit predictions f32[4,3]");
     FAILS(mica_nn_loss(b.g, b.matrix, b.matrix, b.vector, &loss),
@@ -156,6 +182,41 @@ TEST(networks_losses_and_optimizers_say_what_they_were_given) {
     FAILS(mica_nn_optimizer_update(b.g, &adam, b.vector, rate, b.matrix, b.matrix, state, out),
           "[adam] learning rate f32[3]");
     mica_graph_release(b.g);
+}
+
+TEST(defaults_are_those_of_the_header) {
+    static const struct {
+        mica_nn_activation_kind kind;
+        double a, b;
+    } special[] = {{MICA_NN_RELU, 0, 1},
+                   {MICA_NN_LINEAR, 1, 0},
+                   {MICA_NN_HARD_SIGMOID, 0.2, 0.5},
+                   {MICA_NN_HARD_SHRINK, 0.5, 1},
+                   {MICA_NN_SOFT_SHRINK, 0.5, 1},
+                   {MICA_NN_ELU, 1, 1},
+                   {MICA_NN_TANH, 1, 1}};
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++) {
+        mica_nn_activation f = mica_nn_activation_make(special[i].kind);
+        CHECK(f.kind == special[i].kind && f.a == special[i].a && f.b == special[i].b && f.c == 1);
+    }
+    mica_nn_loss_options loss = MICA_NN_LOSS_OPTIONS;
+    CHECK(loss.weight == 1 && loss.label_smoothing == 0 && loss.class_count == 1);
+    CHECK(loss.epsilon == 1e-7 && loss.delta == 1 && loss.axis == 1);
+    mica_nn_optimizer o = MICA_NN_OPTIMIZER;
+    CHECK(o.beta1 == 0.9 && o.beta2 == 0.999 && o.epsilon == 1e-8 && o.alpha == 0.99);
+    CHECK(o.clip_min == -1 && o.clip_max == 1 && o.maximum_norm == 1 && o.gradient_rescale == 1);
+    CHECK(!o.clips && !o.nesterov && !o.amsgrad && !o.centered && o.momentum == 0);
+    mica_nn_yolo_options yolo = MICA_NN_YOLO_OPTIONS;
+    CHECK(yolo.position_scale == 10 && yolo.size_scale == 10 && yolo.no_object_scale == 5);
+    CHECK(yolo.object_scale == 100 && yolo.class_scale == 2 && yolo.rescores);
+    CHECK(yolo.minimum_iou_for_presence == 0.7 && yolo.maximum_iou_for_absence == 0.3);
+    mica_nn_embedding_options embedding = MICA_NN_EMBEDDING_OPTIONS;
+    CHECK(embedding.p_norm == 2 && embedding.padding_index < 0 && embedding.maximum_norm == 0);
+    for (int kind = -1; kind <= MICA_NN_ARITHMETIC_COUNT; kind++) {
+        bool two = kind <= 3 || kind == 21 || kind >= 26;
+        bool known = kind >= 0 && kind < MICA_NN_ARITHMETIC_COUNT;
+        CHECK(mica_nn_arithmetic_arity((mica_nn_arithmetic_kind)kind) == (known ? 1 + two : 0));
+    }
 }
 
 TEST(after_an_error_every_layer_answers_null_and_the_first_error_stays) {

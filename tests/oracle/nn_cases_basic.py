@@ -213,6 +213,15 @@ def add_shapes(m: Maker) -> None:
               {"x": m.normal(2, 3, 4, 5)}, rate=0.5,
               settings={"sizes": sizes, "linear": mode != "nearest", "aligned": aligned},
               )  # fmt: skip
+    for name, shape, sizes, mode in (
+        ("nearest_1d", (2, 3, 4), (6,), "nearest"),
+        ("linear_1d", (2, 3, 4), (6,), "linear"),
+        ("linear_3d", (1, 2, 2, 3, 2), (3, 4, 5), "trilinear"),
+    ):
+        m.add(f"resize_{name}", "resize",
+              _y(lambda x, sizes=sizes, mode=mode: F.interpolate(x, sizes, mode=mode)),
+              {"x": m.normal(*shape)}, rate=0.5,
+              settings={"sizes": sizes, "linear": mode != "nearest"})  # fmt: skip
     m.add("resize_nearest_aligned", "resize",
           _y(lambda x: tf.transpose(tf.compat.v1.image.resize_nearest_neighbor(
               tf.transpose(x, [0, 2, 3, 1]), (8, 9), align_corners=True), [0, 3, 1, 2])),

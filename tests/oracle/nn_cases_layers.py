@@ -102,6 +102,13 @@ def add_convolutions(m: Maker) -> None:
               operands={"input": m.normal(2, 3, 4, 3), "weight": m.normal(*w, scale=0.5)},
               settings={"kind": 1, "policy": 0, "strides": strides})  # fmt: skip
 
+    m.add("conv2d_transposed_last", "conv2d",
+          _y(lambda input, weight, bias: F.conv_transpose2d(
+              input.permute(0, 3, 1, 2), weight, bias, (2, 1), (1, 0)).permute(0, 2, 3, 1)),
+          {"input": m.normal(2, 3, 4, 3), "weight": m.normal(3, 2, 3, 2), "bias": m.normal(2)},
+          settings={"kind": 1, "policy": 2, "strides": (2, 1), "padding": (1, 0),
+                    "channels_last": 1})  # fmt: skip
+
 
 def add_pooling(m: Maker) -> None:
     cases = [
@@ -123,6 +130,18 @@ def add_pooling(m: Maker) -> None:
         settings |= {"kind": kind, "policy": 2 if "padding" in settings else 1}
         m.add(f"pool2d_{name}", "pool2d", _y(f), {"x": m.distinct(2, 3, 6, 7)},
               settings=settings)  # fmt: skip
+    for name, padding in (("rows", (1, 0)), ("columns", (0, 1))):
+        m.add(f"pool2d_average_padded_{name}", "pool2d",
+              _y(lambda x, padding=padding: F.avg_pool2d(
+                  x, 2, 1, padding, count_include_pad=False)),
+              {"x": m.distinct(1, 2, 3, 4)},
+              settings={"kind": 2, "policy": 2, "window": (2, 2), "strides": (1, 1),
+                        "padding": padding})  # fmt: skip
+    m.add("pool2d_average_same_last", "pool2d",
+          _y(lambda x: tf.nn.pool(x, (3, 2), "AVG", (2, 1), "SAME")),
+          {"x": m.distinct(2, 4, 5, 2)}, framework=TensorFlow,
+          settings={"kind": 2, "policy": 0, "window": (3, 2), "strides": (2, 1),
+                    "channels_last": 1})  # fmt: skip
     for name, kind, mode in (("max", 1, "MAX"), ("average", 2, "AVG")):
         m.add(f"pool2d_{name}_same", "pool2d",
               _y(lambda x, mode=mode: _first(tf.nn.pool(
@@ -168,6 +187,13 @@ def add_norms(m: Maker) -> None:
                   x, shape, gamma, beta, 1e-4)),
               {"x": m.normal(2, 3, 4)} | more,
               settings={"shape": shape, "epsilon": 1e-4})  # fmt: skip
+    m.add("batch_norm_two_rows", "batch_norm", batch,
+          {"x": m.normal(2, 3)} | statistics | affine, only="y", wrt=["x", "gamma", "beta"],
+          settings={"epsilon": 1e-3, "momentum": 0.75})  # fmt: skip
+    m.add("group_norm_one_group", "group_norm",
+          _y(lambda x, gamma: F.group_norm(x, 1, gamma, eps=1e-4)),
+          {"x": m.normal(2, 3, 4), "gamma": m.normal(3)},
+          settings={"groups": 1, "epsilon": 1e-4})  # fmt: skip
     six = {"gamma": m.normal(6), "beta": m.normal(6)}
     for name, more in (("", six), ("_plain", {})):
         m.add(f"group_norm{name}", "group_norm",
@@ -185,10 +211,11 @@ def add_norms(m: Maker) -> None:
         y = F.instance_norm(x, mean, variance, gamma, beta, True, 1 - 0.75, 1e-4)
         return {"y": y, "mean": mean, "variance": variance}
 
-    m.add("instance_norm_running", "instance_norm", running,
-          {"x": m.normal(4, 3, 2, 3)} | statistics | affine,
-          settings={"epsilon": 1e-4, "momentum": 0.75}, only="y",
-          wrt=["x", "gamma", "beta"])  # fmt: skip
+    for name, shape in (("", (4, 3, 2, 3)), ("_sequence", (4, 3, 2))):
+        m.add(f"instance_norm_running{name}", "instance_norm", running,
+              {"x": m.normal(*shape)} | statistics | affine,
+              settings={"epsilon": 1e-4, "momentum": 0.75}, only="y",
+              wrt=["x", "gamma", "beta"])  # fmt: skip
 
 
 # ---- embedding ---------------------------------------------------------------------------------

@@ -151,6 +151,22 @@ def add_losses(m: Maker) -> None:
             _check_against_tensorflow(case, kind, number, o)
             if number:
                 _descend(case, g, operands)
+    for kind in (2, 6):  # of a class kind, and of an elementwise one
+
+        def f(x, labels, weights, kind=kind):
+            return {"loss": _formula(kind, 1, {}, x, labels, weights[:, None])}
+
+        m.add(f"loss_{LOSSES[kind][0]}_weighted_examples", "loss", f,
+              {"x": m.normal(n, c), "labels": _labels(m, kind, n, c), "weights": m.positive(n)},
+              settings={"kind": kind, "reduction": 1}, train=[])  # fmt: skip
+    m.add("loss_softmax_cross_entropy_of_distributions", "loss",
+          lambda x, labels: {"loss": _formula(2, 0, {}, x, labels)},
+          {"x": m.normal(n, c), "labels": m.positive(n, c)},
+          settings={"kind": 2, "reduction": 0}, train=["x"])  # fmt: skip
+    m.add("loss_categorical_cross_entropy_classes", "loss",
+          lambda x, labels: {"loss": F.nll_loss(torch.log(x), labels[:, 0])},
+          {"x": _predictions(m, 4, n, c), "labels": m.integers(c, n, 1)},
+          settings={"kind": 4, "reduction": 2}, train=[])  # fmt: skip
     m.add("loss_softmax_cross_entropy_classes", "loss",
           lambda x, labels: {"loss": F.cross_entropy(x, labels, label_smoothing=0.25)},
           {"x": m.normal(3, 4, 2, 2), "labels": m.integers(4, 3, 2, 2)},

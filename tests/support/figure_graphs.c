@@ -168,9 +168,9 @@ static mica_value pad(mica_graph *g, const figure_operands *o) {
 }
 
 static mica_value resize(mica_graph *g, const figure_operands *o) {
-    int64_t sizes[2];
-    figure_ints(o->c, "sizes", sizes, 2);
-    return mica_nn_resize(g, operand(o, "x"), (mica_ints){sizes, 2},
+    int64_t sizes[FIGURE_VALUES];
+    int32_t n = list(o, "sizes", sizes, FIGURE_VALUES);
+    return mica_nn_resize(g, operand(o, "x"), (mica_ints){sizes, n},
                           (mica_nn_sample_mode)integer(o, "linear", 0), integer(o, "aligned", 0));
 }
 
