@@ -21,6 +21,7 @@
     }
 #define NUMBERS "i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64"
 #define BITS "bool i8 i16 i32 i64 u8 u16 u32 u64"
+#define FLOATS "f16 bf16 f32 f64"
 #define FEW "i32 f32 f64"
 
 static const op_case cases[] = {
@@ -47,8 +48,17 @@ static const op_case cases[] = {
     DOT("packed in batches", OF(3, 195, 17), OF(3, 17, 30), A_INTS(2), A_INTS(1), A_INTS(0),
         A_INTS(0), .dtypes = "f32 f64", .flags = LARGE | TIGHT),
 
+    DOT("with NaN", OF(9, 2), OF(2, 11), A_INTS(1), A_INTS(0), A_NONE, A_NONE, .dtypes = FLOATS,
+        .flags = SPRINKLED | ZEROS_ALIKE),
+
     CONV("plain", OF(2, 5, 6, 3), OF(3, 2, 3, 4), "N01C,01IO,N01C", A_INTS(1, 1), A_INTS(0, 0),
          A_INTS(0, 0), A_INTS(1, 1), A_INTS(1, 1), 1, 1),
+    CONV("with NaN", OF(3, 5, 6, 1), OF(1, 2, 1, 2), "N01C,01IO,N01C", A_INTS(1, 1), A_INTS(1, 0),
+         A_INTS(0, 1), A_INTS(1, 1), A_INTS(1, 1), 1, 1, .dtypes = FLOATS,
+         .flags = SPRINKLED | ZEROS_ALIKE),
+    CONV("with NaN, dilated", OF(3, 4, 3, 1), OF(2, 2, 1, 2), "N01C,01IO,N01C", A_INTS(1, 1),
+         A_INTS(0, 1), A_INTS(1, 0), A_INTS(2, 1), A_INTS(1, 2), 1, 1, .dtypes = FLOATS,
+         .flags = SPRINKLED | ZEROS_ALIKE),
     CONV("strided and padded", OF(2, 5, 6, 2), OF(3, 2, 2, 3), "N01C,01IO,N01C", A_INTS(2, 1),
          A_INTS(1, 0), A_INTS(2, 1), A_INTS(1, 1), A_INTS(1, 1), 1, 1),
     CONV("cut", OF(1, 6, 7, 2), OF(2, 2, 2, 2), "N01C,01IO,N01C", A_INTS(1, 2), A_INTS(-1, 1),
@@ -105,6 +115,11 @@ static const op_case cases[] = {
     REDUCE("min", " of nothing", OF(3, 0), A_INTS(1), NUMBERS, 0, .flags = COARSE),
     REDUCE("max", " with NaN", OF(8, 9), A_INTS(1), "f16 bf16 f32 f64", 0, .flags = SPRINKLED),
     REDUCE("min", " with NaN", OF(8, 9), A_INTS(0), "f16 bf16 f32 f64", 0, .flags = SPRINKLED),
+    REDUCE("sum", " with NaN", OF(40, 3), A_INTS(1), FLOATS, 1, .flags = SPRINKLED | ZEROS_ALIKE),
+    REDUCE("sum", " of columns with NaN", OF(3, 40), A_INTS(0), FLOATS, 1,
+           .flags = SPRINKLED | ZEROS_ALIKE),
+    REDUCE("prod", " with NaN", SHAPED(VARIES, 0.5, 1.5, 40, 3), A_INTS(1), FLOATS, 8,
+           .flags = SPRINKLED),
     REDUCE("and", "", OF(3, 4), A_INTS(1), BITS, 0),
     REDUCE("and", " of nothing", OF(3, 0), A_INTS(1), BITS, 0),
     REDUCE("or", "", OF(3, 4), A_INTS(0), BITS, 0),

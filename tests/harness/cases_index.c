@@ -2,6 +2,7 @@
 #include "harness.h"
 
 #define NUMBERS "i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64"
+#define FLOATS "f16 bf16 f32 f64"
 #define INDICES(dtype, ...) SHAPED(MICA_DTYPE_##dtype, -2, 7, __VA_ARGS__)
 #define UNSIGNED(dtype, ...) SHAPED(MICA_DTYPE_##dtype, 0, 9, __VA_ARGS__)
 
@@ -125,6 +126,14 @@ static const op_case cases[] = {
     SCATTERS("mul", NUMBERS, 0),
     SCATTERS("min", NUMBERS, DISTINCT),
     SCATTERS("max", NUMBERS, DISTINCT),
+    SCATTER("add with NaN", FLOATS, SPRINKLED, "add", OF(5, 3), INDICES(i32, 4, 1), OF(4, 3),
+            ROWS_OF, "clip"),
+    SCATTER("mul with NaN", FLOATS, SPRINKLED, "mul", OF(5, 3), INDICES(i32, 4, 1), OF(4, 3),
+            ROWS_OF, "clip"),
+    SCATTER("min with NaN", FLOATS, SPRINKLED, "min", OF(5, 3), INDICES(i32, 9, 1), OF(9, 3),
+            ROWS_OF, "clip"),
+    SCATTER("max with NaN", FLOATS, SPRINKLED, "max", OF(5, 3), INDICES(i32, 9, 1), OF(9, 3),
+            ROWS_OF, "fill"),
     SCATTER("many rows", "f32 f64 i8 bf16", 0, "add", OF(40, 60),
             SHAPED(MICA_DTYPE_i32, -2, 42, 700), OF(700, 60), ROWS_OF, "fill"),
     SCATTER("many", "f32 f64 u8 c128", 0, "set", OF(5000), SHAPED(MICA_DTYPE_i32, -2, 5002, 40000),

@@ -35,14 +35,18 @@ static double load(const void *x, mica_dtype dtype, int64_t i) {
     }
 }
 
-/* Adds the products of one tap over all channels. */
+/* Adds the products of one tap over all channels; outside the input they are with zeros. */
 static double add_tap(const plain_run *run, int64_t from, int64_t tap, double sum) {
     const plain_kernel *k = run->kernel;
-    for (int64_t i = 0; i < k->inputs; i++)
-        sum = __builtin_fma(load(run->x, k->dtype, from + i * k->x[k->layout.lhs_channel]),
-                            load(run->y, k->dtype, tap + i * k->y[k->layout.rhs_input]), sum);
+    for (int64_t i = 0; i < k->inputs; i++) {
+        double y = load(run->y, k->dtype, tap + i * k->y[k->layout.rhs_input]);
+        double x = from < 0 ? 0 : load(run->x, k->dtype, from + i * k->x[k->layout.lhs_channel]);
+        sum = __builtin_fma(x, y, sum);
+    }
     return sum;
 }
+
+#define OUTSIDE (-1)
 
 /* The sum over taps of spatial axis d and those after it. */
 static double add_axis(const plain_run *run, const int64_t *at, int32_t d, int64_t from,
@@ -52,10 +56,11 @@ static double add_axis(const plain_run *run, const int64_t *at, int32_t d, int64
     const conv_axis *a = &k->axes[d];
     for (int64_t t = 0; t < a->taps; t++) {
         int64_t place = at[k->layout.out_spatial[d]] * a->stride + t * a->rhs_dilation - a->low;
-        if (place < 0 || place % a->lhs_dilation || place / a->lhs_dilation >= a->input) continue;
-        sum = add_axis(run, at, d + 1,
-                       from + place / a->lhs_dilation * k->x[k->layout.lhs_spatial[d]],
-                       tap + t * k->y[k->layout.rhs_spatial[d]], sum);
+        int64_t next = OUTSIDE;
+        if (from >= 0 && place >= 0 && place % a->lhs_dilation == 0 &&
+            place / a->lhs_dilation < a->input)
+            next = from + place / a->lhs_dilation * k->x[k->layout.lhs_spatial[d]];
+        sum = add_axis(run, at, d + 1, next, tap + t * k->y[k->layout.rhs_spatial[d]], sum);
     }
     return sum;
 }

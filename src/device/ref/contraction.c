@@ -78,7 +78,8 @@ typedef struct conv_plan {
     const mica_type *x_type;
 } conv_plan;
 
-/* The input's spatial index for a result and kernel index; false: it falls on padding. */
+/* The input's spatial index for a result and kernel index; false: it falls on padding, or between
+ * elements that are dilated, where the input counts as zero. */
 static bool conv_source(const conv_plan *p, const int64_t *result, const int64_t *kernel,
                         int64_t *source) {
     for (int32_t s = 0; s < p->x.n_spatial; s++) {
@@ -112,11 +113,13 @@ mica_status ref_conv(const mica_node *n, ref_value *const *operands, ref_value *
         int64_t group = o / (channels / groups), batch_group = o / (channels / batch_groups);
         int64_t kernel[MICA_MAX_RANK] = {0}, source[MICA_MAX_RANK] = {0};
         for (int64_t j = 0; j < mica_type_elements(k); j++, ref_advance(k, kernel)) {
-            if (kernel[p.kernel.batch] != o || !conv_source(&p, result, kernel, source)) continue;
+            if (kernel[p.kernel.batch] != o) continue;
+            ref_number at = {0};
             source[p.x.batch] = batch_group * group_batch + result[p.y.batch];
             source[p.x.channels] = group * group_inputs + kernel[p.kernel.channels];
-            accumulate(&sum, ref_load(x->dtype, operands[0]->data, ref_position(x, source)),
-                       ref_load(k->dtype, operands[1]->data, j));
+            if (conv_source(&p, result, kernel, source))
+                at = ref_load(x->dtype, operands[0]->data, ref_position(x, source));
+            accumulate(&sum, at, ref_load(k->dtype, operands[1]->data, j));
         }
         ref_store(y->dtype, results[0]->data, i, sum);
     }
