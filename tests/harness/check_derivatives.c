@@ -153,6 +153,35 @@ void check_graph_derivatives(const op_case *c, const mica_graph *f, const arrays
     arrays_free(&pulled);
 }
 
+/* mica_gradient of the outputs, weighted by cotangents and summed, is their vjp. */
+static void check_gradient(const mica_graph *f, const arrays *inputs, random_state *r,
+                           const char *what) {
+    mica_graph *gradient = gradient_graph(f), *vjp = vjp_graph(f);
+    arrays outputs = run_reference(f, inputs, what);
+    keep_floats(&outputs);
+    arrays ct = directions(&outputs, r), both = with(inputs, &ct);
+    if (is_usable(gradient, what) && is_usable(vjp, what)) {
+        arrays got = run_reference(gradient, &both, what);
+        arrays want = run_reference(vjp, &both, what);
+        arrays_agree(&got, &want, &device_tolerance, what);
+        arrays_free(&got);
+        arrays_free(&want);
+    }
+    arrays_free(&outputs);
+    arrays_free(&ct);
+    arrays_free(&both);
+    mica_graph_release(gradient);
+    mica_graph_release(vjp);
+}
+
+static bool all_f64(const mica_value *values, int32_t n) {
+    for (int32_t i = 0; i < n; i++)
+        if (is_float(mica_value_type(values[i])) &&
+            mica_value_type(values[i])->dtype != MICA_DTYPE_f64)
+            return false;
+    return true;
+}
+
 /* The derivative graphs in f32, on the devices against the reference. */
 static void check_single_precision(const op_case *c, random_state *r) {
     char title[200];
@@ -200,6 +229,7 @@ void check_derivatives(const op_case *c) {
         has_float(f->parameters, f->n_parameters) && has_float(f->outputs, f->n_outputs)) {
         check_graph_derivatives(c, f, &inputs, harness_soak ? 3 : 2, &r, case_title(c));
         check_single_precision(c, &r);
+        if (all_f64(f->outputs, f->n_outputs)) check_gradient(f, &inputs, &r, case_title(c));
     }
     arrays_free(&inputs);
     mica_graph_release(f);

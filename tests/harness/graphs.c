@@ -196,6 +196,21 @@ mica_graph *vjp_graph(const mica_graph *f) {
     return in.g;
 }
 
+mica_graph *gradient_graph(const mica_graph *f) {
+    static const int64_t axes[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    inlined in = inline_function(f, "gradient");
+    mica_value out[MOST_ARRAYS], total = mica_scalar(in.g, MICA_DTYPE_f64, 0);
+    for (int32_t i = 0; i < in.n_float_outputs; i++) {
+        const mica_type *type = mica_value_type(in.float_outputs[i]);
+        mica_value weighted = mica_mul(in.g, in.float_outputs[i], mica_parameter(in.g, type));
+        total = mica_add(in.g, total,
+                         mica_reduce(in.g, weighted, "sum", (mica_ints){axes, type->rank}));
+    }
+    mica_gradient(in.g, total, in.float_inputs, in.n_float_inputs, out);
+    for (int32_t i = 0; i < in.n_float_inputs; i++) mica_output(in.g, out[i]);
+    return in.g;
+}
+
 mica_graph *harness_region(const char *name) {
     mica_graph *g = NULL;
     if (!harness_ok(mica_graph_create(name, &g), name)) exit(3);

@@ -171,6 +171,8 @@ mica_graph *expected_graph(const op_case *c, mica_dtype dtype, const mica_type *
 mica_graph *jvp_graph(const mica_graph *f);
 /* (x, cotangents of the float outputs) -> cotangents of the float x. */
 mica_graph *vjp_graph(const mica_graph *f);
+/* The same in f64 by mica_gradient, of the sum of the float outputs times the cotangents. */
+mica_graph *gradient_graph(const mica_graph *f);
 /* Unless 0, this allocation of a derivative graph fails, counted from the graph's creation. */
 extern int64_t harness_allocation_to_fail;
 bool is_float(const mica_type *type);
