@@ -162,7 +162,7 @@ def add_losses(m: Maker) -> None:
     m.add("loss_softmax_cross_entropy_of_distributions", "loss",
           lambda x, labels: {"loss": _formula(2, 0, {}, x, labels)},
           {"x": m.normal(n, c), "labels": m.positive(n, c)},
-          settings={"kind": 2, "reduction": 0}, train=["x"])  # fmt: skip
+          settings={"kind": 2, "reduction": 0}, train=[])  # fmt: skip
     m.add("loss_categorical_cross_entropy_classes", "loss",
           lambda x, labels: {"loss": F.nll_loss(torch.log(x), labels[:, 0])},
           {"x": _predictions(m, 4, n, c), "labels": m.integers(c, n, 1)},

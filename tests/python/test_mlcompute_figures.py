@@ -13,7 +13,11 @@ LOSSES = cases.names("loss", "yolo")
 LAYERS = [name for name in cases.names() if cases.CASES[name].kind != "optimizer"]
 LAYERS = [name for name in LAYERS if name not in LOSSES]
 # Statistics of the batch itself are for training.
-IN_TRAINING = set(cases.names("batch_norm")) | {"instance_norm_running"}
+IN_TRAINING = {
+    name
+    for name in cases.names("batch_norm", "instance_norm")
+    if "in.mean" in cases.CASES[name].tensors
+}
 DIFFERENTIABLE = [
     name
     for name in LAYERS
