@@ -111,8 +111,7 @@ def _make_enum(name, original, values, are_flags):
     kind = enum.IntFlag if are_flags else enum.IntEnum
     made = kind(name, values, module="mlcompute")
     made.__doc__ = f"{original}: " + ", ".join(f"{k} {v}" for k, v in values.items())
-    describe = getattr(_c, f"mlc_{name}_description")
-    made.debug_description = lambda self: describe(int(self) if are_flags else self)
+    made.debug_description = lambda self: getattr(_c, f"mlc_{name}_description")(int(self))
     made.debug_description.__doc__ = f"The value's name, as {original}DebugDescription gives it."
     made.debug_description.c_name = f"mlc_{name}_description"
     return made
