@@ -127,11 +127,14 @@ mica_value mica_nn_reduce_keep(mica_graph *g, mica_value x, const char *kind, mi
 
 mica_value mica_nn_mean_keep(mica_graph *g, mica_value x, mica_ints axes) {
     mica_type type = mica_nn_type(x);
+    bool is_narrow = mica_dtype_bytes(type.dtype) < 4;
+    if (is_narrow) x = mica_convert(g, x, MICA_DTYPE_f32);
     mica_value sum = mica_nn_reduce_keep(g, x, "sum", axes);
     if (mica_value_is_null(sum)) return sum;
     double count = 1;
     for (int32_t i = 0; i < axes.n; i++) count *= (double)type.dims[axes.data[i]];
-    return mica_div(g, sum, mica_nn_number(g, x, count));
+    mica_value mean = mica_div(g, sum, mica_nn_number(g, x, count));
+    return is_narrow ? mica_convert(g, mean, type.dtype) : mean;
 }
 
 mica_value mica_nn_along(mica_graph *g, const char *where, const char *name, mica_value v,

@@ -53,7 +53,8 @@ mica_value mica_nn_test(mica_graph *g, mica_value x, const char *direction, doub
 mica_value mica_nn_truth(mica_graph *g, mica_value x);
 /* Integers as i32 or i64, as indices; others are refused. */
 mica_value mica_nn_indices(mica_graph *g, const char *where, mica_value x);
-/* Reductions (kind of mica_reduce) that keep the reduced axes with size 1. */
+/* Reductions (kind of mica_reduce) that keep the reduced axes with size 1. The mean of a narrow
+ * dtype is computed in f32: sums and counts do not fit f16. */
 mica_value mica_nn_reduce_keep(mica_graph *g, mica_value x, const char *kind, mica_ints axes);
 mica_value mica_nn_mean_keep(mica_graph *g, mica_value x, mica_ints axes);
 /* v, which has as many elements as x along axis, with shape (1, ..., n, ..., 1) of x's rank;

@@ -175,7 +175,8 @@ static mica_value reduced(mica_graph *g, mica_value losses, mica_nn_reduction_ki
     for (int32_t i = 0; i < MICA_MAX_RANK; i++) axes[i] = i;
     switch (kind) {
     case MICA_NN_REDUCE_SUM: return mica_reduce(g, losses, "sum", all);
-    case MICA_NN_REDUCE_MEAN: return mica_mean(g, losses, all);
+    case MICA_NN_REDUCE_MEAN:
+        return mica_reshape(g, mica_nn_mean_keep(g, losses, all), MICA_NO_INTS);
     case MICA_NN_REDUCE_MAX: return mica_reduce(g, losses, "max", all);
     case MICA_NN_REDUCE_MIN: return mica_reduce(g, losses, "min", all);
     default: return losses;

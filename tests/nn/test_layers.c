@@ -397,6 +397,23 @@ TEST(small_float_dtypes_train_too) {
     }
 }
 
+TEST(the_mean_of_more_numbers_than_f16_can_count_is_right) {
+    enum { N = 70000 };
+    double *x = malloc(N * sizeof *x);
+    sheet s;
+    for (int32_t i = 0; i < N; i++) x[i] = 2 + i % 2;
+    sheet_begin(&s);
+    mica_value vx = sheet_input(&s, MICA_DTYPE_f16, MICA_INTS(N), x);
+    mica_nn_loss_options o = MICA_NN_LOSS_OPTIONS;
+    mica_value mean = mica_nn_reduce(s.g, MICA_NN_REDUCE_MEAN, vx, MICA_INTS(0));
+    mica_value loss = mica_nn_loss(s.g, vx, mica_zeros_like(s.g, vx), MICA_NULL_VALUE, &o);
+    mica_output(s.g, mica_convert(s.g, mean, MICA_DTYPE_f32));
+    mica_output(s.g, mica_convert(s.g, loss, MICA_DTYPE_f32));
+    if (sheet_run(&s)) CHECK(s.outputs[0][0] == 2.5 && s.outputs[1][0] == 2.5);
+    sheet_end(&s);
+    free(x);
+}
+
 /* ---- composites as nodes ----------------------------------------------------------------------*/
 
 TEST(composites_are_calls_with_names_and_survive_text_and_bytes) {
