@@ -262,6 +262,13 @@ void mlc_tensor_clear_optimizer(mlc_tensor *t, bool host_too) {
     t->n_optimizer_data = 0;
 }
 
+static bool state_fits(const mlc_optimizer_device_data *data, const mlc_tensor *t) {
+    mlc_lock();
+    bool fits = data->value && mica_type_equal(mica_tensor_type(data->value), &t->descriptor->type);
+    mlc_unlock();
+    return fits;
+}
+
 static mica_status check_optimizer_data(const mlc_tensor *t, mlc_data_list data,
                                         mlc_device_data_list device_data) {
     size_t bytes = mica_type_bytes(&t->descriptor->type);
@@ -275,7 +282,7 @@ static mica_status check_optimizer_data(const mlc_tensor *t, mlc_data_list data,
                 mlc_tensor_label(t), i, data.data[i] ? data.data[i]->length : 0,
                 mlc_tensor_shape_text(t).chars, bytes);
     for (int32_t i = 0; i < device_data.n; i++)
-        if (!device_data.data[i] || mlc_optimizer_device_data_bytes(device_data.data[i]) != bytes)
+        if (!device_data.data[i] || !state_fits(device_data.data[i], t))
             return MICA_INVALID("[%s] the optimizer's device buffer %d is not of shape %s",
                                 mlc_tensor_label(t), i, mlc_tensor_shape_text(t).chars);
     return NULL;
