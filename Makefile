@@ -9,9 +9,8 @@ ARGS ?= --data data/mnist
 build: ## set up .venv and build: .venv/bin/mica and .venv/bin/python are then ready
 	@scripts/build.sh product
 
-run: ## train a convolutional net on MNIST
-	@scripts/build.sh mnist
-	build/examples/mnist $(ARGS)
+run: ## train a convolutional net on MNIST in C and again in Python; compare the loss curves
+	@scripts/run.sh $(ARGS)
 
 test: ## all tests
 	@scripts/check.sh all

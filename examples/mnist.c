@@ -1,6 +1,8 @@
 /* Trains a convolutional net on MNIST, or on any data in its format, with ML Compute's layers in C.
  *
- *     mnist [--data DIR] [--epochs N] [--seed N] [--device NAME] [--plot FILE]
+ *     mnist [--data DIR] [--epochs N] [--seed N] [--device NAME] [--plot FILE] [--losses FILE]
+ *
+ * examples/mnist_mlcompute.py is the same program in Python: its losses are the same, bit for bit.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +23,7 @@
 enum { BATCH = 128 };
 
 typedef struct options {
-    const char *data, *device, *plot;
+    const char *data, *device, *plot, *losses;
     long epochs, seed;
 } options;
 
@@ -97,6 +99,14 @@ static mica_status prepare(training *t, const options *o) {
                               t->classes, (uint64_t)o->seed);
 }
 
+/* The loss of every step, one a line, exactly. */
+static bool write_losses(const char *path, const float *losses, int n) {
+    FILE *file = fopen(path, "w");
+    if (!file) return false;
+    for (int i = 0; i < n; i++) fprintf(file, "%.9g\n", (double)losses[i]);
+    return fclose(file) == 0;
+}
+
 static mica_status run(training *t, const options *o) {
     double begin = now();
     TRY(prepare(t, o));
@@ -128,6 +138,8 @@ static mica_status run(training *t, const options *o) {
     if (!plot_losses(o->plot, t->losses, t->n_losses))
         return mica_status_create(MICA_INVALID_ARGUMENT, "[plot] cannot write %s", o->plot);
     printf("the loss curve is in %s\n", o->plot);
+    if (o->losses && !write_losses(o->losses, t->losses, t->n_losses))
+        return mica_status_create(MICA_INVALID_ARGUMENT, "[losses] cannot write %s", o->losses);
     return NULL;
 }
 
@@ -158,6 +170,8 @@ static bool parse_options(int argc, char **argv, options *o) {
             o->device = value;
         else if (right && !strcmp(name, "--plot"))
             o->plot = value;
+        else if (right && !strcmp(name, "--losses"))
+            o->losses = value;
         else if (right && !strcmp(name, "--epochs"))
             right = parse_long(value, 1, &o->epochs);
         else if (right && !strcmp(name, "--seed"))
@@ -165,11 +179,11 @@ static bool parse_options(int argc, char **argv, options *o) {
         else
             right = false;
         if (!right) {
-            fprintf(
-                stderr,
-                "mnist: cannot use '%s %s'\n"
-                "usage: mnist [--data DIR] [--epochs N] [--seed N] [--device NAME] [--plot FILE]\n",
-                name, value ? value : "");
+            fprintf(stderr,
+                    "mnist: cannot use '%s %s'\n"
+                    "usage: mnist [--data DIR] [--epochs N] [--seed N] [--device NAME] "
+                    "[--plot FILE] [--losses FILE]\n",
+                    name, value ? value : "");
             return false;
         }
     }
