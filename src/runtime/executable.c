@@ -10,7 +10,7 @@
 #include "compile/rewrite.h"
 
 /* Quicker than waking another thread: about the time to touch this many bytes. */
-#define SMALL_WORK (64.0 * 1024)
+#define SMALL_WORK (4.0 * 1024 * 1024)
 
 /* ---- kernels ----------------------------------------------------------------------------------*/
 

@@ -1,15 +1,27 @@
 /* argmax and argmin along one axis: the first of equals; NaN beats everything. */
+#include <string.h>
+
 #include "device/cpu/kernel.h"
 #include "ir/scalar.h"
 
 #define GRAIN_WORK 16384
+#define BLOCK 256 /* neighbours whose best is found first, by the loops of reduce */
+#define GROUP 64  /* blocks at a time */
 
 /* Writes the index of the best of n elements that are `stride` apart. */
 typedef int64_t (*best_index)(const void *x, int64_t stride, int64_t n);
 
+/* acc[i] better than *best, both of the reducer's compute type. */
+typedef bool (*better_than)(const void *acc, int64_t i, const void *best);
+/* The first of n elements that equals *best, which is one of them. */
+typedef int64_t (*first_equal)(const void *x, int64_t n, const void *best);
+
 typedef struct argmax_kernel {
     cpu_kernel base;
     best_index find;
+    mica_cpu_reducer reducer; /* max or min */
+    better_than better;
+    first_equal first;
     mica_cpu_map store; /* from i64 */
     int64_t outer, size, inner;
     int32_t x_bytes, y_bytes;
@@ -51,12 +63,103 @@ BEST_FLOAT(bf16, uint16_t, float, mica_convert_bf16_f32)
 BEST_FLOAT(f32, float, float, SAME)
 BEST_FLOAT(f64, double, double, SAME)
 
+#define FIRST_DEFINE(dtype, storage, compute, LOAD)                                                \
+    static int64_t first_##dtype(const void *x, int64_t n, const void *best) {                     \
+        const storage *at = (const storage *)x;                                                    \
+        compute value = *(const compute *)best;                                                    \
+        int64_t i = 0;                                                                             \
+        if (value != value)                                                                        \
+            while (i < n - 1 && LOAD(at[i]) == LOAD(at[i])) i++;                                   \
+        else                                                                                       \
+            while (i < n - 1 && LOAD(at[i]) != value) i++;                                         \
+        return i;                                                                                  \
+    }
+FIRST_DEFINE(i8, int8_t, int32_t, SAME)
+FIRST_DEFINE(i16, int16_t, int32_t, SAME)
+FIRST_DEFINE(i32, int32_t, int32_t, SAME)
+FIRST_DEFINE(i64, int64_t, int64_t, SAME)
+FIRST_DEFINE(u8, uint8_t, uint32_t, SAME)
+FIRST_DEFINE(u16, uint16_t, uint32_t, SAME)
+FIRST_DEFINE(u32, uint32_t, uint32_t, SAME)
+FIRST_DEFINE(u64, uint64_t, uint64_t, SAME)
+FIRST_DEFINE(f16, uint16_t, float, mica_convert_f16_f32)
+FIRST_DEFINE(bf16, uint16_t, float, mica_convert_bf16_f32)
+FIRST_DEFINE(f32, float, float, SAME)
+FIRST_DEFINE(f64, double, double, SAME)
+#define FIRST_ENTRY(dtype) [MICA_DTYPE_##dtype] = first_##dtype
+static const first_equal firsts[MICA_DTYPE_COUNT] = {
+    FIRST_ENTRY(i8),  FIRST_ENTRY(i16),  FIRST_ENTRY(i32), FIRST_ENTRY(i64),
+    FIRST_ENTRY(u8),  FIRST_ENTRY(u16),  FIRST_ENTRY(u32), FIRST_ENTRY(u64),
+    FIRST_ENTRY(f16), FIRST_ENTRY(bf16), FIRST_ENTRY(f32), FIRST_ENTRY(f64),
+};
+
 #define BEST_ENTRY(dtype) [MICA_DTYPE_##dtype] = {argmax_##dtype, argmin_##dtype}
 static const best_index finders[MICA_DTYPE_COUNT][2] = {
     BEST_ENTRY(i8),  BEST_ENTRY(i16),  BEST_ENTRY(i32), BEST_ENTRY(i64),
     BEST_ENTRY(u8),  BEST_ENTRY(u16),  BEST_ENTRY(u32), BEST_ENTRY(u64),
     BEST_ENTRY(f16), BEST_ENTRY(bf16), BEST_ENTRY(f32), BEST_ENTRY(f64),
 };
+
+/* ---- rows of neighbours: the best block, then its place there ---------------------------------*/
+
+#define BETTER_DEFINE(name, compute, BETTER)                                                       \
+    static bool name(const void *acc, int64_t i, const void *best) {                               \
+        compute a = ((const compute *)acc)[i], b = *(const compute *)best;                         \
+        return BETTER(a, b);                                                                       \
+    }
+#define BETTER_BOTH(type, compute, larger, smaller)                                                \
+    BETTER_DEFINE(larger_##type, compute, larger)                                                  \
+    BETTER_DEFINE(smaller_##type, compute, smaller)
+BETTER_BOTH(i32, int32_t, LARGER_INT, SMALLER_INT)
+BETTER_BOTH(i64, int64_t, LARGER_INT, SMALLER_INT)
+BETTER_BOTH(u32, uint32_t, LARGER_INT, SMALLER_INT)
+BETTER_BOTH(u64, uint64_t, LARGER_INT, SMALLER_INT)
+BETTER_BOTH(f32, float, LARGER, SMALLER)
+BETTER_BOTH(f64, double, LARGER, SMALLER)
+
+/* Narrow dtypes are reduced in 32 bits. */
+static better_than find_better(mica_dtype dtype, bool smaller) {
+    switch (dtype) {
+    case MICA_DTYPE_i8:
+    case MICA_DTYPE_i16:
+    case MICA_DTYPE_i32: return smaller ? smaller_i32 : larger_i32;
+    case MICA_DTYPE_i64: return smaller ? smaller_i64 : larger_i64;
+    case MICA_DTYPE_u8:
+    case MICA_DTYPE_u16:
+    case MICA_DTYPE_u32: return smaller ? smaller_u32 : larger_u32;
+    case MICA_DTYPE_u64: return smaller ? smaller_u64 : larger_u64;
+    case MICA_DTYPE_f64: return smaller ? smaller_f64 : larger_f64;
+    default: return smaller ? smaller_f32 : larger_f32;
+    }
+}
+
+/* The first block that holds the best is the first that is better than all before it; a NaN, once
+ * met, is not beaten. Zeros of both signs are equal. */
+static int64_t find_in_row(const argmax_kernel *k, const char *x) {
+    _Alignas(8) char parts[GROUP * 8], best[8];
+    int64_t offsets[GROUP], blocks = k->size / BLOCK, place = 0;
+    size_t bytes = (size_t)k->reducer.bytes;
+    for (int64_t b = 0; b < blocks; b += GROUP) {
+        int64_t n = cpu_min(GROUP, blocks - b);
+        for (int64_t i = 0; i < n; i++) offsets[i] = (b + i) * BLOCK;
+        k->reducer.rows(x, offsets, n, BLOCK, parts);
+        for (int64_t i = 0; i < n; i++) {
+            if (b + i > 0 && !k->better(parts, i, best)) continue;
+            memcpy(best, parts + (size_t)i * bytes, bytes);
+            place = b + i;
+        }
+    }
+    int64_t rest = k->size - blocks * BLOCK, last = blocks * BLOCK;
+    if (rest > 0) {
+        k->reducer.rows(x, &last, 1, rest, parts);
+        if (blocks == 0 || k->better(parts, 0, best)) {
+            memcpy(best, parts, bytes);
+            place = blocks;
+        }
+    }
+    int64_t begin = place * BLOCK;
+    return begin + k->first(x + begin * k->x_bytes, cpu_min(BLOCK, k->size - begin), best);
+}
 
 typedef struct argmax_run {
     const argmax_kernel *kernel;
@@ -69,7 +172,9 @@ static void run_range(void *context, int64_t begin, int64_t end) {
     const argmax_kernel *k = run->kernel;
     for (int64_t i = begin; i < end; i++) {
         int64_t position = i / k->inner * k->size * k->inner + i % k->inner;
-        int64_t index = k->find(run->x + position * k->x_bytes, k->inner, k->size);
+        const char *x = run->x + position * k->x_bytes;
+        int64_t index =
+            k->inner == 1 && k->size > BLOCK ? find_in_row(k, x) : k->find(x, k->inner, k->size);
         const void *from = &index;
         k->store(&from, run->y + i * k->y_bytes, 1);
     }
@@ -93,7 +198,14 @@ mica_status mica_cpu_create_argmax(const mica_node *node, cpu_kernel **out) {
     if (!find || !store) return mica_cpu_unsupported(node, x->dtype);
     argmax_kernel *k;
     MICA_TRY(mica_cpu_kernel_new(sizeof *k, run_argmax, &k));
+    const mica_cpu_isa *isa = mica_cpu_isa_current();
+    bool smaller = node->op == MICA_OP_argmin;
+    mica_cpu_reduction kind = smaller ? CPU_MIN : CPU_MAX;
     k->find = find;
+    k->reducer = x->dtype < MICA_DTYPE_f16 ? isa->reduce_int[x->dtype][kind]
+                                           : isa->reduce_float[x->dtype - MICA_DTYPE_f16][kind];
+    k->better = find_better(x->dtype, smaller);
+    k->first = firsts[x->dtype];
     k->store = store;
     k->x_bytes = (int32_t)mica_dtype_bytes(x->dtype);
     k->y_bytes = (int32_t)mica_dtype_bytes(index);

@@ -67,10 +67,12 @@ typedef enum mica_cpu_reduction {
 #define CPU_REDUCE_LANES MICA_REDUCE_LANES
 #define CPU_REDUCE_BLOCK MICA_REDUCE_BLOCK
 #define CPU_REDUCE_ROWS MICA_REDUCE_ROWS
+#define CPU_REDUCE_LONG 8192 /* CPU_REDUCE_BLOCK where no order changes the result */
 
 typedef struct mica_cpu_reducer {
-    /* acc[r] = the reduction of the n <= CPU_REDUCE_BLOCK elements at x + offsets[r]: lanes, then a
-     * tree over the lanes that adds lane l + 8 to l, then l + 4, l + 2, l + 1. */
+    /* acc[r] = the reduction of the n <= block elements at x + offsets[r]: lanes, then a tree over
+     * the lanes that adds lane l + 8 to l, then l + 4, l + 2, l + 1; in any order where that
+     * changes nothing, as for integers, max and min. */
     void (*rows)(const void *x, const int64_t *offsets, int64_t count, int64_t n, void *acc);
     /* acc[j] = x[offsets[0] + j], then one row after the other, for j < n. */
     void (*columns)(const void *x, const int64_t *offsets, int64_t count, int64_t n, void *acc);
@@ -78,6 +80,7 @@ typedef struct mica_cpu_reducer {
     void (*store)(const void *acc, void *y, int64_t n);
     void (*identity)(void *acc, int64_t n);
     int32_t bytes; /* of the compute type */
+    int32_t block; /* CPU_REDUCE_BLOCK or CPU_REDUCE_LONG */
 } mica_cpu_reducer;
 
 /* Running reductions and reductions in windows. Accumulators are of the compute type. */

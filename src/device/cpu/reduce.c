@@ -1,7 +1,7 @@
 /* reduce: over any axes, in an order that depends on the shape alone.
  *
  * The axes of x, merged, alternate between kept and reduced. What one element of the result reduces
- * is cut into parts: when the innermost axis is reduced, blocks of CPU_REDUCE_BLOCK neighbours of
+ * is cut into parts: when the innermost axis is reduced, blocks of neighbours of
  * one row, each by lanes; when it is kept, groups of CPU_REDUCE_ROWS rows, each one row after the
  * other. Parts, in row-major order, are combined by a binary tree: two parts make a pair, two pairs
  * a quad, and so on; what is left over is combined at the end, smallest first. A subtree over an
@@ -80,17 +80,16 @@ static void reduce_row_parts(const reduce_kernel *k, const char *x, int64_t firs
     t.reducer = &k->reducer;
     t.width = 1;
     t.count = 0;
-    int64_t offsets[GROUP];
+    int64_t offsets[GROUP], block = k->reducer.block;
     _Alignas(8) char parts[GROUP * 8];
     for (int64_t p = first; p < first + count;) {
         /* Parts of one size go together: whole blocks of a row, or its last, or one per row. */
-        int64_t begin = p % k->blocks * CPU_REDUCE_BLOCK, n = 0;
-        int64_t size = cpu_min(CPU_REDUCE_BLOCK, k->inner - begin);
-        int64_t alike =
-            k->blocks == 1 ? count : cpu_max(1, k->inner / CPU_REDUCE_BLOCK - p % k->blocks);
+        int64_t begin = p % k->blocks * block, n = 0;
+        int64_t size = cpu_min(block, k->inner - begin);
+        int64_t alike = k->blocks == 1 ? count : cpu_max(1, k->inner / block - p % k->blocks);
         for (; n < GROUP && n < alike && p + n < first + count; n++)
             offsets[n] = mica_cpu_space_position(&k->reduced, (p + n) / k->blocks) +
-                         (p + n) % k->blocks * CPU_REDUCE_BLOCK;
+                         (p + n) % k->blocks * block;
         k->reducer.rows(x, offsets, n, size, parts);
         if (count == 1) {
             memcpy(out, parts, (size_t)k->reducer.bytes);
@@ -250,12 +249,12 @@ static void plan_axes(reduce_kernel *k, const mica_type *x, uint32_t reduced) {
 }
 
 static void plan_pieces(reduce_kernel *k) {
-    k->blocks = k->by_rows ? cpu_ceil_div(k->inner, CPU_REDUCE_BLOCK) : 1;
+    k->blocks = k->by_rows ? cpu_ceil_div(k->inner, k->reducer.block) : 1;
     k->strips = k->by_rows ? 1 : cpu_ceil_div(k->inner, STRIP);
     k->parts = k->by_rows ? k->reduced.n * k->blocks : cpu_ceil_div(k->reduced.n, CPU_REDUCE_ROWS);
     k->units = k->kept.n * k->strips;
     int64_t part_work = k->by_rows
-                            ? cpu_min(k->inner, CPU_REDUCE_BLOCK)
+                            ? cpu_min(k->inner, k->reducer.block)
                             : cpu_min(k->reduced.n, CPU_REDUCE_ROWS) * cpu_min(k->inner, STRIP);
     k->chunk = 1;
     while (k->chunk < k->parts && (k->units >= ENOUGH_PIECES || k->chunk * part_work < PIECE_WORK))

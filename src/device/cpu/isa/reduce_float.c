@@ -6,10 +6,22 @@
 #define LOWEST_f64 (-MICA_INF_F64)
 #define HIGHEST_f64 MICA_INF_F64
 
+#define WORD_f32 uint32_t
+#define WORD_f64 uint64_t
+#define INFINITE_f32 0x7f800000u
+#define INFINITE_f64 0x7ff0000000000000u
+#define NAN_f32 MICA_NAN_F32
+#define NAN_f64 MICA_NAN_F64
+
 #define REDUCE_WIDE(kind, math, compute, IDENTITY)                                                 \
     REDUCE_ONE(kind##_##math, compute, mica_##kind##_##math, IDENTITY)                             \
     REDUCE_ROWS(kind##_##math, compute)                                                            \
     REDUCE_COLUMNS(kind##_##math, compute, compute, REDUCE_SAME, mica_##kind##_##math)             \
+    REDUCE_COMBINE(kind##_##math, compute, mica_##kind##_##math, IDENTITY)
+#define REDUCE_SELECT(kind, math, compute, BETTER, SIGN, IDENTITY)                                 \
+    REDUCE_BEST(kind##_##math, compute, WORD_##math, mica_bits_##math, mica_from_bits_##math,      \
+                BETTER, SIGN, IDENTITY, INFINITE_##math, NAN_##math)                               \
+    REDUCE_ROWS(kind##_##math, compute)                                                            \
     REDUCE_COMBINE(kind##_##math, compute, mica_##kind##_##math, IDENTITY)
 #define REDUCE_HALF(kind, dtype)                                                                   \
     REDUCE_NARROW_ROWS(kind##_##dtype, uint16_t, kind##_f32, float, mica_convert_##dtype##_f32)    \
@@ -17,8 +29,8 @@
 #define REDUCE_KINDS(math, compute)                                                                \
     REDUCE_WIDE(add, math, compute, (compute)0)                                                    \
     REDUCE_WIDE(mul, math, compute, (compute)1)                                                    \
-    REDUCE_WIDE(max, math, compute, LOWEST_##math)                                                 \
-    REDUCE_WIDE(min, math, compute, HIGHEST_##math)
+    REDUCE_SELECT(max, math, compute, >, &, LOWEST_##math)                                         \
+    REDUCE_SELECT(min, math, compute, <, |, HIGHEST_##math)
 
 REDUCE_KINDS(f32, float)
 REDUCE_KINDS(f64, double)
@@ -35,13 +47,15 @@ REDUCE_STORE(bf16, uint16_t, float, mica_convert_f32_bf16)
 REDUCE_STORE(f32, float, float, REDUCE_SAME)
 REDUCE_STORE(f64, double, double, REDUCE_SAME)
 
-#define REDUCE_ENTRIES(dtype, math, compute)                                                       \
-    [MICA_DTYPE_##dtype -                                                                          \
-        MICA_DTYPE_f16] = {[CPU_SUM] = REDUCE_ENTRY(add_##dtype, add_##math, compute, dtype),      \
-                           [CPU_PROD] = REDUCE_ENTRY(mul_##dtype, mul_##math, compute, dtype),     \
-                           [CPU_MAX] = REDUCE_ENTRY(max_##dtype, max_##math, compute, dtype),      \
-                           [CPU_MIN] = REDUCE_ENTRY(min_##dtype, min_##math, compute, dtype)}
+#define REDUCE_ENTRIES(dtype, math, compute, block)                                                \
+    [MICA_DTYPE_##dtype - MICA_DTYPE_f16] = {                                                      \
+        [CPU_SUM] = REDUCE_ENTRY(add_##dtype, add_##math, compute, dtype),                         \
+        [CPU_PROD] = REDUCE_ENTRY(mul_##dtype, mul_##math, compute, dtype),                        \
+        [CPU_MAX] = REDUCE_ENTRY_OF(max_##dtype, max_##math, compute, dtype, block),               \
+        [CPU_MIN] = REDUCE_ENTRY_OF(min_##dtype, min_##math, compute, dtype, block)}
 
 const mica_cpu_reducer MICA_ISA_NAME(mica_cpu_reduce_float)[4][CPU_REDUCTION_COUNT] = {
-    REDUCE_ENTRIES(f16, f32, float), REDUCE_ENTRIES(bf16, f32, float),
-    REDUCE_ENTRIES(f32, f32, float), REDUCE_ENTRIES(f64, f64, double)};
+    REDUCE_ENTRIES(f16, f32, float, CPU_REDUCE_BLOCK),
+    REDUCE_ENTRIES(bf16, f32, float, CPU_REDUCE_BLOCK),
+    REDUCE_ENTRIES(f32, f32, float, CPU_REDUCE_LONG),
+    REDUCE_ENTRIES(f64, f64, double, CPU_REDUCE_LONG)};

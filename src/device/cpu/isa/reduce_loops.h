@@ -6,6 +6,48 @@
 
 #define REDUCE_ONE(name, compute, OP, IDENTITY) MICA_REDUCE_ONE(name##_one, compute, OP, IDENTITY)
 
+/* The reduction of a row by an operation whose result no order changes (all but sums and products
+ * of floats): several chains side by side. */
+#define REDUCE_WIDTH 64
+#define REDUCE_ONE_ANY_ORDER(name, compute, OP, IDENTITY)                                          \
+    static compute name##_one(const compute *restrict row, int64_t n) {                            \
+        compute lanes[REDUCE_WIDTH], rest[REDUCE_WIDTH];                                           \
+        int64_t i = 0;                                                                             \
+        for (int l = 0; l < REDUCE_WIDTH; l++) lanes[l] = IDENTITY;                                \
+        for (; i + REDUCE_WIDTH <= n; i += REDUCE_WIDTH)                                           \
+            for (int l = 0; l < REDUCE_WIDTH; l++) lanes[l] = OP(lanes[l], row[i + l]);            \
+        for (int l = 0; l < REDUCE_WIDTH; l++) rest[l] = IDENTITY;                                 \
+        for (int64_t l = 0; l < n - i; l++) rest[l] = row[i + l];                                  \
+        for (int l = 0; l < REDUCE_WIDTH; l++) rest[l] = OP(lanes[l], rest[l]);                    \
+        for (int l = 0; l < 32; l++) rest[l] = OP(rest[l], rest[l + 32]);                          \
+        for (int l = 0; l < 16; l++) rest[l] = OP(rest[l], rest[l + 16]);                          \
+        compute y = rest[0];                                                                       \
+        for (int l = 1; l < 16; l++) y = OP(y, rest[l]);                                           \
+        return y;                                                                                  \
+    }
+/* Bitwise reductions of narrow elements, eight bytes at a time whatever they hold. */
+typedef uint64_t __attribute__((may_alias, aligned(1))) reduce_word;
+#define REDUCE_BITS_ROWS(name, storage, compute, SIGN, IDENTITY)                                   \
+    static void name##_rows(const void *x, const int64_t *offsets, int64_t count, int64_t n,       \
+                            void *acc) {                                                           \
+        enum { WORDS = 16, EACH = WORDS * 8 / (int)sizeof(storage) };                              \
+        for (int64_t r = 0; r < count; r++) {                                                      \
+            const storage *row = (const storage *)x + offsets[r];                                  \
+            uint64_t lanes[WORDS], all = IDENTITY;                                                 \
+            storage y = (storage)(IDENTITY);                                                       \
+            int64_t i = 0;                                                                         \
+            for (int l = 0; l < WORDS; l++) lanes[l] = IDENTITY;                                   \
+            for (; i + EACH <= n; i += EACH) {                                                     \
+                const reduce_word *words = (const reduce_word *)(const void *)(row + i);           \
+                for (int l = 0; l < WORDS; l++) lanes[l] = lanes[l] SIGN words[l];                 \
+            }                                                                                      \
+            for (int l = 0; l < WORDS; l++) all = all SIGN lanes[l];                               \
+            for (; i < n; i++) y = (storage)(y SIGN row[i]);                                       \
+            for (int k = 0; k < 8 / (int)sizeof(storage); k++)                                     \
+                y = (storage)(y SIGN(storage)(all >> (8 * (int)sizeof(storage) * k)));             \
+            ((compute *)acc)[r] = (compute)y;                                                      \
+        }                                                                                          \
+    }
 #define REDUCE_ROWS(name, compute)                                                                 \
     static void name##_rows(const void *x, const int64_t *offsets, int64_t count, int64_t n,       \
                             void *acc) {                                                           \
@@ -56,10 +98,77 @@
     static void name##_store(const void *acc, void *y, int64_t n) {                                \
         for (int64_t j = 0; j < n; j++) ((storage *)y)[j] = STORE(((const compute *)acc)[j]);      \
     }
+#define REDUCE_FOLD_BEST(width, BETTER)                                                            \
+    for (int l = 0; l < width; l++) {                                                              \
+        lanes[l] = lanes[l + width] BETTER lanes[l] ? lanes[l + width] : lanes[l];                 \
+        marks[l] = marks[l + width] > marks[l] ? marks[l + width] : marks[l];                      \
+    }
+/* The larger (BETTER >) or smaller of floats: comparisons alone, and marks of the magnitudes' bits,
+ * which show NaN. Equal zeros of both signs: `merged` is the bits of both, joined by SIGN. */
+#define REDUCE_BEST(name, compute, word, bits, from_bits, BETTER, SIGN, IDENTITY, infinite, nan)   \
+    static compute name##_one(const compute *restrict row, int64_t n) {                            \
+        const word magnitude = (word) ~(word)0 >> 1;                                               \
+        compute lanes[REDUCE_WIDTH];                                                               \
+        word marks[REDUCE_WIDTH], mark = 0;                                                        \
+        int64_t i = 0;                                                                             \
+        for (int l = 0; l < REDUCE_WIDTH; l++) lanes[l] = IDENTITY, marks[l] = 0;                  \
+        for (; i + REDUCE_WIDTH <= n; i += REDUCE_WIDTH)                                           \
+            for (int l = 0; l < REDUCE_WIDTH; l++) {                                               \
+                compute v = row[i + l];                                                            \
+                word m = bits(v) & magnitude;                                                      \
+                lanes[l] = v BETTER lanes[l] ? v : lanes[l];                                       \
+                marks[l] = m > marks[l] ? m : marks[l];                                            \
+            }                                                                                      \
+        for (int l = 0; i + l < n; l++) {                                                          \
+            compute v = row[i + l];                                                                \
+            word m = bits(v) & magnitude;                                                          \
+            lanes[l] = v BETTER lanes[l] ? v : lanes[l];                                           \
+            marks[l] = m > marks[l] ? m : marks[l];                                                \
+        }                                                                                          \
+        REDUCE_FOLD_BEST(32, BETTER)                                                               \
+        REDUCE_FOLD_BEST(16, BETTER)                                                               \
+        REDUCE_FOLD_BEST(8, BETTER)                                                                \
+        compute best = lanes[0];                                                                   \
+        mark = marks[0];                                                                           \
+        for (int l = 1; l < 8; l++) {                                                              \
+            best = lanes[l] BETTER best ? lanes[l] : best;                                         \
+            mark = marks[l] > mark ? marks[l] : mark;                                              \
+        }                                                                                          \
+        if (mark > infinite) return nan;                                                           \
+        if (best != 0) return best;                                                                \
+        word merged = bits(best);                                                                  \
+        for (i = 0; i < n; i++)                                                                    \
+            if (row[i] == 0) merged = merged SIGN bits(row[i]);                                    \
+        return from_bits(merged);                                                                  \
+    }                                                                                              \
+    static void name##_columns(const void *x, const int64_t *offsets, int64_t count, int64_t n,    \
+                               void *acc) {                                                        \
+        const word magnitude = (word) ~(word)0 >> 1;                                               \
+        for (int64_t begin = 0; begin < n; begin += REDUCE_STRIP) {                                \
+            int64_t width = n - begin < REDUCE_STRIP ? n - begin : REDUCE_STRIP;                   \
+            compute *restrict y = (compute *)acc + begin;                                          \
+            word marks[REDUCE_STRIP];                                                              \
+            for (int64_t j = 0; j < width; j++) y[j] = IDENTITY, marks[j] = 0;                     \
+            for (int64_t r = 0; r < count; r++) {                                                  \
+                const compute *restrict row = (const compute *)x + offsets[r] + begin;             \
+                for (int64_t j = 0; j < width; j++) {                                              \
+                    compute v = row[j], a = y[j];                                                  \
+                    word m = bits(v) & magnitude;                                                  \
+                    word p = bits(v BETTER a ? v : a), q = bits(a BETTER v ? a : v);               \
+                    y[j] = from_bits(p SIGN q);                                                    \
+                    marks[j] = m > marks[j] ? m : marks[j];                                        \
+                }                                                                                  \
+            }                                                                                      \
+            for (int64_t j = 0; j < width; j++) y[j] = marks[j] > infinite ? nan : y[j];           \
+        }                                                                                          \
+    }
+#define REDUCE_STRIP 256
 /* `math` names the combine and identity functions to use: those of the compute type. */
 #define REDUCE_ENTRY(name, math, compute, stored)                                                  \
+    REDUCE_ENTRY_OF(name, math, compute, stored, CPU_REDUCE_BLOCK)
+#define REDUCE_ENTRY_OF(name, math, compute, stored, block)                                        \
     {                                                                                              \
         name##_rows, name##_columns, math##_combine, stored##_store, math##_identity,              \
-            (int32_t)sizeof(compute)                                                               \
+            (int32_t)sizeof(compute), block                                                        \
     }
 #define REDUCE_SAME(a) (a)
