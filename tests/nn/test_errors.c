@@ -65,6 +65,14 @@ TEST(layers_name_themselves_and_what_does_not_fit) {
           "[pad] f32[3] cannot be padded by (3) and (0): the mirror image is too short");
     FAILS(mica_nn_resize(b.g, b.images, MICA_INTS(0, 4), MICA_NN_NEAREST, false),
           "[resize] f32[2,4,5,5] cannot be resized to (0,4)");
+    FAILS(mica_nn_resize(b.g, b.images, MICA_INTS(2, 4, 5, 5), MICA_NN_NEAREST, false),
+          "[resize] f32[2,4,5,5] cannot be resized to (2,4,5,5)");
+    FAILS(mica_nn_resize(b.g, b.images, MICA_NO_INTS, MICA_NN_NEAREST, false),
+          "[resize] f32[2,4,5,5] cannot be resized to ()");
+    FAILS(mica_nn_resize(b.g, b.vector, MICA_INTS(4, 4), MICA_NN_NEAREST, false),
+          "[resize] f32[3] cannot be resized to (4,4)");
+    FAILS(mica_nn_resize(b.g, b.vector, MICA_INTS(4), (mica_nn_sample_mode)2, false),
+          "[resize] f32[3] cannot be resized to (4) in mode 2");
     FAILS(mica_nn_resize(b.g, b.integers, MICA_INTS(4), MICA_NN_LINEAR_SAMPLES, false),
           "[resize] operand 0 must be of a float dtype");
     FAILS(mica_nn_matmul(b.g, b.vector, b.matrix, 1, true, false),

@@ -220,6 +220,26 @@ TEST(the_largest_and_the_smallest_of_the_losses_can_be_asked_for) {
     sheet_end(&s);
 }
 
+TEST(weights_of_losses_may_leave_out_the_class_axis) {
+    double x[24], t[8], w[8];
+    sheet s;
+    for (int32_t i = 0; i < 24; i++) x[i] = (i * 5 % 7) * 0.25;
+    for (int32_t i = 0; i < 8; i++) t[i] = i % 3, w[i] = 1 + i;
+    sheet_begin(&s);
+    mica_value vx = sheet_input(&s, F32(2, 3, 2, 2), x), vw = sheet_input(&s, F32(2, 2, 2), w);
+    mica_value vt = sheet_input(&s, MICA_DTYPE_i32, MICA_INTS(2, 2, 2), t);
+    mica_nn_loss_options o = MICA_NN_LOSS_OPTIONS;
+    o.kind = MICA_NN_SOFTMAX_CROSS_ENTROPY;
+    o.reduction = MICA_NN_REDUCE_NONE;
+    mica_output(s.g, mica_nn_loss(s.g, vx, vt, MICA_NULL_VALUE, &o));
+    mica_output(s.g, mica_nn_loss(s.g, vx, vt, vw, &o));
+    if (sheet_run(&s)) {
+        CHECK(s.p.outputs[0].rank == 4 && s.p.outputs[0].dims[1] == 1);
+        for (int32_t i = 0; i < 8; i++) CHECK_NEAR(s.outputs[1][i], s.outputs[0][i] * w[i], 1e-5);
+    }
+    sheet_end(&s);
+}
+
 TEST(products_and_quotients_without_nan_are_zero_at_zero_with_finite_slopes) {
     double x[4] = {nan_value, infinite, 6, -infinite}, y[4] = {0, 0, 3, 0};
     sheet s;
@@ -345,6 +365,26 @@ TEST(parts_of_a_split_lie_one_after_the_other) {
     sheet_end(&s);
 }
 
+TEST(a_fully_connected_layer_takes_the_last_axis_unless_the_image_is_one_pixel) {
+    double x[12], w[2] = {1, -1};
+    sheet s;
+    for (int32_t i = 0; i < 12; i++) x[i] = i;
+    sheet_begin(&s);
+    mica_value vx = sheet_input(&s, F32(2, 3, 2, 1), x), vw = sheet_input(&s, F32(2, 1), w);
+    mica_output(s.g, mica_nn_fully_connected(s.g, vx, vw, MICA_NULL_VALUE));
+    mica_value pixels = mica_nn_reshape(s.g, vx, MICA_INTS(12, 1, 1, 1));
+    mica_output(s.g, mica_nn_fully_connected(s.g, pixels, vw, MICA_NULL_VALUE));
+    if (sheet_run(&s)) {
+        CHECK(s.p.outputs[0].dims[2] == 2 && s.p.outputs[0].dims[3] == 2);
+        CHECK(s.p.outputs[1].dims[1] == 2 && s.p.outputs[1].dims[3] == 1);
+        for (int32_t i = 0; i < 24; i++) {
+            CHECK(s.outputs[0][i] == x[i / 2] * w[i % 2]);
+            CHECK(s.outputs[1][i] == x[i / 2] * w[i % 2]);
+        }
+    }
+    sheet_end(&s);
+}
+
 TEST(indices_out_of_range_gather_zero_and_scatter_nothing) {
     double x[3] = {1, 2, 3}, at[3] = {0, 7, -1};
     sheet s;
@@ -421,7 +461,10 @@ TEST(composites_are_calls_with_names_and_survive_text_and_bytes) {
     sheet s;
     sheet_begin(&s);
     mica_value vx = sheet_input(&s, F32(2, 4, 3), x), none = MICA_NULL_VALUE, dx;
-    mica_value y = mica_nn_layer_norm(s.g, vx, none, none, MICA_INTS(3), 1e-5);
+    mica_nn_conv2d_options conv = MICA_NN_CONV2D_OPTIONS;
+    mica_value image = mica_reshape(s.g, vx, MICA_INTS(1, 2, 4, 3));
+    mica_value y = mica_nn_conv2d(s.g, image, image, none, &conv);
+    y = mica_nn_layer_norm(s.g, vx, none, none, MICA_INTS(3), 1e-5);
     y = mica_nn_attention(s.g, y, y, y, none, 1, 0, none);
     y = mica_nn_gelu(s.g, mica_nn_softmax(s.g, y, -1), false);
     mica_gradient(s.g, mica_sum(s.g, y, MICA_INTS(0, 1, 2)), &vx, 1, &dx);
