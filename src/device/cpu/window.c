@@ -62,8 +62,23 @@ static int64_t divisor(int64_t a, int64_t b) {
     return a;
 }
 
+/* Without base dilation every window has an element there, up to the edges; and lines are often so
+ * short that divisions would cost more than the line. */
+static line find_dense_line(const mica_window_axis *a, int64_t w, int64_t begin, int64_t end) {
+    line l = {.step = 1, .x_step = a->stride};
+    int64_t shift = w * a->window_dilation - a->low, o = begin;
+    if (o * a->stride + shift < 0) o = (-shift + a->stride - 1) / a->stride;
+    l.at = o * a->stride + shift;
+    if (o >= end || l.at >= a->size) return l;
+    l.first = o;
+    l.n = end - o;
+    if (l.at + (l.n - 1) * a->stride >= a->size) l.n = (a->size - 1 - l.at) / a->stride + 1;
+    return l;
+}
+
 /* Of the windows begin .. end - 1. */
 static line find_line(const mica_window_axis *a, int64_t w, int64_t begin, int64_t end) {
+    if (a->base_dilation == 1) return find_dense_line(a, w, begin, end);
     line l = {.step = a->base_dilation / divisor(a->base_dilation, a->stride), .x_step = 1};
     int64_t shift = w * a->window_dilation - a->low, o = begin;
     if (shift < 0) o = cpu_max(o, (-shift + a->stride - 1) / a->stride);
@@ -85,9 +100,11 @@ static line find_line(const mica_window_axis *a, int64_t w, int64_t begin, int64
 /* The element of x at element w of window i; -1 for none. */
 static int64_t find_element(const mica_window_axis *a, int64_t i, int64_t w) {
     int64_t position = i * a->stride + w * a->window_dilation - a->low;
-    if (position < 0 || position % a->base_dilation) return -1;
-    position /= a->base_dilation;
-    return position < a->size ? position : -1;
+    if (a->base_dilation != 1) {
+        if (position < 0 || position % a->base_dilation) return -1;
+        position /= a->base_dilation;
+    }
+    return position >= 0 && position < a->size ? position : -1;
 }
 
 /* What to do with a line; x_at is the position in x of its first element. */
