@@ -1,9 +1,9 @@
-/* A whole training step of a convolutional net: the same bits with any number of threads, and nothing
- * lost when anything in it fails. */
-#include "support/convnet.h"
+/* A whole training step of a convolutional net: the same bits with any number of threads, and
+ * nothing lost when anything in it fails. */
 #include "device/fake/fake.h"
 #include "runtime/tensor.h"
 #include "runtime_test.h"
+#include "support/convnet.h"
 
 typedef struct mnist {
     mica_device *device;
