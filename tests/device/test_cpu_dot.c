@@ -110,6 +110,20 @@ TEST(large_products_are_right_in_every_mode) {
     check_matmul(MICA_DTYPE_i64, 20, 1200, 40);
 }
 
+TEST(a_matrix_by_a_vector_is_right_however_it_lies) {
+    static const mica_dtype dtypes[] = {MICA_DTYPE_f32, MICA_DTYPE_f64, MICA_DTYPE_i32,
+                                        MICA_DTYPE_i64, MICA_DTYPE_bf16};
+    static const int64_t sizes[][2] = {{3, 2}, {7, 63}, {130, 65}, {65, 300}, {1100, 259}};
+    for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            int64_t n = sizes[i][0], k = sizes[i][1];
+            check_dot(dtypes[d], MICA_INTS(n, k), MICA_INTS(k), ONE(1), ONE(0), NONE, NONE);
+            check_dot(dtypes[d], MICA_INTS(k, n), MICA_INTS(k), ONE(0), ONE(0), NONE, NONE);
+            check_dot(dtypes[d], MICA_INTS(k), MICA_INTS(k, n), ONE(0), ONE(0), NONE, NONE);
+            check_dot(dtypes[d], MICA_INTS(k), MICA_INTS(n, k), ONE(0), ONE(1), NONE, NONE);
+        }
+}
+
 TEST(both_operands_may_be_transposed) {
     check_dot(MICA_DTYPE_f32, MICA_INTS(70, 50), MICA_INTS(70, 90), ONE(0), ONE(0), NONE, NONE);
     check_dot(MICA_DTYPE_f32, MICA_INTS(50, 70), MICA_INTS(90, 70), ONE(1), ONE(1), NONE, NONE);
@@ -150,8 +164,10 @@ TEST(vectors_scalars_outer_products_and_nothing) {
 TEST(without_memory_a_kernel_is_a_status) {
     mica_graph *g = new_graph();
     mica_value x = new_parameter(g, MICA_DTYPE_f32, MICA_INTS(4, 4)), y[16];
+    mica_type vector = mica_type_make(MICA_DTYPE_f32, MICA_INTS(4));
     int n = 0;
     y[n++] = mica_dot(g, x, x, ONE(1), ONE(0), NONE, NONE);
+    y[n++] = mica_dot(g, x, mica_parameter(g, &vector), ONE(1), ONE(0), NONE, NONE);
     y[n++] = mica_add(g, x, x);
     y[n++] = mica_reduce(g, x, "sum", ONE(0));
     y[n++] = mica_transpose(g, x, MICA_INTS(1, 0));

@@ -6,7 +6,8 @@
  * own. x and y are packed into panels (so their layout costs little), and a register tile runs over
  * the panels. Element (m, n) is the sum over blocks of CPU_TILE_K indices k, in order, of one chain
  * of fused multiply-adds each: that order depends on the number of k alone, so tiles, blocks,
- * threads and the exchange of x and y are free to suit the machine. */
+ * threads and the exchange of x and y are free to suit the machine. dot itself computes products of
+ * a matrix and a vector, some of them in another order (mica_cpu_gemv). */
 #ifndef MICA_DEVICE_CPU_CONTRACT_H
 #define MICA_DEVICE_CPU_CONTRACT_H
 

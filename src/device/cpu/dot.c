@@ -1,4 +1,5 @@
-/* dot: batch, contracted and free axes become the index spaces of a contraction. */
+/* dot: batch, contracted and free axes become the index spaces of a contraction; a matrix by a
+ * vector is computed as it lies. */
 #include "device/cpu/contract.h"
 
 typedef struct dot_kernel {
@@ -11,6 +12,76 @@ static void run_dot(const cpu_kernel *kernel, const void *const *operands, void 
     const dot_kernel *k = (const dot_kernel *)kernel;
     mica_cpu_contract_run(&k->contract, operands[0], operands[1], results[0], scratch);
 }
+
+/* ---- a matrix and a vector --------------------------------------------------------------------*/
+
+#define VECTOR_PIECE 65536 /* elements of the matrix that are worth another thread */
+
+typedef struct vector_kernel {
+    cpu_kernel base;
+    mica_cpu_gemv gemv;
+    bool by_rows;   /* k is contiguous in the matrix */
+    int32_t matrix; /* which operand it is */
+    int32_t bytes;  /* of an element */
+    int64_t n, k;   /* of the result, contracted */
+    int64_t stride; /* between the matrix's rows as it lies in memory */
+} vector_kernel;
+
+typedef struct vector_run {
+    const vector_kernel *kernel;
+    const char *a, *x;
+    char *y;
+} vector_run;
+
+static void run_vector_rows(void *context, int64_t begin, int64_t end) {
+    const vector_run *run = context;
+    const vector_kernel *k = run->kernel;
+    k->gemv.rows(run->a + begin * k->stride * k->bytes, k->stride, run->x, end - begin, k->k,
+                 run->y + begin * k->bytes);
+}
+
+static void run_vector_columns(void *context, int64_t begin, int64_t end) {
+    const vector_run *run = context;
+    const vector_kernel *k = run->kernel;
+    for (int64_t j = begin; j < end; j += CPU_GEMV_STRIP)
+        k->gemv.columns(run->a + j * k->bytes, k->stride, run->x, cpu_min(CPU_GEMV_STRIP, end - j),
+                        k->k, run->y + j * k->bytes);
+}
+
+static void run_vector(const cpu_kernel *kernel, const void *const *operands, void *const *results,
+                       void *scratch) {
+    (void)scratch;
+    const vector_kernel *k = (const vector_kernel *)kernel;
+    vector_run run = {k, operands[k->matrix], operands[1 - k->matrix], results[0]};
+    int64_t grain = cpu_max(k->by_rows ? 1 : 64, VECTOR_PIECE / k->k);
+    mica_parallel_for(k->n, grain, k->by_rows ? run_vector_rows : run_vector_columns, &run);
+}
+
+/* The stride of a space of one axis at most; -1 when it has more. */
+static int64_t single_stride(const cpu_space *space) {
+    return space->rank == 0 ? 1 : space->rank == 1 ? space->strides[0] : -1;
+}
+
+/* Whether c is a matrix by a vector that the loops can take as they lie. */
+static bool plan_vector(const cpu_contract *c, mica_dtype dtype, vector_kernel *v) {
+    bool left = c->y_n.n == 1, right = c->x_m.n == 1;
+    if (c->c_batch.n != 1 || left == right || c->x_k.n == 0) return false;
+    const cpu_space *matrix_k = left ? &c->x_k : &c->y_k, *vector_k = left ? &c->y_k : &c->x_k;
+    const cpu_space *matrix_free = left ? &c->x_m : &c->y_n;
+    int64_t k_stride = single_stride(matrix_k), free_stride = single_stride(matrix_free);
+    if (single_stride(vector_k) != 1 || k_stride < 0 || free_stride < 0) return false;
+    if (k_stride != 1 && free_stride != 1) return false;
+    v->gemv = mica_cpu_isa_current()->gemv[dtype];
+    v->by_rows = k_stride == 1;
+    v->matrix = left ? 0 : 1;
+    v->bytes = (int32_t)mica_dtype_bytes(dtype);
+    v->n = matrix_free->n;
+    v->k = matrix_k->n;
+    v->stride = v->by_rows ? free_stride : k_stride;
+    return v->gemv.rows && v->n > 1 && v->k > 1;
+}
+
+/* ---- any other --------------------------------------------------------------------------------*/
 
 /* The order of k is that of the axes as they lie in x, so that neighbours stay neighbours. */
 static void add_contracted(cpu_contract *c, const mica_node *node, const int64_t *x,
@@ -65,6 +136,16 @@ mica_status mica_cpu_create_dot(const mica_node *node, cpu_kernel **out) {
                             left, c_strides, left.n);
     add_free(&c->y_n, &c->c_n, y, y_strides, mica_node_ints(node, "rhs_contract"), right, c_strides,
              axis);
+    vector_kernel vector = {.n = 0};
+    if (plan_vector(c, x->dtype, &vector)) {
+        mica_free(k);
+        vector_kernel *v;
+        MICA_TRY(mica_cpu_kernel_new(sizeof *v, run_vector, &v));
+        vector.base = v->base;
+        *v = vector;
+        *out = &v->base;
+        return NULL;
+    }
     if (!mica_cpu_contract_init(c, x->dtype)) {
         mica_free(k);
         return mica_cpu_unsupported(node, x->dtype);

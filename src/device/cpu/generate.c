@@ -9,7 +9,8 @@
 
 typedef struct iota_kernel {
     cpu_kernel base;
-    mica_cpu_map convert; /* from i64 */
+    mica_cpu_map convert; /* from i64, or from i32 where that is enough */
+    bool is_short;
     int64_t n, size, inner;
     int32_t bytes;
 } iota_kernel;
@@ -26,18 +27,34 @@ typedef struct generate_run {
     void *y;
 } generate_run;
 
+/* values[j] = the index along the axis of element begin + j. */
+#define FILL_DEFINE(name, type)                                                                    \
+    static void name(const iota_kernel *k, int64_t begin, int64_t n, type *values) {               \
+        int64_t repeat = begin % k->inner, value = begin / k->inner % k->size;                     \
+        if (k->inner == 1 && value + n <= k->size) {                                               \
+            for (int64_t j = 0; j < n; j++) values[j] = (type)(value + j);                         \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t j = 0; j < n; j++) {                                                          \
+            values[j] = (type)value;                                                               \
+            if (++repeat == k->inner) repeat = 0, value = value + 1 == k->size ? 0 : value + 1;    \
+        }                                                                                          \
+    }
+FILL_DEFINE(fill_i32, int32_t)
+FILL_DEFINE(fill_i64, int64_t)
+
 static void run_iota_range(void *context, int64_t begin, int64_t end) {
     const generate_run *run = context;
     const iota_kernel *k = run->kernel;
-    int64_t values[CHUNK];
-    int64_t repeat = begin % k->inner, value = begin / k->inner % k->size;
+    int32_t narrow[CHUNK];
+    int64_t wide[CHUNK];
+    const void *x = k->is_short ? (const void *)narrow : (const void *)wide;
     for (int64_t i = begin; i < end; i += CHUNK) {
         int64_t n = cpu_min(CHUNK, end - i);
-        for (int64_t j = 0; j < n; j++) {
-            values[j] = value;
-            if (++repeat == k->inner) repeat = 0, value = value + 1 == k->size ? 0 : value + 1;
-        }
-        const void *x = values;
+        if (k->is_short)
+            fill_i32(k, i, n, narrow);
+        else
+            fill_i64(k, i, n, wide);
         k->convert(&x, (char *)run->y + i * k->bytes, n);
     }
 }
@@ -53,12 +70,15 @@ static void run_iota(const cpu_kernel *kernel, const void *const *operands, void
 mica_status mica_cpu_create_iota(const mica_node *node, cpu_kernel **out) {
     const mica_type *type = &node->results[0];
     int64_t axis = mica_node_int(node, "axis");
+    bool is_short = type->dims[axis] <= INT32_MAX;
     mica_cpu_map convert =
-        mica_cpu_isa_current()->elementwise->convert[MICA_DTYPE_i64][type->dtype];
+        mica_cpu_isa_current()
+            ->elementwise->convert[is_short ? MICA_DTYPE_i32 : MICA_DTYPE_i64][type->dtype];
     if (!convert) return mica_cpu_unsupported(node, type->dtype);
     iota_kernel *k;
     MICA_TRY(mica_cpu_kernel_new(sizeof *k, run_iota, &k));
     k->convert = convert;
+    k->is_short = is_short;
     k->bytes = (int32_t)mica_dtype_bytes(type->dtype);
     k->n = mica_type_elements(type);
     k->size = type->dims[axis];

@@ -123,6 +123,17 @@ typedef struct mica_cpu_gemm {
                  int64_t k, int64_t width, void *panel);
 } mica_cpu_gemm;
 
+/* A matrix and a vector of one dtype; f32, f64, i32, i64, others are NULL. Element i of `rows` is
+ * the sum of 64 lanes, index k going to lane k mod 64, each a fused chain in the order of k; the
+ * lanes are added as those of reduce. `columns` sums in the order of a contraction. */
+#define CPU_GEMV_STRIP 512
+typedef struct mica_cpu_gemv {
+    /* y[i] = sum over k of a[i stride + k] x[k] for i < m. */
+    void (*rows)(const void *a, int64_t stride, const void *x, int64_t m, int64_t k, void *y);
+    /* y[j] = sum over k of a[k stride + j] x[k] for j < n <= CPU_GEMV_STRIP. */
+    void (*columns)(const void *a, int64_t stride, const void *x, int64_t n, int64_t k, void *y);
+} mica_cpu_gemv;
+
 /* One Philox block per counter: out[4 i + w] is word w of block counter + i. */
 typedef void (*mica_cpu_philox)(const uint32_t key[2], const uint32_t counter[4], int64_t first,
                                 int64_t n, uint32_t *out);
@@ -168,6 +179,7 @@ typedef struct mica_cpu_isa {
     const mica_cpu_reducer (*reduce_int)[CPU_REDUCTION_COUNT];   /* by dtype */
     const mica_cpu_gemm (*gemm_float)[4]; /* [wide, narrow], by dtype - f16 */
     const mica_cpu_gemm *gemm_int;        /* by dtype - i8 */
+    const mica_cpu_gemv *gemv;            /* by dtype */
     mica_cpu_philox philox;
     const mica_cpu_windower (*window)[4]; /* by dtype, kind: sum prod max min */
     const mica_cpu_order *order;          /* by dtype; complex ones have no load */
@@ -187,6 +199,7 @@ const mica_cpu_isa *mica_cpu_isa_current(void);
     extern const mica_cpu_reducer mica_cpu_reduce_int_##isa[MICA_DTYPE_f16][CPU_REDUCTION_COUNT];  \
     extern const mica_cpu_gemm mica_cpu_gemm_float_##isa[2][4];                                    \
     extern const mica_cpu_gemm mica_cpu_gemm_int_##isa[8];                                         \
+    extern const mica_cpu_gemv mica_cpu_gemv_##isa[MICA_DTYPE_COUNT];                              \
     void mica_cpu_philox_##isa(const uint32_t key[2], const uint32_t counter[4], int64_t first,    \
                                int64_t n, uint32_t *out);                                          \
     extern const mica_cpu_windower mica_cpu_window_##isa[MICA_DTYPE_COUNT][4];                     \

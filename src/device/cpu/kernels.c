@@ -13,8 +13,8 @@
 #isa, mica_cpu_map_f32_##isa, mica_cpu_map_f64_##isa, mica_cpu_map_int_##int_isa,          \
             mica_cpu_near_##isa, &mica_cpu_elementwise_##int_isa, mica_cpu_reduce_float_##isa,     \
             mica_cpu_reduce_int_##int_isa, mica_cpu_gemm_float_##isa, mica_cpu_gemm_int_##int_isa, \
-            mica_cpu_philox_##isa, mica_cpu_window_##isa, mica_cpu_order_##isa,                    \
-            &mica_cpu_networks_##isa                                                               \
+            mica_cpu_gemv_##isa, mica_cpu_philox_##isa, mica_cpu_window_##isa,                     \
+            mica_cpu_order_##isa, &mica_cpu_networks_##isa                                         \
     }
 
 /* The best last. */
