@@ -143,3 +143,62 @@ TEST(a_handler_can_start_executions_and_wait_for_them) {
     mlc_device_release(device);
     mica_shutdown();
 }
+
+/* ---- training ---------------------------------------------------------------------------------*/
+
+enum { STEPS = 40 };
+
+/* Losses of STEPS steps, all started before the first is waited for, or one by one. */
+static void train(const char *device_name, uint64_t options, float *losses) {
+    mlc_device *device = NULL;
+    mlc_tensor *x = empty(MICA_INTS(2, 3)), *t = empty(MICA_INTS(2, 3));
+    mlc_tensor *w = filled(MICA_INTS(3, 3), 0.25);
+    mlc_layer *dense = NULL, *loss = mse(MLC_REDUCTION_MEAN);
+    mlc_graph *g = new_graph(), *training = NULL;
+    mlc_optimizer *optimizer = NULL;
+    mlc_convolution_descriptor d = mlc_convolution_descriptor_make(1, 1, 3, 3);
+    mlc_optimizer_descriptor o = mlc_optimizer_descriptor_make(0.1f, 1, MLC_REGULARIZATION_NONE, 0);
+    float numbers[6] = {1, 2, 3, 4, 5, 6}, labels[6] = {1, 0, 0, 1, 0, 1};
+    mlc_tensor_data *xd = data_of(numbers, sizeof numbers), *td = data_of(labels, sizeof labels);
+    REQUIRE_OK(mlc_device_named(device_name, &device));
+    REQUIRE_OK(mlc_fully_connected_layer_create(w, NULL, &d, &dense));
+    REQUIRE(add(g, dense, MLC_TENSORS(x)));
+    REQUIRE_OK(mlc_adam_optimizer_create_default(&o, &optimizer));
+    REQUIRE_OK(mlc_training_graph_create(MLC_GRAPHS(g), loss, optimizer, &training));
+    REQUIRE_OK(mlc_training_graph_add_inputs(training, MLC_NAMED_TENSORS({"x", x}),
+                                             MLC_NAMED_TENSORS({"t", t}), MLC_NO_TENSORS));
+    mlc_tensor *result = mlc_graph_result_tensors(training, loss).data[0];
+    REQUIRE_OK(mlc_training_graph_add_outputs(training, MLC_NAMED_TENSORS({"loss", result})));
+    REQUIRE_OK(mlc_training_graph_compile(training, 0, device));
+    for (int i = 0; i < STEPS; i++) {
+        mlc_tensor_data *out = data_of(&losses[i], sizeof losses[i]);
+        mlc_execution e = mlc_execution_make(options);
+        e.inputs = MLC_NAMED_DATA({"x", xd});
+        e.loss_labels = MLC_NAMED_DATA({"t", td});
+        e.outputs = MLC_NAMED_DATA({"loss", out});
+        CHECK_OK(mlc_training_graph_execute(training, &e));
+        mlc_tensor_data_release(out);
+    }
+    CHECK_OK(mlc_graph_wait(training));
+    mlc_tensor_data_release(xd);
+    mlc_tensor_data_release(td);
+    mlc_graph_release(training);
+    mlc_graph_release(g);
+    mlc_layer_release(loss);
+    mlc_optimizer_release(optimizer);
+    mlc_tensor_release(x);
+    mlc_tensor_release(t);
+    mlc_tensor_release(w);
+    mlc_device_release(device);
+}
+
+TEST(steps_that_are_queued_do_what_steps_one_by_one_do) {
+    float expected[STEPS], losses[STEPS];
+    train("cpu", MLC_EXECUTION_SYNCHRONOUS, expected);
+    CHECK(expected[STEPS - 1] < expected[0] / 2);
+    train("cpu", MLC_EXECUTION_NONE, losses);
+    CHECK(memcmp(expected, losses, sizeof losses) == 0);
+    train("fake", MLC_EXECUTION_NONE, losses);
+    CHECK(memcmp(expected, losses, sizeof losses) == 0);
+    mica_shutdown();
+}
