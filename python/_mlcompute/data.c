@@ -154,6 +154,10 @@ bool read_execution(call *c, PyObject *object, execution_holder *out) {
     PyObject *inputs, *labels, *weights, *outputs, *batch_size, *options, *callback;
     out->execution = mlc_execution_make(0);
     out->completion = NULL;
+    if (!PyTuple_Check(object)) {
+        PyErr_SetString(PyExc_TypeError, "[execution] expected a tuple");
+        return false;
+    }
     if (!PyArg_ParseTuple(object, "OOOOOOO:execution", &inputs, &labels, &weights, &outputs,
                           &batch_size, &options, &callback))
         return false;
@@ -171,6 +175,10 @@ bool read_execution(call *c, PyObject *object, execution_holder *out) {
     e->loss_label_weights = (mlc_named_data){lists[2].data, lists[2].n};
     e->outputs = (mlc_named_data){lists[3].data, lists[3].n};
     if (callback == Py_None) return true;
+    if (!PyCallable_Check(callback)) {
+        PyErr_SetString(PyExc_TypeError, "[execution] the completion handler must be callable");
+        return false;
+    }
     completion *done = PyMem_RawMalloc(sizeof *done);
     if (!done) {
         PyErr_NoMemory();
