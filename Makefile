@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 export JOBS
 ARGS ?= --data data/mnist
 
-.PHONY: build run test soak mutants sanitize valgrind cross format-check lint exports oracle clean
+.PHONY: build run test soak mutants noops sanitize valgrind cross format-check lint exports oracle clean
 
 build: ## set up .venv and build: .venv/bin/mica and .venv/bin/python are then ready
 	@scripts/build.sh product
@@ -21,6 +21,11 @@ soak: ## the tests that take long
 mutants: ## the op harness catches faults: 200 are put in, one at a time (SEED=n chooses others)
 	@scripts/build.sh mica
 	scripts/mutants.py --seed $(or $(SEED),0)
+
+noops: ## mlcompute's tests notice when members do nothing: 40 are taken away, one at a time
+	@scripts/build.sh product
+	@scripts/setup.sh --test
+	.venv/bin/python scripts/mlcompute_noops.py --count $(or $(COUNT),40) $(if $(SEED),--seed $(SEED))
 
 sanitize: ## the C tests under AddressSanitizer + UBSan, and under ThreadSanitizer
 	@scripts/check.sh address thread

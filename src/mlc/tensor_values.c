@@ -140,7 +140,8 @@ mica_status mlc_tensor_synchronize_data(mlc_tensor *t) {
     if (!value) {
         if (mlc_tensor_data_of(t)) return NULL;
         return MLC_FAILED("[%s] the tensor of shape %s has no data: nothing was written to it or "
-                          "computed for it",
+                          "computed for it (a result that layers consume is kept when it is "
+                          "declared as an output)",
                           mlc_tensor_label(t), mlc_tensor_shape_text(t).chars);
     }
     mica_status status = is_host ? NULL : ensure_host(t);
