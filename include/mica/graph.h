@@ -160,7 +160,10 @@ typedef struct mica_types {
 #define MICA_DECLARE_HOST(name, arity, attributes)
 #define MICA_OP(name, arity, class, dtypes, attributes, ...)                                       \
     MICA_DECLARE_##class(name, arity, attributes)
+#pragma push_macro("complex") /* which <complex.h> defines */
+#undef complex
 #include "ops.def"
+#pragma pop_macro("complex")
 #undef MICA_OP
 
 /* ---- control --------------------------------------------------------------------------------
@@ -240,6 +243,8 @@ typedef struct mica_op_info {
 } mica_op_info;
 MICA_API const mica_op_info *mica_op_describe(mica_op op); /* NULL outside the table */
 MICA_API bool mica_op_parse(const char *name, mica_op *out_op);
+/* Whether the row's dtypes column has it: what operands may be, as far as the table says. */
+MICA_API bool mica_op_takes(mica_op op, mica_dtype dtype);
 
 #ifdef __cplusplus
 }

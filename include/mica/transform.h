@@ -4,8 +4,13 @@
  * values already there, so they nest to any depth and in any order. The derivative is of outputs
  * as functions of `inputs`, everything else held fixed; inputs may be any values of the graph.
  * Values held stay right: of nodes already there, only those with regions change, by returning
- * more. Values of other than float dtype, and tokens, have no tangents and no cotangents. vmap
- * makes a new graph from a graph. Errors stick to the graph.
+ * more. Values of other than float or complex dtype, and tokens, have no tangents and no
+ * cotangents. vmap makes a new graph from a graph. Errors stick to the graph.
+ *
+ * A tangent or cotangent of a complex value is complex. Nothing is conjugated: a cotangent c of z
+ * stands for the change Re(c dz), so that a product's transpose is the product. The gradient of a
+ * real scalar f with respect to z = x + i y is therefore df/dx - i df/dy, and its conjugate is the
+ * direction of steepest ascent: z - rate * conj(gradient) descends.
  *
  * @example
  *     mica_graph *g = NULL;
@@ -40,7 +45,7 @@ MICA_API void mica_vjp(mica_graph *g, const mica_value *outputs, const mica_valu
                        int32_t n_outputs, const mica_value *inputs, int32_t n_inputs,
                        mica_value *out_cotangents);
 
-/* The gradient of a scalar; zeros for an input on which it does not depend. */
+/* The gradient of a real scalar; zeros for an input on which it does not depend. */
 MICA_API void mica_gradient(mica_graph *g, mica_value scalar, const mica_value *inputs,
                             int32_t n_inputs, mica_value *out_gradients);
 

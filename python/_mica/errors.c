@@ -86,28 +86,17 @@ PyObject *raise_status(mica_status status) {
     return raise_as(exception_for(mica_status_code(status)), status);
 }
 
-static bool dtype_allowed(mica_dtype dtype, const char *allowed) {
-    mica_dtype_kind kind = mica_dtype_kind_of(dtype);
-    bool integer = kind == MICA_KIND_SIGNED || kind == MICA_KIND_UNSIGNED;
-    if (!strcmp(allowed, "FLOATS")) return kind == MICA_KIND_FLOAT;
-    if (!strcmp(allowed, "INTEGERS")) return integer;
-    if (!strcmp(allowed, "NUMBERS")) return integer || kind == MICA_KIND_FLOAT;
-    if (!strcmp(allowed, "F32_F64")) return dtype == MICA_DTYPE_f32 || dtype == MICA_DTYPE_f64;
-    if (!strcmp(allowed, "BITS")) return integer || kind == MICA_KIND_BOOLEAN;
-    return true;
-}
-
 /* Whether dtypes alone make the operands unusable. */
 static bool dtypes_are_wrong(mica_op op, const mica_type *const *types, int32_t n) {
     const mica_op_info *info = mica_op_describe(op);
     if (!info || n == 0) return false;
     for (int32_t i = 0; i < n; i++)
-        if (!dtype_allowed(types[i]->dtype, info->dtypes)) return true;
+        if (!mica_op_takes(op, types[i]->dtype)) return true;
     if (op == MICA_OP_select)
         return types[0]->dtype != MICA_DTYPE_bool || (n == 3 && types[1]->dtype != types[2]->dtype);
     bool alike = !strcmp(info->op_class, "MAP") || !strcmp(info->op_class, "CONTRACTION") ||
-                 op == MICA_OP_compare || op == MICA_OP_concat || op == MICA_OP_pad ||
-                 op == MICA_OP_select_and_scatter;
+                 op == MICA_OP_compare || op == MICA_OP_complex || op == MICA_OP_concat ||
+                 op == MICA_OP_pad || op == MICA_OP_select_and_scatter;
     for (int32_t i = 1; alike && i < n; i++)
         if (types[i]->dtype != types[0]->dtype) return true;
     int32_t update = op == MICA_OP_dynamic_update_slice ? 1 : op == MICA_OP_scatter ? 2 : 0;

@@ -64,7 +64,8 @@ TIMED = {
     "INTEGERS": ["i32", "i64"],
     "BITS": ["i32", "bool"],
     "ANY": ["f32", "f64", "u8"],
-    "COMPLEX": ["c64", "c128"],
+    "FLOATS_COMPLEX": ["f32", "f64", "bf16"],
+    "NUMBERS_COMPLEX": ["f32", "f64", "i32", "bf16"],
 }
 
 
@@ -604,8 +605,6 @@ def _scatter(row: dict) -> Iterator[Entry]:
 
 def _dot(row: dict) -> Iterator[Entry]:
     for dtype in ["f32", "f64", "bf16", "i32", "c64", "c128"]:
-        if dtype in ("c64", "c128") and row["dtypes"] == "NUMBERS":
-            continue
         side = SIDE if dtype[0] in "fb" else 256
         for what, left, right in [
             ("matrices", (side, side), (side, side)),

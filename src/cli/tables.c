@@ -34,12 +34,21 @@ static void print_json_field(const char *name, const char *value) {
         fputs("null", stdout);
 }
 
-static void print_json_row(const mica_op_info *info) {
+static void print_json_row(mica_op op) {
+    const mica_op_info *info = mica_op_describe(op);
     fputs("{\"name\": ", stdout);
     print_json_string(info->name);
     printf(", \"arity\": %d", info->arity);
     print_json_field("class", info->op_class);
     print_json_field("dtypes", info->dtypes);
+    fputs(", \"takes\": [", stdout);
+    const char *separator = "\"";
+    for (int dtype = 0; dtype < MICA_DTYPE_COUNT; dtype++) {
+        if (!mica_op_takes(op, (mica_dtype)dtype)) continue;
+        printf("%s%s\"", separator, mica_dtype_name((mica_dtype)dtype));
+        separator = ", \"";
+    }
+    putchar(']');
     fputs(", \"attributes\": [", stdout);
     for (int32_t i = 0; i < info->n_attributes; i++) {
         fputs(i ? ", {\"name\": " : "{\"name\": ", stdout);
@@ -65,7 +74,7 @@ static void print_text_row(const mica_op_info *info) {
                                info->attribute_names[i]);
     char arity[16] = "N";
     if (info->arity >= 0) snprintf(arity, sizeof arity, "%d", info->arity);
-    printf("%-21s %-2s %-12s %-8s %s%s%s\n", info->name, arity, info->op_class, info->dtypes,
+    printf("%-21s %-2s %-12s %-15s %s%s%s\n", info->name, arity, info->op_class, info->dtypes,
            info->meaning, at ? "; attributes: " : "", attributes);
 }
 
@@ -79,7 +88,7 @@ int cli_ops(int argc, char **argv) {
             print_text_row(info);
             continue;
         }
-        print_json_row(info);
+        print_json_row((mica_op)i);
         fputs(i + 1 < MICA_OP_COUNT ? ",\n" : "\n]\n", stdout);
     }
     return CLI_DONE;

@@ -66,7 +66,9 @@ static bool is_identity(const mica_node *n) {
     switch ((int)n->op) {
     case MICA_OP_reshape:
     case MICA_OP_bitcast:
+    case MICA_OP_real:
     case MICA_OP_convert: return true;
+    case MICA_OP_conj: return mica_dtype_kind_of(n->results[0].dtype) != MICA_KIND_COMPLEX;
     case MICA_OP_broadcast: return counts_up(mica_node_ints(n, "axes"));
     case MICA_OP_transpose: return counts_up(mica_node_ints(n, "permutation"));
     case MICA_OP_slice: return all_are(mica_node_ints(n, "stride"), 1);
@@ -103,6 +105,21 @@ static mica_value undone_twice(const mica_node *n) {
     return inner->op == n->op ? inner->operands[0] : MICA_NULL_VALUE;
 }
 
+/* real and imag of complex(a, b). */
+static mica_value part_of_complex(const mica_node *n, int32_t which) {
+    const mica_node *inner = n->operands[0].node;
+    return inner->op == MICA_OP_complex ? inner->operands[which] : MICA_NULL_VALUE;
+}
+
+/* complex(real(z), imag(z)). */
+static mica_value whole_of_parts(const mica_node *n) {
+    const mica_node *a = n->operands[0].node, *b = n->operands[1].node;
+    if (a->op != MICA_OP_real || b->op != MICA_OP_imag) return MICA_NULL_VALUE;
+    bool same = mica_value_same(a->operands[0], b->operands[0]) &&
+                mica_type_equal(mica_operand_type(a, 0), &n->results[0]);
+    return same ? a->operands[0] : MICA_NULL_VALUE;
+}
+
 static mica_value joined_reshape(mica_graph *g, const mica_node *n) {
     const mica_node *inner = n->operands[0].node;
     if (inner->op != MICA_OP_reshape) return MICA_NULL_VALUE;
@@ -123,7 +140,11 @@ mica_value mica_simplify_rule(mica_graph *g, const mica_node *n) {
     if (is_identity(n)) return n->operands[0];
     switch ((int)n->op) {
     case MICA_OP_neg:
+    case MICA_OP_conj:
     case MICA_OP_not: return undone_twice(n);
+    case MICA_OP_real: return part_of_complex(n, 0);
+    case MICA_OP_imag: return part_of_complex(n, 1);
+    case MICA_OP_complex: return whole_of_parts(n);
     case MICA_OP_reshape: return joined_reshape(g, n);
     case MICA_OP_transpose: return joined_transpose(g, n);
     case MICA_OP_select:

@@ -151,7 +151,7 @@ mica_value mica_sum(mica_graph *g, mica_value x, mica_ints axes) {
 mica_value mica_mean(mica_graph *g, mica_value x, mica_ints axes) {
     const mica_type *type;
     if (!tensors(g, "mean", &x, 1, &type)) return MICA_NULL_VALUE;
-    if (mica_dtype_kind_of(type->dtype) != MICA_KIND_FLOAT) {
+    if (!mica_dtype_in_set(type->dtype, MICA_SET_FLOATS_COMPLEX)) {
         mica_graph_fail(g, MICA_INVALID("[mean] takes floats, not %s", mica_type_text(type).chars));
         return MICA_NULL_VALUE;
     }

@@ -48,6 +48,8 @@ typedef enum mica_dtype_set {
     MICA_SET_BITS,
     MICA_SET_ANY,
     MICA_SET_F32_F64,
+    MICA_SET_FLOATS_COMPLEX,
+    MICA_SET_NUMBERS_COMPLEX,
 } mica_dtype_set;
 
 /* What a node keeps of an attribute; pointers point into the graph's arena. */
@@ -115,7 +117,7 @@ mica_label mica_ints_text(mica_ints ints);        /* "(2,3)" */
 
 /* Not OK unless kind, dtype, rank and sizes are possible and the bytes fit an int64. */
 MICA_MUST_CHECK mica_status mica_type_check(const mica_type *type, const char *where);
-/* Tensors and lists of float dtype: what has a cotangent. */
+/* Tensors and lists of float and complex dtype: what has a cotangent. */
 bool mica_type_is_differentiable(const mica_type *type);
 
 /* Attributes by name. An attribute that the node does not have reads as 0, () or "". */

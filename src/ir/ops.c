@@ -130,8 +130,15 @@ bool mica_dtype_in_set(mica_dtype dtype, mica_dtype_set set) {
     case MICA_SET_BITS: return integer || kind == MICA_KIND_BOOLEAN;
     case MICA_SET_ANY: return true;
     case MICA_SET_F32_F64: return dtype == MICA_DTYPE_f32 || dtype == MICA_DTYPE_f64;
+    case MICA_SET_FLOATS_COMPLEX: return kind == MICA_KIND_FLOAT || kind == MICA_KIND_COMPLEX;
+    case MICA_SET_NUMBERS_COMPLEX: return kind != MICA_KIND_BOOLEAN;
     }
     return false;
+}
+
+bool mica_op_takes(mica_op op, mica_dtype dtype) {
+    return (unsigned)op < MICA_OP_COUNT && (unsigned)dtype < MICA_DTYPE_COUNT &&
+           mica_dtype_in_set(dtype, dtype_sets[op]);
 }
 
 mica_dtype_set mica_op_dtype_set(mica_op op) {

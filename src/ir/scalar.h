@@ -1,8 +1,9 @@
 /* ir/scalar.h: one mathematics. The scalar functions behind ops.def's expressions.
  *
  * M(f) in an expression is mica_<f>_<dtype>: mica_tanh_f32, mica_add_i8, mica_not_bool. The dtypes
- * f16 and bf16 compute in f32 and convert at the edges. Conversions are mica_convert_<from>_<to>,
- * for every pair of real dtypes, on storage values.
+ * f16 and bf16 compute in f32 and convert at the edges; c64 and c128 are structs of two parts
+ * (ir/scalar_complex.h). Conversions are mica_convert_<from>_<to>, for every pair of real dtypes,
+ * on storage values.
  *
  * What must stay true:
  * - A function gives the same bits in every build: fused multiply-adds are written out
@@ -29,6 +30,7 @@ typedef unsigned int uint32_t;
 typedef unsigned long long uint64_t;
 
 #define MICA_SCALAR static __device__ __forceinline__
+#define MICA_CALLED static __device__
 #define MICA_FMA_F32(a, b, c) __fmaf_rn(a, b, c)
 #define MICA_FMA_F64(a, b, c) __fma_rn(a, b, c)
 #define MICA_SQRT_F32(a) __fsqrt_rn(a)
@@ -62,6 +64,7 @@ MICA_SCALAR double mica_from_bits_f64(uint64_t a) {
 #include <string.h>
 
 #define MICA_SCALAR static inline __attribute__((always_inline, unused))
+#define MICA_CALLED static __attribute__((unused)) /* too large to be in every loop */
 #define MICA_FMA_F32(a, b, c) __builtin_fmaf(a, b, c)
 #define MICA_FMA_F64(a, b, c) __builtin_fma(a, b, c)
 #define MICA_SQRT_F32(a) __builtin_sqrtf(a)
@@ -114,6 +117,8 @@ MICA_SCALAR double mica_lgamma_without_sign(double a) {
 #include "ir/scalar_f32.h"
 
 #include "ir/scalar_special.h"
+
+#include "ir/scalar_complex.h"
 
 #include "ir/scalar_convert.h"
 

@@ -18,8 +18,12 @@ static mica_status check_axis_name(const mica_node *n) {
 
 static mica_status check_kind(const mica_node *n) {
     const char *kind = mica_node_string(n, "kind");
-    if (!strcmp(kind, "sum") || !strcmp(kind, "max") || !strcmp(kind, "min")) return NULL;
-    return SHAPE_INVALID(n, "kind '%s' is none of sum max min", kind);
+    const mica_type *x = mica_operand_type(n, 0);
+    if (!strcmp(kind, "sum")) return NULL;
+    if (strcmp(kind, "max") && strcmp(kind, "min"))
+        return SHAPE_INVALID(n, "kind '%s' is none of sum max min", kind);
+    if (mica_dtype_kind_of(x->dtype) != MICA_KIND_COMPLEX) return NULL;
+    return SHAPE_INVALID(n, "%s has no order for '%s'", mica_type_text(x).chars, kind);
 }
 
 static mica_status check_size(const mica_node *n) {

@@ -176,8 +176,9 @@ MICA_SHAPE_RULE(reduce) {
     const mica_type *x = mica_operand_type(n, 0);
     const char *kind = mica_node_string(n, "kind");
     mica_dtype_set set;
-    if (!strcmp(kind, "sum") || !strcmp(kind, "prod") || !strcmp(kind, "max") ||
-        !strcmp(kind, "min"))
+    if (!strcmp(kind, "sum") || !strcmp(kind, "prod"))
+        set = MICA_SET_NUMBERS_COMPLEX;
+    else if (!strcmp(kind, "max") || !strcmp(kind, "min"))
         set = MICA_SET_NUMBERS;
     else if (!strcmp(kind, "and") || !strcmp(kind, "or"))
         set = MICA_SET_BITS;

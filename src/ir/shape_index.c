@@ -177,8 +177,10 @@ static mica_status check_kind(const mica_node *n, mica_dtype dtype) {
     const char *kind = mica_node_string(n, "kind");
     for (int i = 0; i < 5; i++) {
         if (strcmp(kind, kinds[i])) continue;
-        if (i == 0 || mica_dtype_in_set(dtype, MICA_SET_NUMBERS)) return NULL;
-        return SHAPE_INVALID(n, "%s takes numbers, not %s", kind, mica_dtype_name(dtype));
+        mica_dtype_set set = i < 3 ? MICA_SET_NUMBERS_COMPLEX : MICA_SET_NUMBERS;
+        if (i == 0 || mica_dtype_in_set(dtype, set)) return NULL;
+        return SHAPE_INVALID(n, "%s takes numbers%s, not %s", kind,
+                             i < 3 ? "" : " that have an order", mica_dtype_name(dtype));
     }
     return SHAPE_INVALID(n, "kind '%.20s' is none of set add mul min max", kind);
 }

@@ -22,7 +22,7 @@ MICA_SHAPE_RULE(constant) {
 MICA_SHAPE_RULE(iota) {
     mica_type type;
     mica_dtype dtype = (mica_dtype)mica_node_int(n, "dtype");
-    if (!mica_dtype_in_set(dtype, MICA_SET_NUMBERS))
+    if (!mica_dtype_in_set(dtype, MICA_SET_NUMBERS_COMPLEX))
         return SHAPE_INVALID(n, "dtype %s is not a number", mica_dtype_name(dtype));
     MICA_TRY(shape_of_attribute(n, "shape", dtype, &type));
     MICA_TRY(shape_axis(n, mica_node_int(n, "axis"), &type));

@@ -13,9 +13,12 @@ MICA_SHAPE_RULE(select_and_scatter);
 
 static mica_status check_kind(const mica_node *n) {
     const char *kind = mica_node_string(n, "kind");
-    if (!strcmp(kind, "sum") || !strcmp(kind, "prod") || !strcmp(kind, "max") ||
-        !strcmp(kind, "min"))
-        return NULL;
+    const mica_type *x = mica_operand_type(n, 0);
+    if (!strcmp(kind, "sum") || !strcmp(kind, "prod")) return NULL;
+    if (!strcmp(kind, "max") || !strcmp(kind, "min")) {
+        if (mica_dtype_kind_of(x->dtype) != MICA_KIND_COMPLEX) return NULL;
+        return SHAPE_INVALID(n, "%s has no order for '%s'", mica_type_text(x).chars, kind);
+    }
     return SHAPE_INVALID(n, "kind '%s' is none of sum prod max min", kind);
 }
 

@@ -170,5 +170,6 @@ mica_status mica_type_check(const mica_type *type, const char *where) {
 }
 
 bool mica_type_is_differentiable(const mica_type *type) {
-    return type->kind != MICA_TOKEN && mica_dtype_kind_of(type->dtype) == MICA_KIND_FLOAT;
+    mica_dtype_kind kind = mica_dtype_kind_of(type->dtype);
+    return type->kind != MICA_TOKEN && (kind == MICA_KIND_FLOAT || kind == MICA_KIND_COMPLEX);
 }

@@ -36,8 +36,30 @@ static mica_value one_minus_square(mica_graph *g, mica_value x) {
         dy[0] = (expression);                                                                      \
     }
 
-/* d|x| = sign(x) dx, 0 at 0 */
-UNARY(abs, mul(g, mica_sign(g, x), dx0))
+static bool is_complex(mica_value x) {
+    const mica_type *type = mica_value_type(x);
+    return type && mica_dtype_kind_of(type->dtype) == MICA_KIND_COMPLEX;
+}
+
+/* conj(x / |x|) dx: along x its real part, across x its imaginary part */
+static mica_value turned(mica_graph *g, mica_value x, mica_value dx) {
+    return mul(g, mica_conj(g, mica_sign(g, x)), dx);
+}
+
+/* d|x| = sign(x) dx, 0 at 0; of a complex number the part of dx along x */
+UNARY(abs, is_complex(x) ? mica_real(g, turned(g, x, dx0)) : mul(g, mica_sign(g, x), dx0))
+
+/* Constant in pieces; of a complex number y = x / |x| turns: dy = i y (the part of dx across x) /
+ * |x|, 0 at 0. */
+MICA_JVP_RULE(sign) {
+    mica_graph *g = pass->g;
+    mica_value x = n->operands[0], y = mica_node_result(n, 0);
+    if (!is_complex(x)) return;
+    mica_value size = mica_abs(g, x), none = constant(g, size, 0);
+    size = mica_select(g, mica_compare(g, size, none, "eq"), constant(g, size, 1), size);
+    mica_value angle = quotient(g, mica_imag(g, turned(g, x, dx[0])), size);
+    dy[0] = mul(g, y, mica_complex(g, mica_zeros(g, mica_value_type(angle)), angle));
+}
 UNARY(exp, mul(g, y, dx0))
 UNARY(expm1, mul(g, one_plus(g, y), dx0))
 UNARY(log, quotient(g, dx0, x))
@@ -55,7 +77,10 @@ UNARY(sinh, mul(g, mica_cosh(g, x), dx0))
 UNARY(cosh, mul(g, mica_sinh(g, x), dx0))
 UNARY(tanh, mul(g, one_minus_square(g, y), dx0))
 UNARY(asinh, mul(g, mica_rsqrt(g, one_plus(g, mul(g, x, x))), dx0))
-UNARY(acosh, mul(g, mica_rsqrt(g, mul(g, sub(g, x, constant(g, x, 1)), one_plus(g, x))), dx0))
+/* Two roots, not that of the product: the sign is right to the left of 0 too. */
+UNARY(acosh,
+      mul(g, mul(g, mica_rsqrt(g, sub(g, x, constant(g, x, 1))), mica_rsqrt(g, one_plus(g, x))),
+          dx0))
 UNARY(atanh, quotient(g, dx0, one_minus_square(g, x)))
 UNARY(lgamma, mul(g, mica_digamma(g, x), dx0))
 UNARY(digamma, mul(g, mica_trigamma(g, x), dx0))
@@ -167,7 +192,7 @@ MICA_JVP_RULE(select) {
                         mica_or_zeros(g, dx[2], type));
 }
 
-/* From one float dtype to another; others have no tangents. */
+/* From one float or complex dtype to another; others have no tangents. */
 MICA_JVP_RULE(convert) {
     if (!mica_type_is_differentiable(&n->results[0])) return;
     dy[0] = mica_convert(pass->g, dx[0], n->results[0].dtype);

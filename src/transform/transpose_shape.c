@@ -53,6 +53,37 @@ MICA_TRANSPOSE_RULE(convert) {
     out[0] = mica_convert(g, dy[0], mica_operand_type(n, 0)->dtype);
 }
 
+/* Cotangents of complex values pair with tangents as the real part of the plain product: from
+ * Re(c t) follows that the cotangent of a real part is that of the number, that of an imaginary
+ * part minus i times it. */
+static bool is_complex(const mica_type *type) {
+    return mica_dtype_kind_of(type->dtype) == MICA_KIND_COMPLEX;
+}
+
+MICA_TRANSPOSE_RULE(real) {
+    UNUSED;
+    mica_value zeros = mica_zeros(g, &n->results[0]);
+    out[0] = is_complex(mica_operand_type(n, 0)) ? mica_complex(g, dy[0], zeros) : dy[0];
+}
+
+/* Of a real number it is 0. */
+MICA_TRANSPOSE_RULE(imag) {
+    UNUSED;
+    mica_value zeros = mica_zeros(g, &n->results[0]);
+    if (is_complex(mica_operand_type(n, 0))) out[0] = mica_complex(g, zeros, mica_neg(g, dy[0]));
+}
+
+MICA_TRANSPOSE_RULE(conj) {
+    UNUSED;
+    out[0] = mica_conj(g, dy[0]);
+}
+
+MICA_TRANSPOSE_RULE(complex) {
+    UNUSED;
+    if (linear[0]) out[0] = mica_real(g, dy[0]);
+    if (linear[1]) out[1] = mica_neg(g, mica_imag(g, dy[0]));
+}
+
 /* ---- shape ------------------------------------------------------------------------------------*/
 
 static mica_ints dims_of(const mica_type *type) {

@@ -163,25 +163,12 @@ static bool check_cotangents(mica_graph *g, const mica_value *outputs, const mic
     return true;
 }
 
-/* Complex values carry no tangents: refused, where zero would be a wrong answer. */
-static bool check_inputs(mica_graph *g, const mica_value *inputs, int32_t n) {
-    for (int32_t i = 0; i < n; i++) {
-        const mica_type *x = mica_value_type(inputs[i]);
-        if (mica_dtype_kind_of(x->dtype) != MICA_KIND_COMPLEX) continue;
-        mica_graph_fail(g, MICA_ERROR(MICA_UNSUPPORTED,
-                                      "[vjp] input %d is %s: complex values have no derivatives", i,
-                                      mica_type_text(x).chars));
-        return false;
-    }
-    return true;
-}
-
 void mica_vjp(mica_graph *g, const mica_value *outputs, const mica_value *cotangents,
               int32_t n_outputs, const mica_value *inputs, int32_t n_inputs,
               mica_value *out_cotangents) {
     for (int32_t i = 0; i < n_inputs; i++) out_cotangents[i] = MICA_NULL_VALUE;
     if (!mica_operands_check(g, "vjp", outputs, n_outputs) ||
-        !mica_operands_check(g, "vjp", inputs, n_inputs) || !check_inputs(g, inputs, n_inputs) ||
+        !mica_operands_check(g, "vjp", inputs, n_inputs) ||
         !check_cotangents(g, outputs, cotangents, n_outputs))
         return;
     mica_transform t;
@@ -200,7 +187,8 @@ void mica_gradient(mica_graph *g, mica_value scalar, const mica_value *inputs, i
         !mica_operands_check(g, "gradient", inputs, n_inputs))
         return;
     const mica_type *type = mica_value_type(scalar);
-    if (type->kind != MICA_TENSOR || type->rank != 0 || !mica_type_is_differentiable(type)) {
+    if (type->kind != MICA_TENSOR || type->rank != 0 ||
+        mica_dtype_kind_of(type->dtype) != MICA_KIND_FLOAT) {
         mica_graph_fail(g, MICA_INVALID("[gradient] of a float scalar only, not of %s",
                                         mica_type_text(type).chars));
         return;

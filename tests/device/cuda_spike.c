@@ -98,10 +98,14 @@ static void check_memory(void) {
     }
 #define FLOAT_ROW_FLOATS(X, name, expression) X(name, expression)
 #define FLOAT_ROW_NUMBERS(X, name, expression) X(name, expression)
+#define FLOAT_ROW_FLOATS_COMPLEX(X, name, expression) X(name, expression)
+#define FLOAT_ROW_NUMBERS_COMPLEX(X, name, expression) X(name, expression)
 #define FLOAT_ROW_BITS(X, name, expression)
 #define FLOAT_ROW_INTEGERS(X, name, expression)
 #define INTEGER_ROW_FLOATS(X, name, expression)
+#define INTEGER_ROW_FLOATS_COMPLEX(X, name, expression)
 #define INTEGER_ROW_NUMBERS(X, name, expression) X(name, expression)
+#define INTEGER_ROW_NUMBERS_COMPLEX(X, name, expression) X(name, expression)
 #define INTEGER_ROW_BITS(X, name, expression) X(name, expression)
 #define INTEGER_ROW_INTEGERS(X, name, expression) X(name, expression)
 

@@ -7,15 +7,6 @@ static const mica_dtype reals[] = {MICA_DTYPE_bool, MICA_DTYPE_i8,  MICA_DTYPE_i
                                    MICA_DTYPE_f64};
 #define N_REALS (sizeof reals / sizeof *reals)
 
-static bool takes(const mica_op_info *row, mica_dtype dtype) {
-    mica_dtype_kind kind = mica_dtype_kind_of(dtype);
-    if (!strcmp(row->dtypes, "FLOATS")) return kind == MICA_KIND_FLOAT;
-    if (!strcmp(row->dtypes, "INTEGERS"))
-        return kind != MICA_KIND_FLOAT && kind != MICA_KIND_BOOLEAN;
-    if (!strcmp(row->dtypes, "BITS")) return kind != MICA_KIND_FLOAT;
-    return kind != MICA_KIND_BOOLEAN;
-}
-
 /* Expected values of MAP rows, from ops.def's expressions in the types that are exact for them. */
 #define MAP_ROW(name, arity, class, dtypes, attributes, shape, jvp, transpose, vmap, expression,   \
                 meaning)                                                                           \
@@ -37,6 +28,8 @@ static bool takes(const mica_op_info *row, mica_dtype dtype) {
 
 #define ROW_FLOATS CASE
 #define ROW_NUMBERS CASE
+#define ROW_FLOATS_COMPLEX CASE
+#define ROW_NUMBERS_COMPLEX CASE
 #define ROW_BITS(name, expression)
 #define ROW_INTEGERS(name, expression)
 #define M(f) mica_##f##_f32
@@ -56,9 +49,11 @@ static double expected_f64(mica_op op, double a, double b, double c) {
 }
 #undef M
 #undef ROW_FLOATS
+#undef ROW_FLOATS_COMPLEX
 #undef ROW_BITS
 #undef ROW_INTEGERS
 #define ROW_FLOATS(name, expression)
+#define ROW_FLOATS_COMPLEX(name, expression)
 #define ROW_BITS CASE
 #define ROW_INTEGERS CASE
 #define INTEGER(dtype, type) static type expected_##dtype(mica_op op, type a, type b, type c)
@@ -177,7 +172,7 @@ TEST(every_map_row_gives_what_its_expression_says_for_every_dtype) {
         const mica_op_info *row = mica_op_describe((mica_op)op);
         if (strcmp(row->op_class, "MAP")) continue;
         for (size_t d = 0; d < N_REALS; d++)
-            if (takes(row, reals[d])) check_map((mica_op)op, reals[d], 71);
+            if (mica_op_takes((mica_op)op, reals[d])) check_map((mica_op)op, reals[d], 71);
     }
 }
 
@@ -240,6 +235,25 @@ TEST(complex_numbers_are_equal_or_not) {
     free(eq);
     free(ne);
     mica_graph_release(g);
+}
+
+/* run_everywhere compares the instruction sets: no products and sums are fused on some. */
+TEST(complex_functions_have_the_same_bits_on_every_instruction_set) {
+    static const mica_dtype dtypes[] = {MICA_DTYPE_c64, MICA_DTYPE_c128};
+    for (int op = 0; op < MICA_OP_COUNT; op++)
+        for (int d = 0; d < 2; d++) {
+            const mica_op_info *row = mica_op_describe((mica_op)op);
+            if (!row->expression || !mica_op_takes((mica_op)op, dtypes[d])) continue;
+            mica_graph *g = new_graph();
+            mica_type type = mica_type_make(dtypes[d], MICA_INTS(131));
+            mica_value operands[2] = {mica_parameter(g, &type), mica_parameter(g, &type)};
+            void *x[2] = {random_array(&type), random_array(&type)};
+            free(run_everywhere(mica_build(g, (mica_op)op, operands, row->arity, NULL),
+                                (const void *const *)x));
+            free(x[0]);
+            free(x[1]);
+            mica_graph_release(g);
+        }
 }
 
 TEST(select_moves_elements_of_every_size) {

@@ -74,7 +74,7 @@ static const op_case cases[] = {
     BINARY(div, 0, 0, 0.5, 2, 0),
     BINARY(rem, 2.2, 2.8, 1, 1.09, 0),
     BINARY(rem, -2.8, -2.2, -1.09, -1, 0, .name = "of negatives", .dtypes = "i32 f32 f64"),
-    BINARY(pow, 0.3, 2, -2, 2, 2),
+    BINARY(pow, 0.3, 2, -2, 2, 2, .dtypes = "f16 bf16 f32 f64"),
     BINARY(max, 0, 0, 0, 0, 0, .flags = DISTINCT),
     BINARY(min, 0, 0, 0, 0, 0, .flags = DISTINCT),
     BINARY(atan2, -2, 2, 0.5, 2, 2),
@@ -120,8 +120,8 @@ static const op_case cases[] = {
     CONVERT(bf16, .flags = COARSE),
     CONVERT(f32, .noise = 1e-3),
     CONVERT(f64),
-    CONVERT(c64, .flags = COARSE),
-    CONVERT(c128, .flags = COARSE),
+    CONVERT(c64, .noise = 1e-3),
+    CONVERT(c128),
     PRECISION("f64", 11, 52),
     PRECISION("f32", 8, 23, .flags = COARSE),
     PRECISION("f16", 5, 10, .flags = COARSE),
@@ -129,8 +129,38 @@ static const op_case cases[] = {
     PRECISION("few bits", 4, 3, .flags = COARSE),
     PRECISION("the fewest bits", 2, 1, .flags = COARSE),
     PRECISION("a small range", 3, 52, .flags = COARSE),
-    UNARY(convert, 0, 0, 0, .name = "between complex numbers", .attributes = {A_DTYPE(c64)},
-          .dtypes = COMPLEX_DTYPES, .flags = COARSE),
+#define CONVERT_COMPLEX(to, ...)                                                                   \
+    UNARY(convert, 0, 0, 0, .name = "of complex numbers to " #to,                                  \
+          .attributes = {{.kind = MICA_ATTR_DTYPE, .as.integer = MICA_DTYPE_##to}},                \
+          .dtypes = COMPLEX_DTYPES, __VA_ARGS__)
+    CONVERT_COMPLEX(bool),
+    CONVERT_COMPLEX(i32),
+    CONVERT_COMPLEX(u8),
+    CONVERT_COMPLEX(f16, .flags = COARSE),
+    CONVERT_COMPLEX(f32, .noise = 1e-3),
+    CONVERT_COMPLEX(f64),
+    CONVERT_COMPLEX(c64, .noise = 1e-3),
+    CONVERT_COMPLEX(c128),
+
+    UNARY(real, 0, 0, 0),
+    UNARY(real, 0, 0, 0, .name = "of complex numbers", .dtypes = COMPLEX_DTYPES),
+    UNARY(imag, 0, 0, 0),
+    UNARY(imag, 0, 0, 0, .name = "of complex numbers", .dtypes = COMPLEX_DTYPES),
+    UNARY(conj, 0, 0, 0),
+    UNARY(conj, 0, 0, 0, .name = "of complex numbers", .dtypes = COMPLEX_DTYPES),
+    BINARY(complex, 0, 0, 0, 0, 0),
+    UNARY(sign, 0, 0, 0, .name = "of complex numbers", .dtypes = COMPLEX_DTYPES),
+    UNARY(acosh, -3, -0.2, 2, .name = "to the left", .dtypes = COMPLEX_DTYPES),
+    BINARY(mul, 0, 0, 0, 0, 0, .name = "of complex numbers", .dtypes = COMPLEX_DTYPES),
+    /* Where infinite numbers go, numpy and libraries do not agree. */
+    BINARY(pow, 0.3, 2, -2, 2, 2, .name = "of complex numbers", .dtypes = COMPLEX_DTYPES,
+           .flags = AS_GIVEN),
+    {.op = MICA_OP_pow,
+     .name = "of many complex numbers",
+     .n_operands = 2,
+     .operands = {OF(700), OF(700)},
+     .dtypes = COMPLEX_DTYPES,
+     .flags = AS_GIVEN | LARGE | COARSE},
 };
 
 const case_table elementwise_cases = {cases, sizeof cases / sizeof *cases};

@@ -2,6 +2,7 @@
 #include "harness.h"
 
 #define NUMBERS "i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64"
+#define NUMBERS_COMPLEX NUMBERS " c64 c128"
 #define FLOATS "f16 bf16 f32 f64"
 #define INDICES(dtype, ...) SHAPED(MICA_DTYPE_##dtype, -2, 7, __VA_ARGS__)
 #define UNSIGNED(dtype, ...) SHAPED(MICA_DTYPE_##dtype, 0, 9, __VA_ARGS__)
@@ -122,8 +123,8 @@ static const op_case cases[] = {
      .dtypes = "f32 f64 bf16"},
 
     SCATTERS("set", NULL, 0),
-    SCATTERS("add", NUMBERS, 0),
-    SCATTERS("mul", NUMBERS, 0),
+    SCATTERS("add", NUMBERS_COMPLEX, 0),
+    SCATTERS("mul", NUMBERS_COMPLEX, 0),
     SCATTERS("min", NUMBERS, DISTINCT),
     SCATTERS("max", NUMBERS, DISTINCT),
     SCATTER("add with NaN", FLOATS, SPRINKLED, "add", OF(5, 3), INDICES(i32, 4, 1), OF(4, 3),

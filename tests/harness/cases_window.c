@@ -2,6 +2,7 @@
 #include "harness.h"
 
 #define NUMBERS "i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64"
+#define NUMBERS_COMPLEX NUMBERS " c64 c128"
 #define FEW "i32 f32 f64"
 #define FLOATS "f16 bf16 f32 f64"
 
@@ -11,9 +12,9 @@
         .attributes = {A_STRING(kind_), A_INT(axis), A_INT(reverse), A_INT(exclusive)},            \
         .ulps = ulps_, __VA_ARGS__                                                                 \
     }
-#define CUMULATIVES(kind, ulps, ...)                                                               \
-    CUMULATIVE(kind, "", OF(5, 3), 0, 0, 0, ulps, __VA_ARGS__),                                    \
-        CUMULATIVE(kind, " reverse", OF(2, 4, 3), 1, 1, 0, ulps, __VA_ARGS__),                     \
+#define CUMULATIVES(kind, all, ulps, ...)                                                          \
+    CUMULATIVE(kind, "", OF(5, 3), 0, 0, 0, ulps, .dtypes = all, __VA_ARGS__),                     \
+        CUMULATIVE(kind, " reverse", OF(2, 4, 3), 1, 1, 0, ulps, .dtypes = all, __VA_ARGS__),      \
         CUMULATIVE(kind, " exclusive", OF(3, 7), 1, 0, 1, ulps, .dtypes = FEW, __VA_ARGS__),       \
         CUMULATIVE(kind, " reverse exclusive", OF(6), 0, 1, 1, ulps, .dtypes = FEW, __VA_ARGS__),  \
         CUMULATIVE(kind, " of one", OF(1, 2), 0, 0, 0, ulps, .dtypes = FEW, __VA_ARGS__),          \
@@ -28,9 +29,9 @@
         .attributes = {A_STRING(kind_), window, strides, low, high, base, dilation},               \
         .ulps = ulps_, __VA_ARGS__                                                                 \
     }
-#define WINDOWS(kind, ulps, ...)                                                                   \
+#define WINDOWS(kind, all, ulps, ...)                                                              \
     WINDOW(kind, "", OF(4, 5), A_INTS(2, 3), A_INTS(1, 1), A_INTS(0, 0), A_INTS(0, 0),             \
-           A_INTS(1, 1), A_INTS(1, 1), ulps, __VA_ARGS__),                                         \
+           A_INTS(1, 1), A_INTS(1, 1), ulps, .dtypes = all, __VA_ARGS__),                          \
         WINDOW(kind, " padded and strided", OF(2, 5, 4, 2), A_INTS(1, 3, 2, 1),                    \
                A_INTS(1, 2, 2, 1), A_INTS(0, 1, 1, 0), A_INTS(0, 2, 0, 0), A_INTS(1, 1, 1, 1),     \
                A_INTS(1, 1, 1, 1), ulps, .dtypes = FEW, __VA_ARGS__),                              \
@@ -85,9 +86,9 @@
                .absolute = 1e-6, .flags = LARGE | COARSE | ZEROS_ALIKE)
 
 static const op_case cases[] = {
-    CUMULATIVES("sum", 1),
-    CUMULATIVES("max", 0, .flags = DISTINCT),
-    CUMULATIVES("min", 0, .flags = DISTINCT),
+    CUMULATIVES("sum", NUMBERS_COMPLEX, 1),
+    CUMULATIVES("max", NUMBERS, 0, .flags = DISTINCT),
+    CUMULATIVES("min", NUMBERS, 0, .flags = DISTINCT),
     CUMULATIVE("prod", "", OF(5, 3), 0, 0, 0, 1),
     CUMULATIVE("prod", " reverse", OF(2, 4, 3), 1, 1, 0, 1),
     CUMULATIVE("prod", " exclusive", OF(3, 7), 1, 0, 1, 1, .dtypes = FEW),
@@ -98,23 +99,23 @@ static const op_case cases[] = {
     CUMULATIVE("max", " with NaN", OF(9, 8), 1, 0, 0, 0, .dtypes = FLOATS, .flags = SPRINKLED),
     CUMULATIVE("min", " with NaN", OF(9, 8), 0, 1, 1, 0, .dtypes = FLOATS, .flags = SPRINKLED),
     CUMULATIVE("sum", " of long lines", OF(3, 1031), 1, 0, 0, 1, .dtypes = FEW, .flags = LARGE),
-    CUMULATIVE("sum", " of wide lines", OF(40, 1031), 0, 1, 0, 1, .dtypes = NUMBERS,
+    CUMULATIVE("sum", " of wide lines", OF(40, 1031), 0, 1, 0, 1, .dtypes = NUMBERS_COMPLEX,
                .flags = LARGE),
     CUMULATIVE("max", " of wide lines", OF(3, 40, 300), 1, 0, 1, 0, .dtypes = FEW,
                .flags = LARGE | COARSE),
     CUMULATIVE("prod", " of long lines", NEAR_ONE(700, 7), 0, 0, 0, 1, .dtypes = "f64 i32",
                .flags = LARGE),
 
-    WINDOWS("sum", 1),
-    WINDOWS("prod", 1),
-    WINDOWS("max", 0, .flags = DISTINCT),
-    WINDOWS("min", 0, .flags = DISTINCT),
+    WINDOWS("sum", NUMBERS_COMPLEX, 1),
+    WINDOWS("prod", NUMBERS_COMPLEX, 1),
+    WINDOWS("max", NUMBERS, 0, .flags = DISTINCT),
+    WINDOWS("min", NUMBERS, 0, .flags = DISTINCT),
     WINDOW("max", " with NaN", OF(9, 8), A_INTS(3, 2), A_INTS(2, 1), A_INTS(1, 0), A_INTS(0, 1),
            A_INTS(1, 1), A_INTS(1, 1), 0, .dtypes = FLOATS, .flags = SPRINKLED),
     WINDOW("min", " with NaN", OF(9, 8), A_INTS(3, 2), A_INTS(2, 1), A_INTS(1, 0), A_INTS(0, 1),
            A_INTS(1, 1), A_INTS(1, 1), 0, .dtypes = FLOATS, .flags = SPRINKLED),
     WINDOW("sum", " large", OF(50, 700), A_INTS(3, 5), A_INTS(2, 1), A_INTS(1, 2), A_INTS(0, 2),
-           A_INTS(1, 1), A_INTS(1, 1), 1, .dtypes = NUMBERS, .flags = LARGE),
+           A_INTS(1, 1), A_INTS(1, 1), 1, .dtypes = NUMBERS_COMPLEX, .flags = LARGE),
     WINDOW("max", " of many channels", OF(3, 20, 21, 64), A_INTS(1, 2, 2, 1), A_INTS(1, 2, 2, 1),
            A_INTS(0, 0, 0, 0), A_INTS(0, 0, 1, 0), A_INTS(1, 1, 1, 1), A_INTS(1, 1, 1, 1), 0,
            .dtypes = FEW, .flags = LARGE | COARSE),

@@ -47,8 +47,10 @@ static arrays run_shifted(const mica_graph *f, const arrays *x, const arrays *t,
     for (int32_t i = 0; i < moved.n; i++) {
         if (!is_float(&moved.items[i].type)) continue;
         for (int64_t j = 0; j < mica_type_elements(&moved.items[i].type); j++)
-            array_set(&moved.items[i], j,
-                      array_get(&moved.items[i], j) + step * array_get(&t->items[k], j));
+            for (int32_t p = 0; p < array_parts(&moved.items[i]); p++)
+                array_set_part(&moved.items[i], j, p,
+                               array_get_part(&moved.items[i], j, p) +
+                                   step * array_get_part(&t->items[k], j, p));
         k++;
     }
     arrays out = run_reference(f, &moved, what);
@@ -58,8 +60,9 @@ static arrays run_shifted(const mica_graph *f, const arrays *x, const arrays *t,
 }
 
 /* An infinity that stays does not change. */
-static double change(const arrays *a, const arrays *b, int32_t i, int64_t j) {
-    double to = array_get(&a->items[i], j), from = array_get(&b->items[i], j);
+static double change(const arrays *a, const arrays *b, int32_t i, int64_t j, int32_t part) {
+    double to = array_get_part(&a->items[i], j, part);
+    double from = array_get_part(&b->items[i], j, part);
     return to == from ? 0 : to - from;
 }
 
@@ -70,20 +73,24 @@ static arrays differences(const mica_graph *f, const arrays *x, const arrays *t,
     arrays c = run_shifted(f, x, t, 2 * h, what), d = run_shifted(f, x, t, -2 * h, what);
     for (int32_t i = 0; i < a.n; i++)
         for (int64_t j = 0; j < mica_type_elements(&a.items[i].type); j++)
-            array_set(&a.items[i], j, (8 * change(&a, &b, i, j) - change(&c, &d, i, j)) / (12 * h));
+            for (int32_t p = 0; p < array_parts(&a.items[i]); p++)
+                array_set_part(&a.items[i], j, p,
+                               (8 * change(&a, &b, i, j, p) - change(&c, &d, i, j, p)) / (12 * h));
     arrays_free(&b);
     arrays_free(&c);
     arrays_free(&d);
     return a;
 }
 
+/* Of complex numbers the real part of the product, without a conjugate. */
 static double inner_product(const arrays *a, const arrays *b, double *magnitude) {
     double sum = 0;
     for (int32_t i = 0; i < a->n; i++)
         for (int64_t j = 0; j < mica_type_elements(&a->items[i].type); j++) {
-            double term = array_get(&a->items[i], j) * array_get(&b->items[i], j);
+            double term = array_get(&a->items[i], j) * array_get(&b->items[i], j) -
+                          array_get_part(&a->items[i], j, 1) * array_get_part(&b->items[i], j, 1);
             sum += term;
-            *magnitude += fabs(term);
+            *magnitude += array_magnitude(&a->items[i], j) * array_magnitude(&b->items[i], j);
         }
     return sum;
 }
@@ -98,7 +105,7 @@ static double largest_of(const arrays *list) {
     double largest = 1;
     for (int32_t i = 0; i < list->n; i++)
         for (int64_t j = 0; j < mica_type_elements(&list->items[i].type); j++)
-            largest = fmax(largest, fabs(array_get(&list->items[i], j)));
+            largest = fmax(largest, array_magnitude(&list->items[i], j));
     return largest;
 }
 
@@ -182,16 +189,17 @@ static bool all_f64(const mica_value *values, int32_t n) {
     return true;
 }
 
-/* The derivative graphs in f32, on the devices against the reference. */
-static void check_single_precision(const op_case *c, random_state *r) {
+/* The derivative graphs in f32 or c64, on the devices against the reference. */
+static void check_single_precision(const op_case *c, mica_dtype dtype, random_state *r) {
     char title[200];
     mica_type types[MOST_OPERANDS];
     const tolerance allowed = {.of_largest = 2e-5, .absolute = 2e-5};
-    case_types(c, MICA_DTYPE_f32, types);
-    mica_graph *f = case_graph(c, MICA_DTYPE_f32, types);
+    case_types(c, dtype, types);
+    mica_graph *f = case_graph(c, dtype, types);
     for (int32_t i = 0; f && i < c->n_operands; i++) types[i] = *mica_value_type(f->parameters[i]);
     for (int reverse = 0; f && reverse < 2; reverse++) {
-        snprintf(title, sizeof title, "%s of %s f32", reverse ? "vjp" : "jvp", case_title(c));
+        snprintf(title, sizeof title, "%s of %s %s", reverse ? "vjp" : "jvp", case_title(c),
+                 mica_dtype_name(dtype));
         mica_graph *g = reverse ? vjp_graph(f) : jvp_graph(f);
         arrays inputs = draw_operands(c, types, c->n_operands, r);
         arrays outputs = run_reference(f, &inputs, title);
@@ -199,7 +207,7 @@ static void check_single_precision(const op_case *c, random_state *r) {
         append(&inputs, &more);
         if (is_usable(g, title)) {
             arrays want = run_reference(g, &inputs, title);
-            check_on_devices(c, MICA_DTYPE_f32, g, &inputs, &want, &allowed, title);
+            check_on_devices(c, dtype, g, &inputs, &want, &allowed, title);
             arrays_free(&want);
         }
         arrays_free(&outputs);
@@ -216,21 +224,28 @@ static bool has_float(const mica_value *values, int32_t n) {
 }
 
 /* Graphs from no floats, or to none, have no derivative to check. */
-void check_derivatives(const op_case *c) {
+static void check_dtype(const op_case *c, mica_dtype dtype) {
     mica_type types[MOST_OPERANDS];
     random_state r = case_random(c, "derivatives");
-    if (!case_takes(c, MICA_DTYPE_f64) || (c->flags & (OPAQUE | COARSE | SPRINKLED))) return;
-    case_types(c, MICA_DTYPE_f64, types);
-    mica_graph *f = case_graph(c, MICA_DTYPE_f64, types);
+    case_types(c, dtype, types);
+    mica_graph *f = case_graph(c, dtype, types);
     if (!f) return;
     for (int32_t i = 0; i < c->n_operands; i++) types[i] = *mica_value_type(f->parameters[i]);
     arrays inputs = draw_operands(c, types, c->n_operands, &r);
     if (harness_ok(mica_graph_check(f), case_title(c)) &&
         has_float(f->parameters, f->n_parameters) && has_float(f->outputs, f->n_outputs)) {
-        check_graph_derivatives(c, f, &inputs, harness_soak ? 3 : 2, &r, case_title(c));
-        check_single_precision(c, &r);
-        if (all_f64(f->outputs, f->n_outputs)) check_gradient(f, &inputs, &r, case_title(c));
+        char title[200];
+        snprintf(title, sizeof title, "%s%s", case_title(c), is_complex(dtype) ? " c128" : "");
+        check_graph_derivatives(c, f, &inputs, harness_soak ? 3 : 2, &r, title);
+        check_single_precision(c, is_complex(dtype) ? MICA_DTYPE_c64 : MICA_DTYPE_f32, &r);
+        if (all_f64(f->outputs, f->n_outputs)) check_gradient(f, &inputs, &r, title);
     }
     arrays_free(&inputs);
     mica_graph_release(f);
+}
+
+void check_derivatives(const op_case *c) {
+    if (c->flags & (OPAQUE | COARSE | SPRINKLED)) return;
+    if (case_takes(c, MICA_DTYPE_f64)) check_dtype(c, MICA_DTYPE_f64);
+    if (case_takes(c, MICA_DTYPE_c128)) check_dtype(c, MICA_DTYPE_c128);
 }

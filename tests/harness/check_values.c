@@ -14,11 +14,22 @@ static bool is_half(mica_dtype dtype) {
     return dtype == MICA_DTYPE_f16 || dtype == MICA_DTYPE_bf16;
 }
 
+/* Complex functions that are defined by their rounded parts. */
+static bool is_complex_exact(mica_op op) {
+    return op == MICA_OP_neg || op == MICA_OP_add || op == MICA_OP_sub || op == MICA_OP_mul;
+}
+
 /* What a single op may differ by. f64 goes through libm on both sides, and halves compute in f32
  * and round: an ulp is left when a function is not exact. */
 static tolerance op_tolerance(const op_case *c, mica_dtype dtype) {
     tolerance allowed = {.strict_zeros = !(c->flags & ZEROS_ALIKE)};
     if (c->ulps > 0) allowed.ulps = dtype == MICA_DTYPE_f64 ? 4 : is_half(dtype) ? 1 : c->ulps;
+    if (is_complex(dtype) && mica_op_class_of(c->op) == MICA_CLASS_MAP &&
+        !is_complex_exact(c->op)) {
+        allowed.ulps = dtype == MICA_DTYPE_c64 ? 1 : 8;
+        allowed.strict_zeros = false;
+    }
+    if (dtype == MICA_DTYPE_c128) dtype = MICA_DTYPE_f64;
     allowed.absolute = c->absolute * (dtype == MICA_DTYPE_f64 ? ldexp(1, -26) : 1);
     if (c->build)
         allowed.of_largest = dtype == MICA_DTYPE_f64 ? 1e-13 : is_half(dtype) ? 2e-2 : 1e-5;
@@ -39,13 +50,15 @@ static arrays sum_bounds(const op_case *c, mica_dtype dtype, const arrays *input
         magnitudes.items[i] = array_create(&types[i]);
         for (int64_t j = 0; j < mica_type_elements(&types[i]); j++) {
             array_set(&ones.items[i], j, 1);
-            array_set(&magnitudes.items[i], j, fabs(array_get(&inputs->items[i], j)));
+            array_set(&magnitudes.items[i], j, array_magnitude(&inputs->items[i], j));
         }
     }
     mica_graph *g = case_graph(c, MICA_DTYPE_f64, types);
     arrays terms = run_reference(g, &ones, case_title(c));
     arrays sums = run_reference(g, &magnitudes, case_title(c));
-    double epsilon = epsilon_of(dtype == MICA_DTYPE_f64 ? dtype : MICA_DTYPE_f32);
+    bool is_double = dtype == MICA_DTYPE_f64 || dtype == MICA_DTYPE_c128;
+    double epsilon = epsilon_of(is_double ? MICA_DTYPE_f64 : MICA_DTYPE_f32);
+    if (is_complex(dtype)) epsilon *= 4; /* a product is four products and two sums */
     for (int64_t j = 0; j < mica_type_elements(&terms.items[0].type); j++)
         array_set(&sums.items[0], j,
                   epsilon * (array_get(&terms.items[0], j) + 2) * array_get(&sums.items[0], j));
@@ -187,6 +200,7 @@ static int32_t integer_edges(mica_dtype dtype, double *out) {
 }
 
 static int32_t special_reals(mica_dtype dtype, double largest, double *out) {
+    if (dtype == MICA_DTYPE_c128) dtype = MICA_DTYPE_f64;
     double smallest = dtype == MICA_DTYPE_f64 ? ldexp(1, -1022) : ldexp(1, -126);
     double most = dtype == MICA_DTYPE_f64 ? DBL_MAX : FLT_MAX;
     double denormal = dtype == MICA_DTYPE_f64 ? ldexp(1, -1074) : ldexp(1, -149);
@@ -222,21 +236,28 @@ static ref_number special(mica_dtype dtype, int64_t which, double largest, bool 
     mica_dtype_kind kind = mica_dtype_kind_of(dtype);
     if (kind == MICA_KIND_FLOAT || kind == MICA_KIND_COMPLEX) {
         *out_n = special_reals(dtype, largest, reals);
-        if (edges) *out_n += integer_edges(dtype, reals + *out_n);
-        return (ref_number){.real = reals[which % *out_n], .imaginary = reals[which / 2 % *out_n]};
+        if (edges && kind == MICA_KIND_FLOAT) *out_n += integer_edges(dtype, reals + *out_n);
+        ref_number number = {.real = reals[which % *out_n]};
+        if (kind == MICA_KIND_COMPLEX) {
+            number.imaginary = reals[which / *out_n % *out_n];
+            *out_n *= *out_n;
+        }
+        return number;
     }
     *out_n = special_bits(dtype, bits);
     return ref_from_bits(bits[which % *out_n]);
 }
 
-/* Every combination for one or two operands, every seventh for three. One operand that may be of
- * any size also meets the ends of the integers. */
+/* Every combination for one or two operands, every seventh for three; of several complex numbers,
+ * of which there are too many, some. One operand that may be of any size also meets the ends of the
+ * integers. */
 static void check_specials(const op_case *c, mica_dtype dtype) {
     mica_type types[MOST_OPERANDS];
     int32_t n, step = c->n_operands == 3 ? 7 : 1;
+    if (is_complex(dtype) && c->n_operands > 1) step = c->n_operands == 2 ? 97 : 100003;
     int64_t total = 1;
     case_types(c, dtype, types);
-    double largest = dtype == MICA_DTYPE_f64 ? 0 : c->largest;
+    double largest = dtype == MICA_DTYPE_f64 || dtype == MICA_DTYPE_c128 ? 0 : c->largest;
     bool edges = c->n_operands == 1 && c->largest == 0;
     for (int32_t i = 0; i < c->n_operands; i++) {
         special(types[i].dtype, 0, largest, edges, &n);
@@ -276,7 +297,7 @@ static void check_random_bits(const op_case *c, mica_dtype dtype) {
                 uint64_t bits[2] = {random_bits(&r), random_bits(&r)};
                 if (types[i].dtype == MICA_DTYPE_bool) bits[0] &= 1;
                 ref_copy_element(types[i].dtype, inputs.items[i].data, j, bits, 0);
-                value = is_float(&types[i]) ? array_get(&inputs.items[i], j) : 0;
+                value = is_float(&types[i]) ? array_magnitude(&inputs.items[i], j) : 0;
             } while (c->largest > 0 && fabs(value) > c->largest);
         }
     }

@@ -63,7 +63,12 @@ mica_value build_op(mica_graph *g, mica_op op, const mica_value *operands, int32
 /* ---- a case as a graph ------------------------------------------------------------------------*/
 
 bool is_float(const mica_type *type) {
-    return type->kind == MICA_TENSOR && mica_dtype_kind_of(type->dtype) == MICA_KIND_FLOAT;
+    return type->kind == MICA_TENSOR &&
+           (mica_dtype_kind_of(type->dtype) == MICA_KIND_FLOAT || is_complex(type->dtype));
+}
+
+bool is_complex(mica_dtype dtype) {
+    return mica_dtype_kind_of(dtype) == MICA_KIND_COMPLEX;
 }
 
 bool case_takes(const op_case *c, mica_dtype dtype) {

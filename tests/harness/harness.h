@@ -3,9 +3,9 @@
  *
  *   values       each device against the reference, over dtypes, shapes and special values, as
  *                executables and eagerly
- *   derivatives  jvp against finite differences in f64, vjp against jvp, the same once more for
- *                the jvp and the vjp themselves (and again with MICA_TEST_SOAK=1); the derivative
- *                graphs on each device against the reference
+ *   derivatives  jvp against finite differences in f64 and c128, vjp against jvp, the same once
+ *                more for the jvp and the vjp themselves (and again with MICA_TEST_SOAK=1); the
+ *                derivative graphs on each device against the reference
  *   vmap         every subset of mapped operands, first and last axis, against a loop; batches of
  *                one and of none; vmap of vmap, vmap of the gradient, gradient of the vmap
  *   threads      the cpu gives the same bits with 1, 2 and 5 threads
@@ -36,7 +36,8 @@ typedef struct operand {
     int32_t rank;
     int64_t dims[6];
     double low, high; /* floats are drawn evenly from here; both 0: [-2, 2]. Integers: random bits,
-                       * but from here when it is given */
+                       * but from here when it is given. Imaginary parts: [-2, 2], or [-0.7, 0.7]
+                       * when it is given */
 } operand;
 
 enum {
@@ -75,7 +76,8 @@ typedef struct op_case {
     /* NAMED_AXIS: the same with the axis "batch" (size 3) in front of every operand and output. */
     void (*expected)(mica_graph *g, const mica_value *operands, mica_dtype dtype);
     const char *dtypes; /* "f32 f64": those that vary; NULL: all that the row takes */
-    double ulps;        /* allowed against the reference, for f32; a fraction of it elsewhere */
+    double ulps;        /* allowed against the reference, for f32; a fraction of it elsewhere. Of
+                         * complex numbers: ulps of the larger part */
     double absolute;    /* allowed besides, for f32 */
     double largest;     /* special values beyond this are left out; 0: none are */
     double noise;       /* of finite differences, relative; 0: 1e-7 */
@@ -131,6 +133,11 @@ array array_create(const mica_type *type); /* zeroed; the harness stops when out
 void arrays_free(arrays *list);
 double array_get(const array *a, int64_t i); /* of complex numbers the real part */
 void array_set(array *a, int64_t i, double value);
+/* Complex numbers have two parts, others one. array_get_part is 0 for a part that is not there. */
+int32_t array_parts(const array *a);
+double array_get_part(const array *a, int64_t i, int32_t part);
+void array_set_part(array *a, int64_t i, int32_t part, double value);
+double array_magnitude(const array *a, int64_t i);
 /* The b-th slice along an axis, and its opposite. */
 array array_slice(const array *a, int32_t axis, int64_t b);
 void array_put(array *a, int32_t axis, int64_t b, const array *part);
@@ -167,7 +174,8 @@ void case_types(const op_case *c, mica_dtype dtype, mica_type *out_types);
 /* The case as a graph on parameters of these types. NAMED_AXIS cases come batched. */
 mica_graph *case_graph(const op_case *c, mica_dtype dtype, const mica_type *types);
 mica_graph *expected_graph(const op_case *c, mica_dtype dtype, const mica_type *types);
-/* (x, tangents of the float x) -> tangents of the float outputs. */
+/* (x, tangents of the float x) -> tangents of the float outputs; complex numbers count as floats.
+ */
 mica_graph *jvp_graph(const mica_graph *f);
 /* (x, cotangents of the float outputs) -> cotangents of the float x. */
 mica_graph *vjp_graph(const mica_graph *f);
@@ -175,7 +183,8 @@ mica_graph *vjp_graph(const mica_graph *f);
 mica_graph *gradient_graph(const mica_graph *f);
 /* Unless 0, this allocation of a derivative graph fails, counted from the graph's creation. */
 extern int64_t harness_allocation_to_fail;
-bool is_float(const mica_type *type);
+bool is_float(const mica_type *type); /* or complex */
+bool is_complex(mica_dtype dtype);
 mica_dtype first_dtype(const op_case *c);
 bool case_takes(const op_case *c, mica_dtype dtype);
 

@@ -26,6 +26,8 @@ NAMES = {
     "f16": np.float16,
     "f32": np.float32,
     "f64": np.float64,
+    "c64": np.complex64,
+    "c128": np.complex128,
 }
 DTYPE_NAMES = {np.dtype(dtype): name for name, dtype in NAMES.items()}
 INTEGERS = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
@@ -37,6 +39,9 @@ SETS = {
     "BITS": ["bool", *INTEGERS],
     "ANY": ["f32", "f64", "bool", *INTEGERS],
 }
+# Complex numbers are in test_ref_complex.py.
+SETS["FLOATS_COMPLEX"] = SETS["FLOATS"]
+SETS["NUMBERS_COMPLEX"] = SETS["NUMBERS"]
 TABLE = {row["name"]: row for row in mica.ops()}
 
 
@@ -261,6 +266,9 @@ UNARY = {
     "not": (np.invert, 0, 0),
     "popcount": (popcount, 0, 0),
     "clz": (clz, 0, 0),
+    "real": (np.real, 0, 0),
+    "imag": (np.imag, 0, 0),
+    "conj": (np.conj, 0, 0),
 }
 BINARY = {
     "add": (np.add, 0, 0),
@@ -350,6 +358,14 @@ def select_examples():
     for dtype in SETS["ANY"]:
         p, a, b = draw("bool", 3, 4), draw(dtype, 3, 4), draw(dtype, 3, 4)
         yield [p, a, b], {}, np.where(p, a, b), 0
+
+
+def complex_examples():
+    for dtype in SETS["F32_F64"]:
+        a, b = pairs(dtype)
+        expected = np.empty(a.shape, NAMES["c64" if dtype == "f32" else "c128"])
+        expected.real, expected.imag = a, b
+        yield [a, b], {}, expected, 0
 
 
 def converted(x, target):
@@ -758,6 +774,7 @@ EXAMPLES = {
     "is_finite": is_finite_examples,
     "compare": compare_examples,
     "select": select_examples,
+    "complex": complex_examples,
     "convert": convert_examples,
     "reduce_precision": reduce_precision_examples,
     "bitcast": bitcast_examples,

@@ -45,6 +45,10 @@ static void add_maps(mica_graph *g, mica_value x, mica_value i, mica_value b) {
         mica_output(g, bits[k](g, i, i));
         mica_output(g, bits[k](g, b, b));
     }
+    mica_value z = mica_complex(g, x, x);
+    mica_output(g, mica_real(g, z));
+    mica_output(g, mica_imag(g, z));
+    mica_output(g, mica_conj(g, mica_exp(g, z)));
     mica_output(g, mica_not(g, b));
     mica_output(g, mica_popcount(g, i));
     mica_output(g, mica_clz(g, i));

@@ -138,7 +138,10 @@ static mica_value limit_size(random_builder *b, mica_value x) {
 
 /* Ops of class MAP that are exact on floats too. */
 static bool is_exact_map(mica_op op, mica_dtype dtype) {
-    if (mica_dtype_kind_of(dtype) != MICA_KIND_FLOAT) return true;
+    mica_dtype_kind kind = mica_dtype_kind_of(dtype);
+    if (kind == MICA_KIND_COMPLEX)
+        return op == MICA_OP_neg || op == MICA_OP_add || op == MICA_OP_sub || op == MICA_OP_mul;
+    if (kind != MICA_KIND_FLOAT) return true;
     switch (op) {
     case MICA_OP_neg:
     case MICA_OP_abs:
@@ -205,10 +208,13 @@ static mica_value add_elementwise(random_builder *b, mica_op op) {
                             directions[random_below(b, is_complex ? 2 : 6)]);
     case MICA_OP_select:
         return mica_select(b->g, pick_like(b, x, MICA_DTYPE_bool), x, pick_like(b, x, type->dtype));
-    case MICA_OP_convert: {
-        mica_dtype dtype = random_dtype(b, MICA_SET_ANY);
-        return is_complex ? x : mica_convert(b->g, x, dtype);
-    }
+    case MICA_OP_convert: return mica_convert(b->g, x, random_dtype(b, MICA_SET_ANY));
+    case MICA_OP_real: return mica_real(b->g, x);
+    case MICA_OP_imag: return mica_imag(b->g, x);
+    case MICA_OP_conj: return mica_conj(b->g, x);
+    case MICA_OP_complex:
+        return b->options->complex ? mica_complex(b->g, x, pick_like(b, x, type->dtype))
+                                   : MICA_NULL_VALUE;
     default: return MICA_NULL_VALUE;
     }
 }
@@ -414,7 +420,7 @@ static mica_value add_move(random_builder *b, mica_op op) {
         type = random_type(b, random_dtype(b, MICA_SET_ANY));
         return source(b, &type);
     case MICA_OP_iota:
-        type = random_type(b, random_dtype(b, MICA_SET_NUMBERS));
+        type = random_type(b, random_dtype(b, MICA_SET_NUMBERS_COMPLEX));
         if (!type.rank) type.dims[type.rank++] = 3;
         return mica_iota(b->g, dims_of(&type), random_below(b, type.rank), type.dtype);
     case MICA_OP_broadcast: return add_broadcast(b);
@@ -440,13 +446,13 @@ static mica_value exact_enough(random_builder *b, mica_dtype_set set, int32_t ra
     mica_value x = pick_of(b, set, rank);
     const mica_type *type = mica_value_type(x);
     if (!type) return x;
-    bool is_float = mica_dtype_kind_of(type->dtype) == MICA_KIND_FLOAT;
+    bool is_float = mica_dtype_in_set(type->dtype, MICA_SET_FLOATS_COMPLEX);
     return b->options->exact && is_float ? MICA_NULL_VALUE : x;
 }
 
 /* Axes of x are contracted, batched or free by chance; the other operand is made to fit. */
 static mica_value add_dot(random_builder *b) {
-    mica_value x = exact_enough(b, MICA_SET_NUMBERS, 0);
+    mica_value x = exact_enough(b, MICA_SET_NUMBERS_COMPLEX, 0);
     const mica_type *type = mica_value_type(x);
     if (!type) return MICA_NULL_VALUE;
     int64_t order[MICA_MAX_RANK], left[2][MICA_MAX_RANK], right[2][MICA_MAX_RANK];
@@ -473,7 +479,7 @@ static mica_value add_conv(random_builder *b) {
     int64_t which = random_below(b, 3), groups = 1 + random_below(b, 2),
             channels = 1 + random_below(b, 2);
     int64_t outputs = groups * (1 + random_below(b, 2)), batch = 1 + random_below(b, 2);
-    mica_dtype dtype = random_dtype(b, MICA_SET_FLOATS);
+    mica_dtype dtype = random_dtype(b, MICA_SET_FLOATS_COMPLEX);
     int64_t h = 3 + random_below(b, 3), w = 3 + random_below(b, 3);
     mica_type x = which == 1 ? mica_type_make(dtype, MICA_INTS(batch, channels * groups, h, w))
                              : mica_type_make(dtype, MICA_INTS(batch, h, w, channels * groups));
@@ -489,7 +495,7 @@ static mica_value add_reduce(random_builder *b) {
     static const char *const kinds[] = {"max", "min", "sum", "prod", "and", "or"};
     int64_t kind = random_below(b, 6), order[MICA_MAX_RANK];
     mica_value x = kind < 2   ? pick_of(b, MICA_SET_NUMBERS, 0)
-                   : kind < 4 ? exact_enough(b, MICA_SET_NUMBERS, 0)
+                   : kind < 4 ? exact_enough(b, MICA_SET_NUMBERS_COMPLEX, 0)
                               : pick_of(b, MICA_SET_BITS, 0);
     const mica_type *type = mica_value_type(x);
     if (!type) return MICA_NULL_VALUE;
@@ -513,8 +519,8 @@ static mica_value add_argmax(random_builder *b, mica_op op) {
 static const char *random_kind(random_builder *b, mica_value *out_x, int32_t rank) {
     static const char *const kinds[] = {"max", "min", "sum", "prod"};
     int64_t kind = random_below(b, 4);
-    *out_x =
-        kind < 2 ? pick_of(b, MICA_SET_NUMBERS, rank) : exact_enough(b, MICA_SET_NUMBERS, rank);
+    *out_x = kind < 2 ? pick_of(b, MICA_SET_NUMBERS, rank)
+                      : exact_enough(b, MICA_SET_NUMBERS_COMPLEX, rank);
     return kinds[kind];
 }
 

@@ -105,9 +105,26 @@ static void choose_mode(cpu_contract *k) {
     }
 }
 
+/* From complex elements to their parts; see mica_cpu_pack for y. */
+static void split_complex(cpu_contract *k) {
+    cpu_space *const spaces[] = {&k->x_batch, &k->x_m,     &k->x_k, &k->y_batch, &k->y_k,
+                                 &k->y_n,     &k->c_batch, &k->c_m, &k->c_n};
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+        for (int32_t axis = 0; axis < spaces[i]->rank; axis++) spaces[i]->strides[axis] *= 2;
+    mica_cpu_space_add(&k->x_k, 2, 1);
+    mica_cpu_space_add(&k->y_k, 2, 1);
+    mica_cpu_space_add(&k->y_n, 2, 1);
+    mica_cpu_space_add(&k->c_n, 2, 1);
+}
+
 bool mica_cpu_contract_init(cpu_contract *k, mica_dtype dtype) {
     const mica_cpu_isa *isa = mica_cpu_isa_current();
-    if (dtype < MICA_DTYPE_i8 || dtype > MICA_DTYPE_f64) return false;
+    if (dtype < MICA_DTYPE_i8) return false;
+    if (dtype >= MICA_DTYPE_c64) {
+        k->complex_pack = isa->pack_complex[dtype - MICA_DTYPE_c64];
+        split_complex(k);
+        dtype = dtype == MICA_DTYPE_c64 ? MICA_DTYPE_f32 : MICA_DTYPE_f64;
+    }
     bool is_float = dtype >= MICA_DTYPE_f16;
     const mica_cpu_gemm *tiles[2];
     tiles[0] = is_float ? &isa->gemm_float[0][dtype - MICA_DTYPE_f16]
@@ -145,7 +162,8 @@ static void pack_x(const cpu_contract *k, const char *x, const contract_block *a
     for (int64_t i = 0; i < at->n_m; i += rows) {
         int64_t count = cpu_min(rows, at->n_m - i);
         mica_cpu_space_positions(&k->x_m, at->m + i, count, offsets);
-        k->gemm.pack(x, offsets, count, steps, n_k, rows, panels + i * n_k * k->gemm.bytes);
+        mica_cpu_pack pack = k->complex_pack && k->exchanged ? k->complex_pack : k->gemm.pack;
+        pack(x, offsets, count, steps, n_k, rows, panels + i * n_k * k->gemm.bytes);
     }
 }
 
@@ -154,7 +172,8 @@ static void pack_y_panel(const cpu_contract *k, const char *y, int64_t first_n, 
     int64_t offsets[64], count = cpu_min(k->gemm.columns, k->y_n.n - first_n);
     (void)first_k;
     mica_cpu_space_positions(&k->y_n, first_n, count, offsets);
-    k->gemm.pack(y, offsets, count, steps, n_k, k->gemm.columns, panel);
+    mica_cpu_pack pack = k->complex_pack && !k->exchanged ? k->complex_pack : k->gemm.pack;
+    pack(y, offsets, count, steps, n_k, k->gemm.columns, panel);
 }
 
 /* Stores or adds the part of a tile that lies inside c. */

@@ -7,7 +7,11 @@
  * the panels. Element (m, n) is the sum over blocks of CPU_TILE_K indices k, in order, of one chain
  * of fused multiply-adds each: that order depends on the number of k alone, so tiles, blocks,
  * threads and the exchange of x and y are free to suit the machine. dot itself computes products of
- * a matrix and a vector, some of them in another order (mica_cpu_gemv). */
+ * a matrix and a vector, some of them in another order (mica_cpu_gemv).
+ *
+ * Complex arrays are contracted as real ones: k and n become twice as many, x is read as it lies,
+ * (a, b) of a + i b next to each other along k, y is packed as blocks ((a, b), (-b, a)), and c
+ * comes out as it is to lie. */
 #ifndef MICA_DEVICE_CPU_CONTRACT_H
 #define MICA_DEVICE_CPU_CONTRACT_H
 
@@ -23,7 +27,8 @@ typedef enum cpu_contract_mode {
 typedef struct cpu_contract {
     mica_cpu_gemm gemm;
     cpu_space x_batch, x_m, x_k, y_batch, y_k, y_n, c_batch, c_m, c_n;
-    mica_cpu_map narrow; /* compute type to c's, NULL when they are the same */
+    mica_cpu_map narrow;        /* compute type to c's, NULL when they are the same */
+    mica_cpu_pack complex_pack; /* of the caller's y when it is complex, else NULL */
     int32_t x_bytes, c_bytes;
     bool exchanged; /* the caller's x and y are ours the other way round */
     /* The plan. */

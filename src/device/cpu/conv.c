@@ -27,8 +27,8 @@ static void run_conv(const cpu_kernel *kernel, const void *const *operands, void
     const char *x = operands[0];
     if (k->pads) {
         int32_t bytes = k->copy.bytes;
-        const uint64_t zero = 0;
-        if (k->copy.n != k->padded_n) mica_cpu_fill(scratch, &zero, (size_t)bytes, k->padded_n);
+        const uint64_t zero[2] = {0, 0}; /* as wide as any element */
+        if (k->copy.n != k->padded_n) mica_cpu_fill(scratch, zero, (size_t)bytes, k->padded_n);
         mica_cpu_copy_run(&k->copy, x + k->x_offset * bytes,
                           (char *)scratch + k->padded_offset * bytes);
         x = scratch;

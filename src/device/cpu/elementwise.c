@@ -1,4 +1,5 @@
-/* Elementwise kernels: MAP rows, compare, select, is_finite, nextafter and convert.
+/* Elementwise kernels: MAP rows, compare, select, is_finite, nextafter, convert and the parts of
+ * complex numbers.
  *
  * Operands are contiguous and of one size, so a kernel is a loop over a range. f16 and bf16 go
  * through the f32 loop in small chunks that stay in the nearest cache. */
@@ -81,7 +82,8 @@ static bool is_half(mica_dtype dtype) {
 static mica_cpu_map find_map(const mica_cpu_isa *isa, mica_op op, mica_dtype dtype) {
     if (dtype == MICA_DTYPE_f64) return isa->map_f64[op];
     if (dtype == MICA_DTYPE_f32 || is_half(dtype)) return isa->map_f32[op];
-    return dtype < MICA_DTYPE_f16 ? isa->map_int[dtype][op] : NULL;
+    if (dtype >= MICA_DTYPE_c64) return isa->map_complex[dtype - MICA_DTYPE_c64][op];
+    return isa->map_int[dtype][op];
 }
 
 static const mica_cpu_near *find_near(const mica_cpu_isa *isa, mica_op op, mica_dtype dtype) {
@@ -118,6 +120,10 @@ static mica_cpu_map find_loop(const mica_node *node, const mica_cpu_isa *isa, bo
     case MICA_OP_is_finite: return isa->elementwise->is_finite[from];
     case MICA_OP_nextafter: return isa->elementwise->nextafter[from];
     case MICA_OP_convert: return isa->elementwise->convert[from][to];
+    case MICA_OP_real: return isa->elementwise->real[from];
+    case MICA_OP_imag: return isa->elementwise->imag[from];
+    case MICA_OP_conj: return isa->elementwise->conj[from];
+    case MICA_OP_complex: return isa->elementwise->join[from];
     default: return find_map(isa, node->op, from);
     }
 }
@@ -198,7 +204,7 @@ mica_status mica_cpu_create_elementwise(const mica_node *node, cpu_kernel **out)
     k->arity = node->n_operands;
     k->y_bytes = (int32_t)mica_dtype_bytes(to);
     const mica_op_info *row = mica_op_describe(node->op);
-    bool costly = row->expression && !strcmp(row->dtypes, "FLOATS");
+    bool costly = row->expression && !mica_op_takes(node->op, MICA_DTYPE_i32);
     k->grain = costly ? COSTLY_GRAIN : CHEAP_GRAIN;
     if (is_half(from) && (row->expression || node->op == MICA_OP_compare)) {
         k->widen = isa->elementwise->convert[from][MICA_DTYPE_f32];

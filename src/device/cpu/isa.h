@@ -46,8 +46,11 @@ typedef struct mica_cpu_elementwise {
     mica_cpu_map select[5];                                    /* by log2 of the element's bytes */
     mica_cpu_map is_finite[MICA_DTYPE_COUNT];                  /* floats */
     mica_cpu_map nextafter[MICA_DTYPE_COUNT];                  /* floats */
-    mica_cpu_map convert[MICA_DTYPE_COUNT]
-                        [MICA_DTYPE_COUNT]; /* [from][to], complex ones only as targets */
+    mica_cpu_map convert[MICA_DTYPE_COUNT][MICA_DTYPE_COUNT];  /* [from][to] */
+    /* The parts of a number, its conjugate, and a complex number from f32 or f64 parts; NULL where
+     * the row does not take the dtype. */
+    mica_cpu_map real[MICA_DTYPE_COUNT], imag[MICA_DTYPE_COUNT], conj[MICA_DTYPE_COUNT];
+    mica_cpu_map join[MICA_DTYPE_COUNT]; /* by the dtype of the parts */
     /* y[i] = x[i] rounded, still as f64 */
     void (*reduce_precision)(const mica_cpu_precision *format, const double *x, double *y,
                              int64_t n);
@@ -107,6 +110,16 @@ typedef struct mica_cpu_windower {
 /* The register tile of a contraction for one compute type. Panels are k-major: element (k, r) of a
  * panel of width w is panel[k * w + r]. */
 #define CPU_TILE_K 256 /* contracted indices that one fused chain runs over */
+
+/* Fills a panel of `width` from element (r, k) at x + offsets[r] + steps[k], converting to the
+ * compute type; rows count..width-1 become zero.
+ *
+ * The pack of a complex array y makes a matrix of reals: (k, n) becomes the block ((a, b), (-b, a))
+ * of y = a + i b. Both offsets[r] and steps[k] are twice the positions of complex elements, plus 1
+ * for the second row or column of a block. */
+typedef void (*mica_cpu_pack)(const void *x, const int64_t *offsets, int64_t count,
+                              const int64_t *steps, int64_t k, int64_t width, void *panel);
+
 typedef struct mica_cpu_gemm {
     int32_t rows, columns; /* the tile, rows x columns accumulators */
     int32_t bytes;         /* of the compute type */
@@ -117,10 +130,7 @@ typedef struct mica_cpu_gemm {
      */
     void (*tile_to)(const void *a, const void *b, int64_t k, void *c, const int64_t *rows,
                     int first);
-    /* Fills a panel of `width` from element (r, k) at x + offsets[r] + steps[k], converting to the
-     * compute type; rows count..width-1 become zero. */
-    void (*pack)(const void *x, const int64_t *offsets, int64_t count, const int64_t *steps,
-                 int64_t k, int64_t width, void *panel);
+    mica_cpu_pack pack;
 } mica_cpu_gemm;
 
 /* A matrix and a vector of one dtype; f32, f64, i32, i64, others are NULL. Element i of `rows` is
@@ -171,15 +181,18 @@ typedef struct mica_cpu_networks {
 
 typedef struct mica_cpu_isa {
     const char *name;
-    const mica_cpu_map *map_f32, *map_f64;        /* by op */
-    const mica_cpu_map (*map_int)[MICA_OP_COUNT]; /* by dtype, op: bool and integers */
-    const mica_cpu_near *near;                    /* CPU_NEAR_COUNT */
+    const mica_cpu_map *map_f32, *map_f64;            /* by op */
+    const mica_cpu_map (*map_int)[MICA_OP_COUNT];     /* by dtype, op: bool and integers */
+    const mica_cpu_map (*map_complex)[MICA_OP_COUNT]; /* by dtype - c64, op */
+    const mica_cpu_near *near;                        /* CPU_NEAR_COUNT */
     const mica_cpu_elementwise *elementwise;
-    const mica_cpu_reducer (*reduce_float)[CPU_REDUCTION_COUNT]; /* by dtype - f16 */
-    const mica_cpu_reducer (*reduce_int)[CPU_REDUCTION_COUNT];   /* by dtype */
+    const mica_cpu_reducer (*reduce_float)[CPU_REDUCTION_COUNT];   /* by dtype - f16 */
+    const mica_cpu_reducer (*reduce_int)[CPU_REDUCTION_COUNT];     /* by dtype */
+    const mica_cpu_reducer (*reduce_complex)[CPU_REDUCTION_COUNT]; /* by dtype - c64 */
     const mica_cpu_gemm (*gemm_float)[4]; /* [wide, narrow], by dtype - f16 */
     const mica_cpu_gemm *gemm_int;        /* by dtype - i8 */
     const mica_cpu_gemv *gemv;            /* by dtype */
+    const mica_cpu_pack *pack_complex;    /* by dtype - c64 */
     mica_cpu_philox philox;
     const mica_cpu_windower (*window)[4]; /* by dtype, kind: sum prod max min */
     const mica_cpu_order *order;          /* by dtype; complex ones have no load */
@@ -193,11 +206,14 @@ const mica_cpu_isa *mica_cpu_isa_current(void);
     extern const mica_cpu_map mica_cpu_map_f32_##isa[MICA_OP_COUNT];                               \
     extern const mica_cpu_map mica_cpu_map_f64_##isa[MICA_OP_COUNT];                               \
     extern const mica_cpu_map mica_cpu_map_int_##isa[MICA_DTYPE_f16][MICA_OP_COUNT];               \
+    extern const mica_cpu_map mica_cpu_map_complex_##isa[2][MICA_OP_COUNT];                        \
     extern const mica_cpu_near mica_cpu_near_##isa[CPU_NEAR_COUNT];                                \
     extern const mica_cpu_elementwise mica_cpu_elementwise_##isa;                                  \
     extern const mica_cpu_reducer mica_cpu_reduce_float_##isa[4][CPU_REDUCTION_COUNT];             \
     extern const mica_cpu_reducer mica_cpu_reduce_int_##isa[MICA_DTYPE_f16][CPU_REDUCTION_COUNT];  \
+    extern const mica_cpu_reducer mica_cpu_reduce_complex_##isa[2][CPU_REDUCTION_COUNT];           \
     extern const mica_cpu_gemm mica_cpu_gemm_float_##isa[2][4];                                    \
+    extern const mica_cpu_pack mica_cpu_pack_complex_##isa[2];                                     \
     extern const mica_cpu_gemm mica_cpu_gemm_int_##isa[8];                                         \
     extern const mica_cpu_gemv mica_cpu_gemv_##isa[MICA_DTYPE_COUNT];                              \
     void mica_cpu_philox_##isa(const uint32_t key[2], const uint32_t counter[4], int64_t first,    \

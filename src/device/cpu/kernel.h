@@ -54,8 +54,8 @@ MICA_MUST_CHECK mica_status mica_cpu_create_svd(const mica_node *node, cpu_kerne
  * of strides times the digits of i. Stride 0 repeats, a negative one goes backwards. */
 typedef struct cpu_space {
     int32_t rank;
-    int64_t n; /* the product of sizes */
-    int64_t sizes[MICA_MAX_RANK], strides[MICA_MAX_RANK];
+    int64_t n;                                                    /* the product of sizes */
+    int64_t sizes[MICA_MAX_RANK + 1], strides[MICA_MAX_RANK + 1]; /* one more for complex parts */
 } cpu_space;
 
 void mica_cpu_space_init(cpu_space *space);

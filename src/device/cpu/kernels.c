@@ -11,10 +11,12 @@
 #define ISA_TABLE(isa, int_isa)                                                                    \
     {                                                                                              \
 #isa, mica_cpu_map_f32_##isa, mica_cpu_map_f64_##isa, mica_cpu_map_int_##int_isa,          \
-            mica_cpu_near_##isa, &mica_cpu_elementwise_##int_isa, mica_cpu_reduce_float_##isa,     \
-            mica_cpu_reduce_int_##int_isa, mica_cpu_gemm_float_##isa, mica_cpu_gemm_int_##int_isa, \
-            mica_cpu_gemv_##isa, mica_cpu_philox_##isa, mica_cpu_window_##isa,                     \
-            mica_cpu_order_##isa, &mica_cpu_networks_##isa                                         \
+            mica_cpu_map_complex_##int_isa, mica_cpu_near_##isa, &mica_cpu_elementwise_##int_isa,  \
+            mica_cpu_reduce_float_##isa, mica_cpu_reduce_int_##int_isa,                            \
+            mica_cpu_reduce_complex_##int_isa, mica_cpu_gemm_float_##isa,                          \
+            mica_cpu_gemm_int_##int_isa, mica_cpu_gemv_##isa, mica_cpu_pack_complex_##int_isa,     \
+            mica_cpu_philox_##isa, mica_cpu_window_##isa, mica_cpu_order_##isa,                    \
+            &mica_cpu_networks_##isa                                                               \
     }
 
 /* The best last. */

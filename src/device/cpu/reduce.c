@@ -13,6 +13,7 @@
 #define GROUP 8          /* parts of a row that are reduced side by side */
 #define STRIP 128        /* columns of the result that one piece holds at a time */
 #define LEVELS 48        /* of the tree: more than there can be parts */
+#define WIDEST 16        /* bytes of a compute type */
 #define PIECE_WORK 65536 /* elements read by a piece, about */
 #define ENOUGH_PIECES 32 /* below this, the parts of one result are shared between pieces */
 
@@ -45,7 +46,7 @@ typedef struct tree {
     const mica_cpu_reducer *reducer;
     int64_t width; /* values side by side */
     uint64_t count;
-    _Alignas(64) char levels[LEVELS][STRIP * 8];
+    _Alignas(64) char levels[LEVELS][STRIP * WIDEST];
 } tree;
 
 static void tree_add(tree *t, char *part) {
@@ -81,7 +82,7 @@ static void reduce_row_parts(const reduce_kernel *k, const char *x, int64_t firs
     t.width = 1;
     t.count = 0;
     int64_t offsets[GROUP], block = k->reducer.block;
-    _Alignas(8) char parts[GROUP * 8];
+    _Alignas(WIDEST) char parts[GROUP * WIDEST];
     for (int64_t p = first; p < first + count;) {
         /* Parts of one size go together: whole blocks of a row, or its last, or one per row. */
         int64_t begin = p % k->blocks * block, n = 0;
@@ -105,7 +106,7 @@ static void reduce_row_parts(const reduce_kernel *k, const char *x, int64_t firs
 static void reduce_short_rows(const reduce_run *run, int64_t begin, int64_t end) {
     const reduce_kernel *k = run->kernel;
     int64_t offsets[STRIP];
-    _Alignas(64) char acc[STRIP * 8];
+    _Alignas(64) char acc[STRIP * WIDEST];
     for (int64_t i = begin; i < end; i += STRIP) {
         int64_t n = cpu_min(STRIP, end - i);
         mica_cpu_space_positions(&k->kept, i, n, offsets);
@@ -125,7 +126,7 @@ static void run_rows(void *context, int64_t begin, int64_t end) {
         int64_t unit = i / k->chunks, chunk = i % k->chunks;
         const char *x = run->x + mica_cpu_space_position(&k->kept, unit) * k->x_bytes;
         int64_t first = chunk * k->chunk, count = cpu_min(k->chunk, k->parts - first);
-        _Alignas(8) char value[8];
+        _Alignas(WIDEST) char value[WIDEST];
         char *out = k->chunks > 1 ? run->partial + i * k->reducer.bytes : value;
         reduce_row_parts(k, x, first, count, out);
         if (k->chunks == 1) k->reducer.store(out, run->y + unit * k->y_bytes, 1);
@@ -141,7 +142,7 @@ static void reduce_column_parts(const reduce_kernel *k, const char *x, int64_t w
     t.reducer = &k->reducer;
     t.width = width;
     t.count = 0;
-    _Alignas(64) char part[STRIP * 8];
+    _Alignas(64) char part[STRIP * WIDEST];
     for (int64_t p = first; p < first + count; p++) {
         int64_t row = p * CPU_REDUCE_ROWS, offsets[CPU_REDUCE_ROWS];
         int64_t rows = cpu_min(CPU_REDUCE_ROWS, k->reduced.n - row);
@@ -157,7 +158,7 @@ static void reduce_column_parts(const reduce_kernel *k, const char *x, int64_t w
 static void reduce_short_columns(const reduce_run *run, int64_t begin, int64_t end) {
     const reduce_kernel *k = run->kernel;
     int64_t rows[CPU_REDUCE_ROWS], lines[STRIP];
-    _Alignas(64) char acc[STRIP * 8];
+    _Alignas(64) char acc[STRIP * WIDEST];
     mica_cpu_space_positions(&k->reduced, 0, k->reduced.n, rows);
     for (int64_t i = begin; i < end; i += STRIP) {
         int64_t n = cpu_min(STRIP, end - i);
@@ -182,7 +183,7 @@ static void run_columns(void *context, int64_t begin, int64_t end) {
         int64_t width = cpu_min(STRIP, k->inner - column);
         const char *x = run->x + (mica_cpu_space_position(&k->kept, line) + column) * k->x_bytes;
         int64_t first = chunk * k->chunk, count = cpu_min(k->chunk, k->parts - first);
-        _Alignas(64) char acc[STRIP * 8];
+        _Alignas(64) char acc[STRIP * WIDEST];
         char *out = k->chunks > 1 ? run->partial + i * STRIP * k->reducer.bytes : acc;
         reduce_column_parts(k, x, width, first, count, out);
         if (k->chunks == 1)
@@ -207,7 +208,7 @@ static void run_chunks(void *context, int64_t begin, int64_t end) {
         t.count = 0;
         for (int64_t c = 0; c < k->chunks; c++)
             tree_add(&t, run->partial + (unit * k->chunks + c) * slot * k->reducer.bytes);
-        _Alignas(64) char acc[STRIP * 8];
+        _Alignas(64) char acc[STRIP * WIDEST];
         tree_finish(&t, acc);
         k->reducer.store(acc, run->y + y * k->y_bytes, t.width);
     }
@@ -226,7 +227,7 @@ static void run_empty(const cpu_kernel *kernel, const void *const *operands, voi
                       void *scratch) {
     (void)operands, (void)scratch;
     const reduce_kernel *k = (const reduce_kernel *)kernel;
-    char acc[8], value[8];
+    _Alignas(WIDEST) char acc[WIDEST], value[WIDEST];
     k->reducer.identity(acc, 1);
     k->reducer.store(acc, value, 1);
     mica_cpu_fill(results[0], value, (size_t)k->y_bytes, k->kept.n);
@@ -273,9 +274,9 @@ static bool find_reducer(const mica_node *node, mica_cpu_reducer *out) {
     mica_dtype dtype = mica_operand_type(node, 0)->dtype;
     for (int i = 0; i < CPU_REDUCTION_COUNT; i++) {
         if (strcmp(mica_node_string(node, "kind"), names[i])) continue;
-        if (dtype > MICA_DTYPE_f64) return false;
-        *out = dtype < MICA_DTYPE_f16 ? isa->reduce_int[dtype][i]
-                                      : isa->reduce_float[dtype - MICA_DTYPE_f16][i];
+        *out = dtype < MICA_DTYPE_f16   ? isa->reduce_int[dtype][i]
+               : dtype < MICA_DTYPE_c64 ? isa->reduce_float[dtype - MICA_DTYPE_f16][i]
+                                        : isa->reduce_complex[dtype - MICA_DTYPE_c64][i];
         return out->rows != NULL;
     }
     return false;

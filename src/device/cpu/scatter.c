@@ -53,6 +53,10 @@ SCATTER_KINDS(f16, uint16_t, f32, mica_convert_f16_f32, mica_convert_f32_f16)
 SCATTER_KINDS(bf16, uint16_t, f32, mica_convert_bf16_f32, mica_convert_f32_bf16)
 SCATTER_KINDS(f32, float, f32, SAME, SAME)
 SCATTER_KINDS(f64, double, f64, SAME, SAME)
+SCATTER_LOOPS(add_c64, mica_c64, SAME, SAME, mica_add_c64)
+SCATTER_LOOPS(mul_c64, mica_c64, SAME, SAME, mica_mul_c64)
+SCATTER_LOOPS(add_c128, mica_c128, SAME, SAME, mica_add_c128)
+SCATTER_LOOPS(mul_c128, mica_c128, SAME, SAME, mica_mul_c128)
 
 #define LOOPS(name)                                                                                \
     { name##_row, name##_elements }
@@ -60,8 +64,20 @@ SCATTER_KINDS(f64, double, f64, SAME, SAME)
     [MICA_DTYPE_##                                                                                 \
         dtype] = {LOOPS(add_##dtype), LOOPS(mul_##dtype), LOOPS(min_##dtype), LOOPS(max_##dtype)}
 static const mica_cpu_scatter combining[MICA_DTYPE_COUNT][4] = {
-    LOOPS_OF(i8),  LOOPS_OF(i16), LOOPS_OF(i32), LOOPS_OF(i64),  LOOPS_OF(u8),  LOOPS_OF(u16),
-    LOOPS_OF(u32), LOOPS_OF(u64), LOOPS_OF(f16), LOOPS_OF(bf16), LOOPS_OF(f32), LOOPS_OF(f64)};
+    LOOPS_OF(i8),
+    LOOPS_OF(i16),
+    LOOPS_OF(i32),
+    LOOPS_OF(i64),
+    LOOPS_OF(u8),
+    LOOPS_OF(u16),
+    LOOPS_OF(u32),
+    LOOPS_OF(u64),
+    LOOPS_OF(f16),
+    LOOPS_OF(bf16),
+    LOOPS_OF(f32),
+    LOOPS_OF(f64),
+    [MICA_DTYPE_c64] = {LOOPS(add_c64), LOOPS(mul_c64)},
+    [MICA_DTYPE_c128] = {LOOPS(add_c128), LOOPS(mul_c128)}};
 
 static const mica_cpu_scatter *setting(mica_dtype dtype) {
     static const mica_cpu_scatter by_size[] = {LOOPS(set_1), LOOPS(set_2), LOOPS(set_4),

@@ -158,7 +158,7 @@ static void reduce_strips(void *context, int64_t first, int64_t limit) {
     const window_run *run = context;
     const window_kernel *k = run->kernel;
     int64_t width = k->windows.axes[k->windows.rank - 1].results;
-    _Alignas(64) char acc[CPU_WINDOW_STRIP * 8];
+    _Alignas(64) char acc[CPU_WINDOW_STRIP * 16];
     for (int64_t i = first; i < limit; i++) {
         int64_t row = i / k->strips, begin = i % k->strips * CPU_WINDOW_STRIP;
         int64_t end = cpu_min(width, begin + CPU_WINDOW_STRIP);

@@ -4,9 +4,8 @@
 #include "device/ref/value.h"
 
 /* Adds x times y. */
-static void accumulate(ref_number *sum, ref_number x, ref_number y) {
-    sum->bits += x.bits * y.bits;
-    sum->real += x.real * y.real;
+static void accumulate(mica_dtype dtype, ref_number *sum, ref_number x, ref_number y) {
+    *sum = ref_reduce_step("sum", dtype, *sum, ref_product(dtype, x, y));
 }
 
 static bool contains(mica_ints list, int64_t axis) {
@@ -41,7 +40,7 @@ mica_status ref_dot(const mica_node *n, ref_value *const *operands, ref_value **
         for (int64_t j = 0; j < mica_type_elements(&inner_type); j++) {
             dot_index(a, lhs_batch, lhs_contract, result, inner, lhs_batch.n, ai);
             dot_index(b, rhs_batch, rhs_contract, result, inner, rhs_rest, bi);
-            accumulate(&sum, ref_load(a->dtype, operands[0]->data, ref_position(a, ai)),
+            accumulate(a->dtype, &sum, ref_load(a->dtype, operands[0]->data, ref_position(a, ai)),
                        ref_load(b->dtype, operands[1]->data, ref_position(b, bi)));
             ref_advance(&inner_type, inner);
         }
@@ -119,7 +118,7 @@ mica_status ref_conv(const mica_node *n, ref_value *const *operands, ref_value *
             source[p.x.channels] = group * group_inputs + kernel[p.kernel.channels];
             if (conv_source(&p, result, kernel, source))
                 at = ref_load(x->dtype, operands[0]->data, ref_position(x, source));
-            accumulate(&sum, at, ref_load(k->dtype, operands[1]->data, j));
+            accumulate(x->dtype, &sum, at, ref_load(k->dtype, operands[1]->data, j));
         }
         ref_store(y->dtype, results[0]->data, i, sum);
     }

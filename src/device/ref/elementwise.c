@@ -37,7 +37,8 @@ mica_status ref_is_finite(const mica_node *n, ref_value *const *operands, ref_va
     const mica_type *type = &operands[0]->type;
     for (int64_t i = 0; i < mica_type_elements(type); i++) {
         ref_number x = ref_load(type->dtype, operands[0]->data, i);
-        ref_store(MICA_DTYPE_bool, results[0]->data, i, ref_from_bits(isfinite(x.real) != 0));
+        bool finite = isfinite(x.real) && isfinite(x.imaginary); /* of a real number 0 */
+        ref_store(MICA_DTYPE_bool, results[0]->data, i, ref_from_bits(finite));
     }
     return NULL;
 }
@@ -105,7 +106,7 @@ static ref_number convert_number(ref_number x, mica_dtype from, mica_dtype to) {
     if (target == MICA_KIND_FLOAT || target == MICA_KIND_COMPLEX)
         return from_integer
                    ? ref_from_double(integer_to_real(x.bits, source == MICA_KIND_SIGNED, to))
-                   : x;
+                   : x; /* a float keeps the real part, a complex number of a float has 0 */
     return from_integer ? x : ref_from_bits(real_to_integer(x.real, to));
 }
 
@@ -115,6 +116,46 @@ mica_status ref_convert(const mica_node *n, ref_value *const *operands, ref_valu
     for (int64_t i = 0; i < mica_type_elements(&results[0]->type); i++) {
         ref_number x = ref_load(from, operands[0]->data, i);
         ref_store(to, results[0]->data, i, convert_number(x, from, to));
+    }
+    return NULL;
+}
+
+mica_status ref_real(const mica_node *n, ref_value *const *operands, ref_value **results) {
+    (void)n;
+    mica_dtype from = operands[0]->type.dtype, to = results[0]->type.dtype;
+    for (int64_t i = 0; i < mica_type_elements(&results[0]->type); i++)
+        ref_store(to, results[0]->data, i, ref_load(from, operands[0]->data, i));
+    return NULL;
+}
+
+mica_status ref_imag(const mica_node *n, ref_value *const *operands, ref_value **results) {
+    (void)n;
+    mica_dtype from = operands[0]->type.dtype, to = results[0]->type.dtype;
+    for (int64_t i = 0; i < mica_type_elements(&results[0]->type); i++) {
+        ref_number x = ref_load(from, operands[0]->data, i);
+        ref_store(to, results[0]->data, i, ref_from_double(x.imaginary));
+    }
+    return NULL;
+}
+
+mica_status ref_conj(const mica_node *n, ref_value *const *operands, ref_value **results) {
+    (void)n;
+    mica_dtype dtype = results[0]->type.dtype;
+    for (int64_t i = 0; i < mica_type_elements(&results[0]->type); i++) {
+        ref_number x = ref_load(dtype, operands[0]->data, i);
+        x.imaginary = -x.imaginary;
+        ref_store(dtype, results[0]->data, i, x);
+    }
+    return NULL;
+}
+
+mica_status ref_complex(const mica_node *n, ref_value *const *operands, ref_value **results) {
+    (void)n;
+    mica_dtype from = operands[0]->type.dtype, to = results[0]->type.dtype;
+    for (int64_t i = 0; i < mica_type_elements(&results[0]->type); i++) {
+        ref_number y = ref_load(from, operands[0]->data, i);
+        y.imaginary = ref_load(from, operands[1]->data, i).real;
+        ref_store(to, results[0]->data, i, y);
     }
     return NULL;
 }

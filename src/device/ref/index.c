@@ -94,8 +94,8 @@ mica_status ref_gather(const mica_node *n, ref_value *const *operands, ref_value
 static ref_number combine(const char *kind, mica_dtype dtype, ref_number a, ref_number b) {
     bool is_float = mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT;
     int sign = !strcmp(kind, "max") ? 1 : -1;
-    if (!strcmp(kind, "add")) return (ref_number){.bits = a.bits + b.bits, .real = a.real + b.real};
-    if (!strcmp(kind, "mul")) return (ref_number){.bits = a.bits * b.bits, .real = a.real * b.real};
+    if (!strcmp(kind, "add")) return ref_reduce_step("sum", dtype, a, b);
+    if (!strcmp(kind, "mul")) return ref_product(dtype, a, b);
     if (is_float) return ref_from_double(ref_extreme(a.real, b.real, sign));
     return ref_order(dtype, a, b) == sign ? a : b;
 }

@@ -2,7 +2,8 @@
  *
  * A row named `neg` is real_neg on doubles, signed_neg on int64 and unsigned_neg on uint64, as far
  * as its dtypes column goes; wrapping arithmetic is done on uint64 and cut when it is stored.
- * Behind the three operands of an integer function stands the width of the dtype in bits, x[3]. */
+ * Behind the three operands of an integer function stands the width of the dtype in bits, x[3].
+ * The functions of complex numbers are in complex.c. */
 #include <math.h>
 
 #include "device/ref/value.h"
@@ -192,15 +193,20 @@ typedef struct scalar_functions {
     double (*on_reals)(const double *x);
     uint64_t (*on_signed)(const uint64_t *bits);
     uint64_t (*on_unsigned)(const uint64_t *x);
+    ref_complex_function on_complex;
 } scalar_functions;
 
 #define FUNCTIONS_FLOATS(name)                                                                     \
-    { real_##name, NULL, NULL }
+    { real_##name, NULL, NULL, NULL }
+#define FUNCTIONS_FLOATS_COMPLEX(name)                                                             \
+    { real_##name, NULL, NULL, ref_complex_##name }
+#define FUNCTIONS_NUMBERS_COMPLEX(name)                                                            \
+    { real_##name, signed_##name, unsigned_##name, ref_complex_##name }
 #define FUNCTIONS_INTEGERS(name) FUNCTIONS_BITS(name)
 #define FUNCTIONS_NUMBERS(name)                                                                    \
-    { real_##name, signed_##name, unsigned_##name }
+    { real_##name, signed_##name, unsigned_##name, NULL }
 #define FUNCTIONS_BITS(name)                                                                       \
-    { NULL, signed_##name, unsigned_##name }
+    { NULL, signed_##name, unsigned_##name, NULL }
 #define ENTRY_MAP(name, dtypes) [MICA_OP_##name] = FUNCTIONS_##dtypes(name),
 #define ENTRY_ELEMENTWISE(name, dtypes)
 #define ENTRY_SHAPE(name, dtypes)
@@ -217,17 +223,32 @@ static const scalar_functions table[MICA_OP_COUNT] = {
 #undef MICA_OP
 };
 
+static void run_complex(const mica_node *n, ref_complex_function function,
+                        ref_value *const *operands, ref_value *result) {
+    mica_dtype dtype = operands[0]->type.dtype;
+    for (int64_t i = 0; i < mica_type_elements(&result->type); i++) {
+        ref_number x[3] = {{0}};
+        for (int32_t k = 0; k < n->n_operands && k < 3; k++)
+            x[k] = ref_load(dtype, operands[k]->data, i);
+        ref_store(result->type.dtype, result->data, i, function(x));
+    }
+}
+
 mica_status ref_run_map(const mica_node *n, ref_value *const *operands, ref_value **results) {
     scalar_functions functions = table[n->op];
-    mica_dtype dtype = results[0]->type.dtype;
+    mica_dtype dtype = operands[0]->type.dtype;
     mica_dtype_kind kind = mica_dtype_kind_of(dtype);
     int64_t count = mica_type_elements(&results[0]->type);
     bool known = kind == MICA_KIND_FLOAT     ? functions.on_reals != NULL
-                 : kind == MICA_KIND_COMPLEX ? false
+                 : kind == MICA_KIND_COMPLEX ? functions.on_complex != NULL
                                              : functions.on_unsigned != NULL;
     if (!known)
         return MICA_ERROR(MICA_UNSUPPORTED, "[%s] no meaning for %s", mica_op_describe(n->op)->name,
                           mica_dtype_name(dtype));
+    if (kind == MICA_KIND_COMPLEX) {
+        run_complex(n, functions.on_complex, operands, results[0]);
+        return NULL;
+    }
     for (int64_t i = 0; i < count; i++) {
         double reals[3] = {0};
         uint64_t bits[4] = {0, 0, 0, 8 * mica_dtype_bytes(dtype)};

@@ -31,9 +31,11 @@ static ref_number extreme(mica_dtype dtype, ref_number a, ref_number b, int sign
 }
 
 ref_number ref_reduce_step(const char *kind, mica_dtype dtype, ref_number a, ref_number b) {
-    if (!strcmp(kind, "sum")) return (ref_number){.bits = a.bits + b.bits, .real = a.real + b.real};
-    if (!strcmp(kind, "prod"))
-        return (ref_number){.bits = a.bits * b.bits, .real = a.real * b.real};
+    if (!strcmp(kind, "sum"))
+        return (ref_number){.bits = a.bits + b.bits,
+                            .real = a.real + b.real,
+                            .imaginary = a.imaginary + b.imaginary};
+    if (!strcmp(kind, "prod")) return ref_product(dtype, a, b);
     if (!strcmp(kind, "max")) return extreme(dtype, a, b, 1);
     if (!strcmp(kind, "min")) return extreme(dtype, a, b, -1);
     if (!strcmp(kind, "and")) return ref_from_bits(a.bits & b.bits);

@@ -8,8 +8,8 @@
  * ref.h       what others may use
  * value.h     elements, arrays and lists as the interpreter holds them
  * evaluate.c  the walk over a graph; control.c: regions, lists, callbacks
- * map.c elementwise.c shape.c index.c contraction.c reduction.c window.c order.c random.c: one
- * function per primitive
+ * map.c complex.c elementwise.c shape.c index.c contraction.c reduction.c window.c order.c
+ * random.c: one function per primitive
  * device.c    the device "ref" around it
  */
 #ifndef MICA_DEVICE_REF_REF_H

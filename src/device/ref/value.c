@@ -11,6 +11,14 @@ ref_number ref_from_bits(uint64_t bits) {
     return (ref_number){.bits = bits};
 }
 
+ref_number ref_product(mica_dtype dtype, ref_number a, ref_number b) {
+    ref_number y = {.bits = a.bits * b.bits, .real = a.real * b.real};
+    if (mica_dtype_kind_of(dtype) != MICA_KIND_COMPLEX) return y;
+    y.real -= a.imaginary * b.imaginary;
+    y.imaginary = a.real * b.imaginary + a.imaginary * b.real;
+    return y;
+}
+
 /* A float with `fraction` explicit bits and exponents from `lowest` (of normal numbers) up to
  * -lowest + 1, which is how IEEE half and bfloat16 are made. */
 typedef struct small_float {

@@ -16,6 +16,8 @@ ref_number ref_load(mica_dtype dtype, const void *data, int64_t i);
 void ref_store(mica_dtype dtype, void *data, int64_t i, ref_number number);
 ref_number ref_from_double(double real);
 ref_number ref_from_bits(uint64_t bits);
+/* The product: of bits, and of complex numbers, whose imaginary parts are 0 when they are real. */
+ref_number ref_product(mica_dtype dtype, ref_number a, ref_number b);
 
 /* A value of the graph while it lives. Values never change once made, so they are shared by
  * counting references; an evaluation is one thread's own, so the count is plain.
@@ -63,6 +65,28 @@ typedef mica_status (*ref_function)(const mica_node *n, ref_value *const *operan
 #include "mica/ops.def"
 #undef MICA_OP
 mica_status ref_run_map(const mica_node *n, ref_value *const *operands, ref_value **results);
+
+/* MAP rows that take complex numbers: the function, in complex.c. abs leaves its result in real. */
+typedef ref_number (*ref_complex_function)(const ref_number *x);
+#define REF_COMPLEX_MAP(name, dtypes) REF_COMPLEX_##dtypes(name)
+#define REF_COMPLEX_ELEMENTWISE(name, dtypes)
+#define REF_COMPLEX_SHAPE(name, dtypes)
+#define REF_COMPLEX_CONTRACTION(name, dtypes)
+#define REF_COMPLEX_REDUCTION(name, dtypes)
+#define REF_COMPLEX_RANDOM(name, dtypes)
+#define REF_COMPLEX_SEVERAL(name, dtypes)
+#define REF_COMPLEX_CONTROL(name, dtypes)
+#define REF_COMPLEX_COLLECTIVE(name, dtypes)
+#define REF_COMPLEX_HOST(name, dtypes)
+#define REF_COMPLEX_FLOATS(name)
+#define REF_COMPLEX_INTEGERS(name)
+#define REF_COMPLEX_NUMBERS(name)
+#define REF_COMPLEX_BITS(name)
+#define REF_COMPLEX_FLOATS_COMPLEX(name) ref_number ref_complex_##name(const ref_number *x);
+#define REF_COMPLEX_NUMBERS_COMPLEX(name) ref_number ref_complex_##name(const ref_number *x);
+#define MICA_OP(name, arity, class, dtypes, ...) REF_COMPLEX_##class(name, dtypes)
+#include "mica/ops.def"
+#undef MICA_OP
 
 /* Runs a graph on values; results receives one new reference per output. */
 MICA_MUST_CHECK mica_status ref_run_graph(const mica_graph *g, ref_value *const *arguments,

@@ -1,5 +1,6 @@
-/* compare, select, is_finite, nextafter and convert: elementwise loops whose result has another
- * dtype or that work on bits. The avx512 variant has none: the avx2 loops serve it. */
+/* compare, select, is_finite, nextafter, convert and the parts of complex numbers: elementwise
+ * loops whose result has another dtype or that work on bits. The avx512 variant has none: the avx2
+ * loops serve it. */
 #include "device/cpu/isa.h"
 
 #ifndef __AVX512F__
@@ -36,16 +37,10 @@ COMPARE_LOOPS(u64, uint64_t)
 COMPARE_LOOPS(f32, float)
 COMPARE_LOOPS(f64, double)
 
-typedef struct complex64 {
-    float real, imaginary;
-} complex64;
-typedef struct complex128 {
-    double real, imaginary;
-} complex128;
-COMPARE_LOOP(eq_c64, complex64, (a.real == b.real) & (a.imaginary == b.imaginary))
-COMPARE_LOOP(ne_c64, complex64, (a.real != b.real) | (a.imaginary != b.imaginary))
-COMPARE_LOOP(eq_c128, complex128, (a.real == b.real) & (a.imaginary == b.imaginary))
-COMPARE_LOOP(ne_c128, complex128, (a.real != b.real) | (a.imaginary != b.imaginary))
+COMPARE_LOOP(eq_c64, mica_c64, (a.real == b.real) & (a.imaginary == b.imaginary))
+COMPARE_LOOP(ne_c64, mica_c64, (a.real != b.real) | (a.imaginary != b.imaginary))
+COMPARE_LOOP(eq_c128, mica_c128, (a.real == b.real) & (a.imaginary == b.imaginary))
+COMPARE_LOOP(ne_c128, mica_c128, (a.real != b.real) | (a.imaginary != b.imaginary))
 
 #define COMPARE_ENTRIES(direction)                                                                 \
     {                                                                                              \
@@ -105,6 +100,18 @@ FINITE_LOOP(finite_bf16, bits16, 0x7f80u)
 FINITE_LOOP(finite_f32, bits32, 0x7f800000u)
 FINITE_LOOP(finite_f64, bits64, 0x7ff0000000000000u)
 
+#define FINITE_PARTS_LOOP(name, type, exponent)                                                    \
+    static void name(const void *const *x, void *result, int64_t n) {                              \
+        const type *xa = (const type *)x[0];                                                       \
+        uint8_t *y = (uint8_t *)result;                                                            \
+        CPU_INDEPENDENT                                                                            \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            y[i] = (uint8_t)(((xa[2 * i] & (exponent)) != (exponent)) &                            \
+                             ((xa[2 * i + 1] & (exponent)) != (exponent)));                        \
+    }
+FINITE_PARTS_LOOP(finite_c64, bits32, 0x7f800000u)
+FINITE_PARTS_LOOP(finite_c128, bits64, 0x7ff0000000000000u)
+
 /* ---- nextafter: magnitudes are in the order of their bits -------------------------------------
  */
 
@@ -155,7 +162,7 @@ static void round_to_format(const mica_cpu_precision *format, const double *x, d
     }
 }
 
-/* ---- convert: every pair of real dtypes, and to complex ones ----------------------------------
+/* ---- convert: every pair of dtypes ------------------------------------------------------------
  */
 
 #define CONVERT_LOOP(from, from_type, to, to_type)                                                 \
@@ -225,6 +232,91 @@ PARTS_LOOP(c64, c128, f32_to_f64)
 PARTS_LOOP(c128, c64, f64_to_f32)
 PARTS_LOOP(c128, c128, f64_to_f64)
 
+/* Of a complex number the real part converts; to bool is whether either part is not 0. */
+#define FROM_COMPLEX_LOOP(from, part, part_type, to, to_type)                                      \
+    static void from##_to_##to(const void *const *x, void *result, int64_t n) {                    \
+        const part_type *xa = (const part_type *)x[0];                                             \
+        to_type *y = (to_type *)result;                                                            \
+        CPU_INDEPENDENT                                                                            \
+        for (int64_t i = 0; i < n; i++) y[i] = mica_convert_##part##_##to(xa[2 * i]);              \
+    }
+#define FROM_COMPLEX_LOOPS(from, part, type)                                                       \
+    FROM_COMPLEX_LOOP(from, part, type, i8, int8_t)                                                \
+    FROM_COMPLEX_LOOP(from, part, type, i16, int16_t)                                              \
+    FROM_COMPLEX_LOOP(from, part, type, i32, int32_t)                                              \
+    FROM_COMPLEX_LOOP(from, part, type, i64, int64_t)                                              \
+    FROM_COMPLEX_LOOP(from, part, type, u8, uint8_t)                                               \
+    FROM_COMPLEX_LOOP(from, part, type, u16, uint16_t)                                             \
+    FROM_COMPLEX_LOOP(from, part, type, u32, uint32_t)                                             \
+    FROM_COMPLEX_LOOP(from, part, type, u64, uint64_t)                                             \
+    FROM_COMPLEX_LOOP(from, part, type, f16, uint16_t)                                             \
+    FROM_COMPLEX_LOOP(from, part, type, bf16, uint16_t)                                            \
+    FROM_COMPLEX_LOOP(from, part, type, f32, float)                                                \
+    FROM_COMPLEX_LOOP(from, part, type, f64, double)                                               \
+    static void from##_to_bool(const void *const *x, void *result, int64_t n) {                    \
+        const type *xa = (const type *)x[0];                                                       \
+        uint8_t *y = (uint8_t *)result;                                                            \
+        CPU_INDEPENDENT                                                                            \
+        for (int64_t i = 0; i < n; i++) y[i] = (uint8_t)((xa[2 * i] != 0) | (xa[2 * i + 1] != 0)); \
+    }
+FROM_COMPLEX_LOOPS(c64, f32, float)
+FROM_COMPLEX_LOOPS(c128, f64, double)
+
+/* ---- real, imag, conj, complex ----------------------------------------------------------------
+ */
+
+#define PART_LOOPS(dtype, type)                                                                    \
+    static void real_##dtype(const void *const *x, void *result, int64_t n) {                      \
+        const mica_##dtype *xa = (const mica_##dtype *)x[0];                                       \
+        type *y = (type *)result;                                                                  \
+        CPU_INDEPENDENT                                                                            \
+        for (int64_t i = 0; i < n; i++) y[i] = xa[i].real;                                         \
+    }                                                                                              \
+    static void imag_##dtype(const void *const *x, void *result, int64_t n) {                      \
+        const mica_##dtype *xa = (const mica_##dtype *)x[0];                                       \
+        type *y = (type *)result;                                                                  \
+        CPU_INDEPENDENT                                                                            \
+        for (int64_t i = 0; i < n; i++) y[i] = xa[i].imaginary;                                    \
+    }                                                                                              \
+    static void conj_##dtype(const void *const *x, void *result, int64_t n) {                      \
+        const mica_##dtype *xa = (const mica_##dtype *)x[0];                                       \
+        mica_##dtype *y = (mica_##dtype *)result;                                                  \
+        CPU_INDEPENDENT                                                                            \
+        for (int64_t i = 0; i < n; i++) y[i] = mica_conj_##dtype(xa[i]);                           \
+    }                                                                                              \
+    static void join_##dtype(const void *const *x, void *result, int64_t n) {                      \
+        const type *xa = (const type *)x[0], *xb = (const type *)x[1];                             \
+        mica_##dtype *y = (mica_##dtype *)result;                                                  \
+        CPU_INDEPENDENT                                                                            \
+        for (int64_t i = 0; i < n; i++) y[i] = mica_make_##dtype(xa[i], xb[i]);                    \
+    }
+PART_LOOPS(c64, float)
+PART_LOOPS(c128, double)
+
+/* Real numbers are their own real part and conjugate. */
+#define SAME_LOOP(bytes)                                                                           \
+    static void same_##bytes(const void *const *x, void *result, int64_t n) {                      \
+        if (x[0] != result) memcpy(result, x[0], (size_t)n *bytes);                                \
+    }                                                                                              \
+    static void zero_##bytes(const void *const *x, void *result, int64_t n) {                      \
+        (void)x;                                                                                   \
+        memset(result, 0, (size_t)n *bytes);                                                       \
+    }
+SAME_LOOP(1)
+SAME_LOOP(2)
+SAME_LOOP(4)
+SAME_LOOP(8)
+#define PART_ENTRIES(on_real, on_complex)                                                          \
+    {                                                                                              \
+        [MICA_DTYPE_i8] = on_real##_1, [MICA_DTYPE_u8] = on_real##_1,                              \
+        [MICA_DTYPE_i16] = on_real##_2, [MICA_DTYPE_u16] = on_real##_2,                            \
+        [MICA_DTYPE_f16] = on_real##_2, [MICA_DTYPE_bf16] = on_real##_2,                           \
+        [MICA_DTYPE_i32] = on_real##_4, [MICA_DTYPE_u32] = on_real##_4,                            \
+        [MICA_DTYPE_f32] = on_real##_4, [MICA_DTYPE_i64] = on_real##_8,                            \
+        [MICA_DTYPE_u64] = on_real##_8, [MICA_DTYPE_f64] = on_real##_8,                            \
+        [MICA_DTYPE_c64] = on_complex##_c64, [MICA_DTYPE_c128] = on_complex##_c128                 \
+    }
+
 const mica_cpu_elementwise MICA_ISA_NAME(mica_cpu_elementwise) = {
     .compare = {[CPU_EQ] = COMPARE_ENTRIES(eq),
                 [CPU_NE] = COMPARE_ENTRIES(ne),
@@ -234,18 +326,22 @@ const mica_cpu_elementwise MICA_ISA_NAME(mica_cpu_elementwise) = {
     .is_finite = {[MICA_DTYPE_f16] = finite_f16,
                   [MICA_DTYPE_bf16] = finite_bf16,
                   [MICA_DTYPE_f32] = finite_f32,
-                  [MICA_DTYPE_f64] = finite_f64},
+                  [MICA_DTYPE_f64] = finite_f64,
+                  [MICA_DTYPE_c64] = finite_c64,
+                  [MICA_DTYPE_c128] = finite_c128},
     .nextafter = {[MICA_DTYPE_f16] = next_f16,
                   [MICA_DTYPE_bf16] = next_bf16,
                   [MICA_DTYPE_f32] = next_f32,
                   [MICA_DTYPE_f64] = next_f64},
     .reduce_precision = round_to_format,
-    .convert =
-        {CONVERT_ENTRIES(bool), CONVERT_ENTRIES(i8), CONVERT_ENTRIES(i16), CONVERT_ENTRIES(i32),
-         CONVERT_ENTRIES(i64), CONVERT_ENTRIES(u8), CONVERT_ENTRIES(u16), CONVERT_ENTRIES(u32),
-         CONVERT_ENTRIES(u64), CONVERT_ENTRIES(f16), CONVERT_ENTRIES(bf16), CONVERT_ENTRIES(f32),
-         CONVERT_ENTRIES(f64),
-         [MICA_DTYPE_c64] = {[MICA_DTYPE_c64] = c64_to_c64, [MICA_DTYPE_c128] = c64_to_c128},
-         [MICA_DTYPE_c128] = {[MICA_DTYPE_c64] = c128_to_c64, [MICA_DTYPE_c128] = c128_to_c128}},
+    .convert = {CONVERT_ENTRIES(bool), CONVERT_ENTRIES(i8), CONVERT_ENTRIES(i16),
+                CONVERT_ENTRIES(i32), CONVERT_ENTRIES(i64), CONVERT_ENTRIES(u8),
+                CONVERT_ENTRIES(u16), CONVERT_ENTRIES(u32), CONVERT_ENTRIES(u64),
+                CONVERT_ENTRIES(f16), CONVERT_ENTRIES(bf16), CONVERT_ENTRIES(f32),
+                CONVERT_ENTRIES(f64), CONVERT_ENTRIES(c64), CONVERT_ENTRIES(c128)},
+    .real = PART_ENTRIES(same, real),
+    .imag = PART_ENTRIES(zero, imag),
+    .conj = PART_ENTRIES(same, conj),
+    .join = {[MICA_DTYPE_f32] = join_c64, [MICA_DTYPE_f64] = join_c128},
 };
 #endif

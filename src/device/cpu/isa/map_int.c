@@ -8,7 +8,9 @@
 
 #define MICA_OP CPU_MAP_ROW
 #define CPU_TAKES_FLOATS(...)
+#define CPU_TAKES_FLOATS_COMPLEX(...)
 #define CPU_TAKES_NUMBERS(...) CPU_MAP_DEFINE(__VA_ARGS__)
+#define CPU_TAKES_NUMBERS_COMPLEX(...) CPU_MAP_DEFINE(__VA_ARGS__)
 #define CPU_TAKES_INTEGERS(...) CPU_MAP_DEFINE(__VA_ARGS__)
 #define CPU_TAKES_BITS(...) CPU_MAP_DEFINE(__VA_ARGS__)
 
@@ -77,8 +79,10 @@
 #undef CPU_NAME
 
 #undef CPU_TAKES_NUMBERS
+#undef CPU_TAKES_NUMBERS_COMPLEX
 #undef CPU_TAKES_INTEGERS
 #define CPU_TAKES_NUMBERS(...)
+#define CPU_TAKES_NUMBERS_COMPLEX(...)
 #define CPU_TAKES_INTEGERS(...)
 #define M(f) mica_##f##_bool
 #define CPU_ELEMENT uint8_t
@@ -96,8 +100,10 @@ const mica_cpu_map MICA_ISA_NAME(mica_cpu_map_int)[MICA_DTYPE_f16][MICA_OP_COUNT
         },
 #undef CPU_NAME
 #undef CPU_TAKES_NUMBERS
+#undef CPU_TAKES_NUMBERS_COMPLEX
 #undef CPU_TAKES_INTEGERS
 #define CPU_TAKES_NUMBERS(...) CPU_MAP_ENTRY(__VA_ARGS__)
+#define CPU_TAKES_NUMBERS_COMPLEX(...) CPU_MAP_ENTRY(__VA_ARGS__)
 #define CPU_TAKES_INTEGERS(...) CPU_MAP_ENTRY(__VA_ARGS__)
 #define CPU_NAME(op) op##_i8
     [MICA_DTYPE_i8] =

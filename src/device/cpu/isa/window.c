@@ -1,5 +1,5 @@
-/* Running reductions and reductions in windows, for every number. f16 and bf16 are accumulated in
- * f32. */
+/* Running reductions and reductions in windows, for every number; of complex ones sum and prod. f16
+ * and bf16 are accumulated in f32. */
 #include "device/cpu/isa.h"
 #include "ir/scalar.h"
 
@@ -108,6 +108,17 @@ WINDOW(bf16, uint16_t, float, f32, mica_convert_bf16_f32, mica_convert_f32_bf16,
 WINDOW(f32, float, float, f32, SAME, SAME, -MICA_INF_F32, MICA_INF_F32, LARGER, SMALLER)
 WINDOW(f64, double, double, f64, SAME, SAME, -MICA_INF_F64, MICA_INF_F64, LARGER, SMALLER)
 
+#define WINDOW_COMPLEX(dtype)                                                                      \
+    WINDOW_KIND(add_##dtype, mica_##dtype, mica_##dtype, SAME, SAME, mica_add_##dtype,             \
+                mica_make_##dtype(0, 0))                                                           \
+    WINDOW_KIND(mul_##dtype, mica_##dtype, mica_##dtype, SAME, SAME, mica_mul_##dtype,             \
+                mica_make_##dtype(1, 0))                                                           \
+    static void store_##dtype(const void *from, void *to, int64_t n) {                             \
+        memcpy(to, from, (size_t)n * sizeof(mica_##dtype));                                        \
+    }
+WINDOW_COMPLEX(c64)
+WINDOW_COMPLEX(c128)
+
 #define ENTRY(name, dtype, compute, chooser)                                                       \
     {                                                                                              \
         scan_##name, accumulate_##name, identity_##name, store_##dtype, scatter_##name, chooser,   \
@@ -119,8 +130,13 @@ WINDOW(f64, double, double, f64, SAME, SAME, -MICA_INF_F64, MICA_INF_F64, LARGER
                             ENTRY(max_##dtype, dtype, compute, choose_max_##dtype),                \
                             ENTRY(min_##dtype, dtype, compute, choose_min_##dtype)}
 
+#define COMPLEX_ENTRIES(dtype)                                                                     \
+    [MICA_DTYPE_##dtype] = {ENTRY(add_##dtype, dtype, mica_##dtype, 0),                            \
+                            ENTRY(mul_##dtype, dtype, mica_##dtype, 0)}
+
 const mica_cpu_windower MICA_ISA_NAME(mica_cpu_window)[MICA_DTYPE_COUNT][4] = {
     ENTRIES(i8, int8_t),  ENTRIES(i16, int16_t),  ENTRIES(i32, int32_t),  ENTRIES(i64, int64_t),
     ENTRIES(u8, uint8_t), ENTRIES(u16, uint16_t), ENTRIES(u32, uint32_t), ENTRIES(u64, uint64_t),
     ENTRIES(f16, float),  ENTRIES(bf16, float),   ENTRIES(f32, float),    ENTRIES(f64, double),
+    COMPLEX_ENTRIES(c64), COMPLEX_ENTRIES(c128),
 };
