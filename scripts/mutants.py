@@ -2,7 +2,7 @@
 """Shows that the op harness catches faults: puts single faults into copies of the source, builds
 the harness with each and runs it.
 
-    scripts/mutants.py [--seed 0] [--count 200] [--jobs 2] [--trust]
+    scripts/mutants.py [--seed 0] [--count 200] [--jobs 2] [--trust] [--plain]
 
 The faults (scripts/mutations.py) lie in kernels, in the rules of transforms and shapes and in the
 text of scalar functions, as many of each kind. Which ones a seed chooses depends on the faulty
@@ -17,7 +17,8 @@ the exit status is 1 when one is not, or when fewer than 95 % are caught.
 Linear algebra is run with the built-in kernels and with a LAPACK, when numpy's is in .venv.
 
 Everything happens in build-mutants/. --trust takes over what an earlier run there caught or
-refused to compile, and which ops reach the lines of files that have not changed since.
+refused to compile, and which ops reach the lines of files that have not changed since. --plain
+leaves the sanitizers out; what they alone would catch then counts as a survivor.
 """
 
 import argparse
@@ -315,7 +316,8 @@ def choose(seed):
 class Worker:
     """A copy of the source with its two builds. One fault is in it at a time."""
 
-    def __init__(self, number):
+    def __init__(self, number, sanitize):
+        self.sanitize = sanitize
         self.tree = WORK / f"tree-{number}"
         self.sanitized = False
         copy_source(PRISTINE, self.tree)
@@ -376,7 +378,8 @@ class Worker:
         if ops is not None and not ops:
             return "survived", "no case reaches the line"
         caught, how = run_harness(self.tree / "build/harness", ops, reach.timeout(ops))
-        if caught or fault.kind == "rounding":  # no sanitizer sees a wrong number
+        # No sanitizer sees a wrong number.
+        if caught or fault.kind == "rounding" or not self.sanitize:
             return ("caught" if caught else "survived"), how
         if not self.sanitized:
             configure(self.tree, "build-address", "-DMICA_SANITIZE=address,undefined")
@@ -485,11 +488,12 @@ def main():
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=int(os.environ.get("JOBS", "2")))
     parser.add_argument("--trust", action="store_true", help="take over what was caught before")
+    parser.add_argument("--plain", action="store_true", help="without the sanitizers, to be quick")
     options = parser.parse_args()
     begin = time.time()
     WORK.mkdir(exist_ok=True)
     copy_source(ROOT, PRISTINE)
-    workers = [Worker(i) for i in range(options.jobs)]
+    workers = [Worker(i, not options.plain) for i in range(options.jobs)]
     for worker in workers:
         worker.prepare(options.jobs)
     reach = measure_reach(workers, options.trust)

@@ -16,7 +16,6 @@ import dataclasses
 import itertools
 import json
 import pathlib
-import re
 import sys
 from collections.abc import Callable
 
@@ -195,6 +194,10 @@ def elementwise():
         draws = [Draw((225,), 0, 1, None, extremes(True)), of(225, low=0, high=40)]
         yield Example(op, draws, function, dtypes=("i8", "i32", "u8", "u32"), smooth=False)
     yield Example("nextafter", [of(9), of(9)], lax.nextafter, dtypes=PRECISE, smooth=False)
+    order = of(3, 7, low=0.3, high=6)
+    yield Example(
+        "igamma", [order, of(3, 7, low=0.1, high=8)], lax.igamma, {}, PRECISE, smooth=False
+    )
     for direction in ("eq", "ne", "lt", "le", "gt", "ge"):
         draws = [of(40, low=0, high=3), of(40, low=0, high=3)]
         for draw in draws:
@@ -898,11 +901,6 @@ def eig(x):
     return values, vectors / (pivot / jnp.abs(pivot)) / length
 
 
-def rows():
-    table = HERE.parent.parent / "include" / "mica" / "ops.def"
-    return re.findall(r"^MICA_OP\((\w+),", table.read_text(), flags=re.M)
-
-
 def examples():
     yield from elementwise()
     yield from shape_rows()
@@ -912,7 +910,7 @@ def examples():
     yield from sorts()
     yield from linear_algebra()
     yield from programs()
-    yield from (example for example in complex_rows() if example.op in rows())
+    yield from complex_rows()
 
 
 # ---- figures -------------------------------------------------------------------------------------
