@@ -499,7 +499,7 @@ PyObject *as_operand(PyObject *object, PyObject *like) {
         Py_INCREF(object);
         return object;
     }
-    if (!like || !is_weak_scalar(object)) {
+    if (!like || !(is_weak_scalar(object) || PyComplex_Check(object))) {
         mica_device *device = like && is_tensor(like) ? mica_tensor_device(tensor_of(like)) : NULL;
         return tensor_from_object(object, -1, device);
     }

@@ -208,6 +208,7 @@ ARRAY_METHOD(argmax);
 ARRAY_METHOD(argmin);
 ARRAY_METHOD(broadcast_to);
 ARRAY_METHOD(flatten);
+ARRAY_METHOD(conj);
 
 #define ARRAY_METHOD_ROW(name, doc)                                                                \
     { #name, (PyCFunction)(void (*)(void))array_method_##name, METH_VARARGS | METH_KEYWORDS, doc }
@@ -229,18 +230,23 @@ ARRAY_METHOD(flatten);
         ARRAY_METHOD_ROW(argmin, "argmin(axis=None, dtype=i32)\n\nThe index of the smallest; "     \
                                  "without an axis, in the flattened array."),                      \
         ARRAY_METHOD_ROW(broadcast_to, "broadcast_to(*shape)\n\nStretched by numpy's rule."),      \
-        ARRAY_METHOD_ROW(flatten, "flatten()\n\nThe elements as a vector.")
+        ARRAY_METHOD_ROW(flatten, "flatten()\n\nThe elements as a vector."),                       \
+        ARRAY_METHOD_ROW(conj, "conj()\n\nThe complex conjugate.")
 
 PyObject *array_get_shape(PyObject *self, void *unused);
 PyObject *array_get_dtype(PyObject *self, void *unused);
 PyObject *array_get_ndim(PyObject *self, void *unused);
 PyObject *array_get_size(PyObject *self, void *unused);
 PyObject *array_get_T(PyObject *self, void *unused);
+PyObject *array_get_real(PyObject *self, void *unused);
+PyObject *array_get_imag(PyObject *self, void *unused);
 #define ARRAY_GETTER_ROWS                                                                          \
     {"shape", array_get_shape, NULL, "The sizes, a tuple.", NULL},                                 \
         {"dtype", array_get_dtype, NULL, "The element type.", NULL},                               \
         {"ndim", array_get_ndim, NULL, "The number of axes.", NULL},                               \
-        {"size", array_get_size, NULL, "The number of elements.", NULL}, {                         \
+        {"size", array_get_size, NULL, "The number of elements.", NULL},                           \
+        {"real", array_get_real, NULL, "The real parts.", NULL},                                   \
+        {"imag", array_get_imag, NULL, "The imaginary parts; zeros for real dtypes.", NULL}, {     \
         "T", array_get_T, NULL, "The array with its axes reversed.", NULL                          \
     }
 

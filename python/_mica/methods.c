@@ -213,7 +213,7 @@ PyObject *array_method_all(PyObject *self, PyObject *args, PyObject *kwargs) {
 PyObject *array_method_mean(PyObject *self, PyObject *args, PyObject *kwargs) {
     reduction r;
     if (parse_reduction(self, args, kwargs, "mean", &r) < 0) return NULL;
-    if (mica_dtype_kind_of(array_type(self)->dtype) != MICA_KIND_FLOAT) {
+    if (!mica_op_takes(MICA_OP_exp, array_type(self)->dtype)) { /* floats and complex numbers */
         PyErr_Format(PyExc_TypeError, "[mean] needs a float dtype, not %s; use astype",
                      mica_dtype_name(array_type(self)->dtype));
         return NULL;
@@ -257,6 +257,12 @@ PyObject *array_method_argmin(PyObject *self, PyObject *args, PyObject *kwargs) 
     return arg_extreme(self, args, kwargs, MICA_OP_argmin);
 }
 
+PyObject *array_method_conj(PyObject *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "", names)) return NULL;
+    return apply1(MICA_OP_conj, self);
+}
+
 /* ---- properties
  * ---------------------------------------------------------------------------------*/
 
@@ -278,6 +284,14 @@ PyObject *array_get_ndim(PyObject *self, void *Py_UNUSED(unused)) {
 
 PyObject *array_get_size(PyObject *self, void *Py_UNUSED(unused)) {
     return PyLong_FromLongLong(mica_type_elements(array_type(self)));
+}
+
+PyObject *array_get_real(PyObject *self, void *Py_UNUSED(unused)) {
+    return apply1(MICA_OP_real, self);
+}
+
+PyObject *array_get_imag(PyObject *self, void *Py_UNUSED(unused)) {
+    return apply1(MICA_OP_imag, self);
 }
 
 PyObject *array_get_T(PyObject *self, void *Py_UNUSED(unused)) {

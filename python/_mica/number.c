@@ -19,7 +19,8 @@ static bool both_operands(PyObject *a, PyObject *b, PyObject *out[2]) {
 static bool is_operand(PyObject *object) {
     return is_array(object) || is_weak_scalar(object) || PyObject_CheckBuffer(object) ||
            PyList_Check(object) || PyTuple_Check(object) || PyIndex_Check(object) ||
-           PyFloat_Check(object) || PyObject_HasAttrString(object, "__array__");
+           PyFloat_Check(object) || PyComplex_Check(object) ||
+           PyObject_HasAttrString(object, "__array__");
 }
 
 static PyObject *binary_slow(mica_op op, PyObject *a, PyObject *b) {

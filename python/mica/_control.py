@@ -278,7 +278,7 @@ def remat(function: Callable) -> Callable:
 
 
 def _is_float(kind: tuple) -> bool:
-    return kind != "token" and kind[1].kind == "float"
+    return kind != "token" and kind[1].kind in ("float", "complex")
 
 
 def _cotangent_leaves(structure: Any, tree: Any) -> list:

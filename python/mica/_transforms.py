@@ -214,7 +214,7 @@ def _concrete(tree: Any) -> Any:
 def _differentiable(leaf: Any, what: str) -> Any:
     """A leaf as a value of its own, so that derivatives end here."""
     array = as_array(leaf)
-    if array.dtype.kind != "float":
+    if array.dtype.kind not in ("float", "complex"):
         raise TypeError(f"[{what}] derivatives need a float dtype, not {array.dtype}")
     return _mica.reshape(array, array.shape)
 
@@ -224,7 +224,7 @@ def _zeros_like(array: Any) -> Any:
 
 
 def _float_leaf(leaf: Any) -> bool:
-    return leaf.dtype.kind == "float"
+    return leaf.dtype.kind in ("float", "complex")
 
 
 def value_and_grad(
@@ -237,7 +237,7 @@ def value_and_grad(
     function : callable
         Returns a scalar, or with `has_aux` a pair of a scalar and any tree.
     argnums : int or sequence of int
-        The arguments to differentiate with respect to: trees of float arrays.
+        The arguments to differentiate with respect to: trees of float or complex arrays.
     has_aux : bool
         Whether the function returns more than its value.
 
@@ -245,7 +245,9 @@ def value_and_grad(
     -------
     callable
         Gives (value, gradient), with `has_aux` ((value, aux), gradient). The gradient is like the
-        argument, or a tuple when `argnums` is a sequence.
+        argument, or a tuple when `argnums` is a sequence. With respect to a complex z = x + iy it
+        is df/dx - i df/dy: the value changes by the real part of gradient * dz, and
+        z - rate * gradient.conj() descends.
     """
     numbers = _numbers(argnums)
 
