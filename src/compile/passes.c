@@ -41,9 +41,10 @@ static mica_status check_selection(const char *selection) {
     for (const char *s = selection_or_environment(selection); *s;) {
         size_t n = strcspn(s, ",");
         if (n && (s[0] != '-' || !is_known(s + 1, n - 1)))
-            return MICA_INVALID("[passes] '%.*s' is not one of -inline, -simplify, -fuse, -schedule, "
-                                "-plan",
-                                (int)n, s);
+            return MICA_INVALID(
+                "[passes] '%.*s' is not one of -inline, -simplify, -fuse, -schedule, "
+                "-plan",
+                (int)n, s);
         s += n + (s[n] == ',');
     }
     return NULL;

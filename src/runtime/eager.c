@@ -216,8 +216,9 @@ static mica_status compile_op(mica_device *device, const eager_key *key, const m
 
 /* Launches only, few enough that their addresses fit on the stack. */
 static bool is_direct(const mica_executable *exe) {
-    if (!exe->first.plan || !exe->first.is_small || !exe->first.cannot_fail || exe->n_outputs != 1 ||
-        exe->first.plan->n_bases > MOST_DIRECT_PLACES || exe->first.plan->most_operands > MOST_DIRECT_PLACES)
+    if (!exe->first.plan || !exe->first.is_small || !exe->first.cannot_fail ||
+        exe->n_outputs != 1 || exe->first.plan->n_bases > MOST_DIRECT_PLACES ||
+        exe->first.plan->most_operands > MOST_DIRECT_PLACES)
         return false;
     for (int32_t i = 0; i < exe->first.plan->commands.n; i++)
         if (exe->first.plan->commands.data[i].kind != MICA_COMMAND_LAUNCH) return false;

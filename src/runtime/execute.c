@@ -253,7 +253,8 @@ static mica_status interpret(mica_run *run) {
     void **outputs = (void **)(inputs + exe->n_inputs);
     for (int32_t i = 0; i < exe->n_inputs; i++) inputs[i] = run->inputs[i]->host;
     for (int32_t i = 0; i < exe->n_outputs; i++) outputs[i] = run->outputs[i]->host;
-    mica_status status = exe->device->vtable->interpret(exe->device, run->program->graph, inputs, outputs);
+    mica_status status =
+        exe->device->vtable->interpret(exe->device, run->program->graph, inputs, outputs);
     mica_free(inputs);
     return status;
 }
