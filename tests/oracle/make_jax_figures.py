@@ -476,7 +476,7 @@ def convolutions():
     for i, (strides, (low, high), lhs_dilation, rhs_dilation, groups) in enumerate(choices):
         setting = (strides, low, high, lhs_dilation, rhs_dilation, *groups)
         example = conv_example(layouts[i % 4], (5, 6), (2, 3), 2, 2, 2, setting)
-        example.mapped = i % 6 == 0  # or the file would be large
+        example.mapped = i % 12 == 0  # or the file would be large
         yield example
     one = ((2,), (1,), (2,), (1,), (2,), 1, 1)
     yield conv_example("N0C,0IO,N0C", (7,), (3,), 2, 3, 2, one)
