@@ -195,7 +195,7 @@ def function_of(example):
     if example["program"]:
         return PROGRAMS[example["op"]]
     attributes = {key: value for key, value in example["attributes"].items()}
-    primitive = getattr(mica, example["op"])
+    primitive = getattr(mica._mica, example["op"])
     return lambda *operands: primitive(*operands, **attributes)
 
 
