@@ -1,8 +1,8 @@
 """Mica: tensors, derivatives and compiled functions on CPUs and GPUs.
 
 Every primitive of the table (``mica.ops()``) is a function of this package; what their names mean
-is their docstring. On them stand everyday functions, control flow, `jit`, `grad`, `value_and_grad`,
-`jvp`, `vjp` and `vmap`.
+is their docstring (`fft` is a module, whose `transform` is the primitive). On them stand everyday
+functions, control flow, `jit`, `grad`, `value_and_grad`, `jvp`, `vjp` and `vmap`.
 
 Examples
 --------
@@ -134,13 +134,14 @@ _name_packages()
 _DTYPES = ["bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
 _DTYPES += ["f16", "bf16", "f32", "f64", "c64", "c128"]
 _primitives = [row["name"] for row in ops() if row["class"] not in ("CONTROL", "HOST")]
+_primitives.remove("fft")  # the name of a module, whose `transform` it is
 for _name in [*_primitives, *_DTYPES]:
     globals().setdefault(_name, getattr(_mica, _name))
 # `and`, `or` and `not` are words of Python.
 and_, or_, not_, bool_ = (getattr(_mica, _name) for _name in ("and", "or", "not", "bool"))
 del _name
 
-from . import linalg, random  # noqa: E402  (after the names they use)
+from . import fft, linalg, random  # noqa: E402  (after the names they use)
 
 __all__ = [
     "DType",
@@ -175,6 +176,7 @@ __all__ = [
     "devices",
     "expand_dims",
     "eye",
+    "fft",
     "from_dlpack",
     "full",
     "full_like",

@@ -60,6 +60,7 @@ NUMPY = {
 TIMED = {
     "FLOATS": ["f32", "f64", "bf16"],
     "F32_F64": ["f32", "f64"],
+    "F32_F64_COMPLEX": ["f32", "f64", "c64", "c128"],
     "NUMBERS": ["f32", "f64", "i32", "bf16"],
     "INTEGERS": ["i32", "i64"],
     "BITS": ["i32", "bool"],
@@ -886,6 +887,53 @@ def _factor(row: dict) -> Iterator[Entry]:
         )
 
 
+def _fft(row: dict) -> Iterator[Entry]:
+    del row
+    n = SIDE * SIDE
+    for real, dtype in [("f32", "c64"), ("f64", "c128")]:
+        x, line = draw(dtype, (SIDE, SIDE)), draw(dtype, (n,))
+        yield pair(
+            "a line",
+            dtype,
+            [line],
+            lambda z: _mica.fft(z, kind="fft", lengths=(n,)),
+            np.fft.fft,
+            "numpy.fft.fft",
+        )
+        yield pair(
+            "lines",
+            dtype,
+            [x],
+            lambda z: _mica.fft(z, kind="ifft", lengths=(SIDE,)),
+            np.fft.ifft,
+            "numpy.fft.ifft",
+        )
+        yield pair(
+            "two axes",
+            dtype,
+            [x],
+            lambda z: _mica.fft(z, kind="fft", lengths=(SIDE, SIDE)),
+            np.fft.fft2,
+            "numpy.fft.fft2",
+        )
+        yield pair(
+            "a real line",
+            real,
+            [draw(real, (n,))],
+            lambda z: _mica.fft(z, kind="rfft", lengths=(n,)),
+            np.fft.rfft,
+            "numpy.fft.rfft",
+        )
+        yield pair(
+            "a prime length",
+            dtype,
+            [draw(dtype, (8, 131071))],
+            lambda z: _mica.fft(z, kind="fft", lengths=(131071,)),
+            np.fft.fft,
+            "numpy.fft.fft",
+        )
+
+
 def _rest(row: dict, known: int) -> dict:
     """Attributes after the first ones, as 0."""
     return {a["name"]: 0 for a in row["attributes"][known:]}
@@ -928,6 +976,7 @@ SPECIAL: dict[str, Callable[[dict], Iterator[Entry]]] = {
     "eigh": _factor,
     "eig": _factor,
     "svd": _factor,
+    "fft": _fft,
 }
 
 # Not timed, and why: a class, or a row.

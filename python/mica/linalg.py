@@ -39,6 +39,13 @@ class EighResult(NamedTuple):
     eigenvectors: Tensor
 
 
+class EigResult(NamedTuple):
+    """Complex eigenvalues and the vectors, as columns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
 class SVDResult(NamedTuple):
     """Left vectors as columns, descending singular values, right vectors as rows."""
 
@@ -235,6 +242,25 @@ def eigvalsh(a: Array) -> Tensor:
     return eigh(a).eigenvalues
 
 
+def eig(a: Array) -> EigResult:
+    """Eigenvalues and eigenvectors of square matrices, both complex.
+
+    Values are in ascending order of re + im / pi. Vectors have length 1, and of each the first
+    element of at least 7/10 of its largest magnitude is real and positive. Where values are equal,
+    their vectors have no derivatives.
+
+    Parameters
+    ----------
+    a : array, (..., n, n)
+    """
+    return EigResult(*_mica.eig(_square(a, "eig")))
+
+
+def eigvals(a: Array) -> Tensor:
+    """Eigenvalues of square matrices, complex, in the order of `eig`."""
+    return eig(a).eigenvalues
+
+
 def svd(a: Array, full_matrices: builtins.bool = True) -> SVDResult:
     """``a == U @ diag(S) @ Vh``, with S descending and orthonormal columns U and rows Vh.
 
@@ -390,9 +416,12 @@ def norm(
 __all__ = [
     "cholesky",
     "det",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "inv",
+    "lapack",
     "lstsq",
     "matrix_rank",
     "norm",

@@ -50,6 +50,7 @@ typedef enum mica_dtype_set {
     MICA_SET_F32_F64,
     MICA_SET_FLOATS_COMPLEX,
     MICA_SET_NUMBERS_COMPLEX,
+    MICA_SET_F32_F64_COMPLEX,
 } mica_dtype_set;
 
 /* What a node keeps of an attribute; pointers point into the graph's arena. */

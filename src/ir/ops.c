@@ -132,6 +132,7 @@ bool mica_dtype_in_set(mica_dtype dtype, mica_dtype_set set) {
     case MICA_SET_F32_F64: return dtype == MICA_DTYPE_f32 || dtype == MICA_DTYPE_f64;
     case MICA_SET_FLOATS_COMPLEX: return kind == MICA_KIND_FLOAT || kind == MICA_KIND_COMPLEX;
     case MICA_SET_NUMBERS_COMPLEX: return kind != MICA_KIND_BOOLEAN;
+    case MICA_SET_F32_F64_COMPLEX: return dtype >= MICA_DTYPE_f32;
     }
     return false;
 }

@@ -7,6 +7,7 @@ MICA_SHAPE_RULE(lu);
 MICA_SHAPE_RULE(qr);
 MICA_SHAPE_RULE(eigh);
 MICA_SHAPE_RULE(svd);
+MICA_SHAPE_RULE(eig);
 
 static mica_status check_matrix(const mica_node *n, int32_t i) {
     const mica_type *type = mica_operand_type(n, i);
@@ -110,4 +111,13 @@ MICA_SHAPE_RULE(svd) {
                          with_axis(batch, inner),
                          with_axis(with_axis(batch, full ? columns : inner), columns)};
     return shape_results(g, n, types, 3);
+}
+
+MICA_SHAPE_RULE(eig) {
+    MICA_TRY(check_square(n, 0));
+    mica_type vectors = *mica_operand_type(n, 0);
+    bool narrow = vectors.dtype == MICA_DTYPE_f32 || vectors.dtype == MICA_DTYPE_c64;
+    vectors.dtype = narrow ? MICA_DTYPE_c64 : MICA_DTYPE_c128;
+    mica_type types[] = {leading_axes(&vectors, 1), vectors};
+    return shape_results(g, n, types, 2);
 }

@@ -99,35 +99,6 @@ static mica_value beside(mica_graph *g, mica_value a, mica_value b) {
     return mica_concat(g, (const mica_value[]){a, b}, 2, type->rank - 1);
 }
 
-/* vector (..., n) as the rows or columns of (..., rows, columns): element (i, j) is v[i] or v[j] */
-static mica_value spread(mica_graph *g, mica_value v, int64_t rows, int64_t columns, bool by_row) {
-    const mica_type *type = mica_value_type(v);
-    int64_t shape[MICA_MAX_RANK + 1], axes[MICA_MAX_RANK];
-    if (!type) return MICA_NULL_VALUE;
-    int32_t rank = type->rank;
-    for (int32_t i = 0; i < rank; i++) shape[i] = type->dims[i], axes[i] = i;
-    shape[rank - 1] = rows;
-    shape[rank] = columns;
-    if (!by_row) axes[rank - 1] = rank;
-    return mica_broadcast(g, v, (mica_ints){shape, rank + 1}, (mica_ints){axes, rank});
-}
-
-static mica_value diagonal(mica_graph *g, mica_value x) {
-    const mica_type *type = mica_value_type(x);
-    if (!type) return MICA_NULL_VALUE;
-    return mica_reduce(g, mica_matrix_part(g, x, "eq"), "sum", MICA_INTS(type->rank - 1));
-}
-
-/* The rows of x in the order of a permutation: a product with ones and zeros. */
-static mica_value permute_rows(mica_graph *g, mica_value permutation, mica_value x) {
-    const mica_type *type = mica_value_type(x);
-    if (!type) return MICA_NULL_VALUE;
-    int64_t m = rows_of(x);
-    mica_value column = mica_iota(g, MICA_INTS(m, m), 1, MICA_DTYPE_i32);
-    mica_value ones = mica_compare(g, spread(g, permutation, m, m, true), column, "eq");
-    return mica_matrix_product(g, mica_convert(g, ones, type->dtype), x);
-}
-
 /* p a = l u with l and u made square by ones on the diagonal:
  * d(lu) = l low(F) + up(F) u, F = l^-1 p da u^-1 */
 MICA_JVP_RULE(lu) {
@@ -141,18 +112,11 @@ MICA_JVP_RULE(lu) {
     u = surround(g, u, 0, columns - k, 0, 0);
     if (columns > k)
         u = mica_add(g, u, surround(g, identity(g, columns - k, columns - k, dtype), k, 0, k, 0));
-    mica_value inner = permute_rows(g, mica_node_result(n, 2), dx[0]);
+    mica_value inner = mica_matrix_permute(g, mica_node_result(n, 2), dx[0]);
     inner = mica_triangular_solve(g, l, inner, true, true, false, true);
     inner = mica_triangular_solve(g, u, inner, false, false, false, false);
     dy[0] = mica_add(g, mica_matrix_product(g, l, mica_matrix_part(g, inner, "gt")),
                      mica_matrix_product(g, mica_matrix_part(g, inner, "le"), u));
-}
-
-/* x with a x = b, for any a that has an inverse */
-static mica_value solve(mica_graph *g, const mica_value *lu, mica_value b) {
-    b = permute_rows(g, lu[2], b);
-    b = mica_triangular_solve(g, lu[0], b, true, true, false, true);
-    return mica_triangular_solve(g, lu[0], b, true, false, false, false);
 }
 
 /* How reflections continue orthonormal columns q = [q1; q2], as long as they stay far from those of
@@ -164,10 +128,10 @@ static mica_value rest_tangent(mica_graph *g, mica_value q, mica_value dq) {
     int64_t m = rows_of(q), k = columns_of(q);
     mica_value from_identity = mica_sub(g, identity(g, m, k, type->dtype), q), lu[3];
     mica_lu(g, mica_matrix_transpose(g, block(g, from_identity, 0, k, 0, k)), lu);
-    mica_value x = solve(g, lu, mica_matrix_transpose(g, block(g, q, k, m, 0, k)));
+    mica_value x = mica_matrix_solve_lu(g, lu, mica_matrix_transpose(g, block(g, q, k, m, 0, k)));
     mica_value change = mica_matrix_product_tn(g, block(g, dq, 0, k, 0, k), x);
     change = mica_add(g, change, mica_matrix_transpose(g, block(g, dq, k, m, 0, k)));
-    change = mica_matrix_product(g, from_identity, solve(g, lu, change));
+    change = mica_matrix_product(g, from_identity, mica_matrix_solve_lu(g, lu, change));
     return mica_sub(g, change, mica_matrix_product(g, dq, x));
 }
 
@@ -198,7 +162,8 @@ static mica_value inverse_gaps(mica_graph *g, mica_value values) {
     if (!type) return MICA_NULL_VALUE;
     int64_t n = type->dims[type->rank - 1];
     mica_value one = identity(g, n, n, type->dtype);
-    mica_value gaps = mica_sub(g, spread(g, values, n, n, false), spread(g, values, n, n, true));
+    mica_value gaps = mica_sub(g, mica_matrix_spread(g, values, n, n, false),
+                               mica_matrix_spread(g, values, n, n, true));
     mica_value off = mica_sub(g, mica_full_like(g, one, 1), one);
     return mica_div(g, off, mica_add(g, gaps, one));
 }
@@ -209,7 +174,7 @@ MICA_JVP_RULE(eigh) {
     mica_value values = mica_node_result(n, 0), v = mica_node_result(n, 1);
     mica_value inner = mica_matrix_product(g, mica_matrix_mirror(g, dx[0]), v);
     inner = mica_matrix_product_tn(g, v, inner);
-    dy[0] = diagonal(g, inner);
+    dy[0] = mica_matrix_diagonal(g, inner);
     dy[1] = mica_matrix_product(g, v, mica_mul(g, inverse_gaps(g, values), inner));
 }
 
@@ -226,12 +191,12 @@ static mica_value continued_tangent(mica_graph *g, mica_value first, mica_value 
 static mica_value singular_tangent(mica_graph *g, mica_value u, mica_value s, mica_value gaps,
                                    mica_value p, mica_value c) {
     int64_t k = columns_of(u);
-    mica_value by_column = mica_mul(g, p, spread(g, s, k, k, false));
+    mica_value by_column = mica_mul(g, p, mica_matrix_spread(g, s, k, k, false));
     mica_value inner = mica_add(g, by_column, mica_matrix_transpose(g, by_column));
     mica_value du = mica_matrix_product(g, u, mica_mul(g, gaps, inner));
     if (rows_of(u) == k) return du;
     c = mica_sub(g, c, mica_matrix_product(g, u, mica_matrix_product_tn(g, u, c)));
-    return mica_add(g, du, mica_div(g, c, spread(g, s, rows_of(u), k, false)));
+    return mica_add(g, du, mica_div(g, c, mica_matrix_spread(g, s, rows_of(u), k, false)));
 }
 
 /* a = u s v', P = u' da v, F = 1 / (s[j]^2 - s[i]^2): ds = diagonal of P, du and dv as above with P
@@ -252,6 +217,6 @@ MICA_JVP_RULE(svd) {
     if (columns_of(full_u) > k) du = continued_tangent(g, u, du);
     if (columns_of(full_v) > k) dv = continued_tangent(g, v, dv);
     dy[0] = du;
-    dy[1] = diagonal(g, p);
+    dy[1] = mica_matrix_diagonal(g, p);
     dy[2] = mica_matrix_transpose(g, dv);
 }

@@ -55,3 +55,45 @@ mica_value mica_matrix_mirror(mica_graph *g, mica_value x) {
     mica_value below = mica_matrix_transpose(g, mica_matrix_part(g, x, "gt"));
     return mica_add(g, mica_matrix_part(g, x, "ge"), below);
 }
+
+mica_value mica_matrix_spread(mica_graph *g, mica_value v, int64_t rows, int64_t columns,
+                              bool by_row) {
+    const mica_type *type = mica_value_type(v);
+    int64_t shape[MICA_MAX_RANK + 1], axes[MICA_MAX_RANK];
+    if (!type) return MICA_NULL_VALUE;
+    int32_t rank = type->rank;
+    for (int32_t i = 0; i < rank; i++) shape[i] = type->dims[i], axes[i] = i;
+    shape[rank - 1] = rows;
+    shape[rank] = columns;
+    if (!by_row) axes[rank - 1] = rank;
+    return mica_broadcast(g, v, (mica_ints){shape, rank + 1}, (mica_ints){axes, rank});
+}
+
+mica_value mica_matrix_diagonal(mica_graph *g, mica_value x) {
+    const mica_type *type = mica_value_type(x);
+    if (!type) return MICA_NULL_VALUE;
+    return mica_reduce(g, mica_matrix_part(g, x, "eq"), "sum", MICA_INTS(type->rank - 1));
+}
+
+/* A product with ones and zeros. */
+mica_value mica_matrix_permute(mica_graph *g, mica_value permutation, mica_value x) {
+    const mica_type *type = mica_value_type(x);
+    if (!type) return MICA_NULL_VALUE;
+    int64_t m = type->dims[type->rank - 2];
+    mica_dtype dtype = type->dtype;
+    mica_value column = mica_iota(g, MICA_INTS(m, m), 1, MICA_DTYPE_i32);
+    mica_value ones = mica_compare(g, mica_matrix_spread(g, permutation, m, m, true), column, "eq");
+    return mica_matrix_product(g, mica_convert(g, ones, dtype), x);
+}
+
+mica_value mica_matrix_solve_lu(mica_graph *g, const mica_value *lu, mica_value b) {
+    b = mica_matrix_permute(g, lu[2], b);
+    b = mica_triangular_solve(g, lu[0], b, true, true, false, true);
+    return mica_triangular_solve(g, lu[0], b, true, false, false, false);
+}
+
+mica_value mica_matrix_solve(mica_graph *g, mica_value a, mica_value b) {
+    mica_value lu[3];
+    mica_lu(g, a, lu);
+    return mica_matrix_solve_lu(g, lu, b);
+}

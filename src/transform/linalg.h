@@ -17,5 +17,14 @@ mica_value mica_matrix_part(mica_graph *g, mica_value x, const char *direction);
 mica_value mica_matrix_identity(mica_graph *g, mica_value x);
 /* The lower triangle and its mirror image: what an op sees that reads this triangle only. */
 mica_value mica_matrix_mirror(mica_graph *g, mica_value x);
+/* A vector (..., n) spread over (..., rows, columns): element (i, j) is v[i] (by_row) or v[j]. */
+mica_value mica_matrix_spread(mica_graph *g, mica_value v, int64_t rows, int64_t columns,
+                              bool by_row);
+mica_value mica_matrix_diagonal(mica_graph *g, mica_value x);
+/* The rows of x in the order of a permutation. */
+mica_value mica_matrix_permute(mica_graph *g, mica_value permutation, mica_value x);
+/* x with a x = b, for any a that has an inverse; from the results of lu, or from a. */
+mica_value mica_matrix_solve_lu(mica_graph *g, const mica_value *lu, mica_value b);
+mica_value mica_matrix_solve(mica_graph *g, mica_value a, mica_value b);
 
 #endif

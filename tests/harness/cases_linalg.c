@@ -33,6 +33,26 @@
         .op = MICA_OP_svd, .name = name_, .n_operands = 1, .operands = {a},                        \
         .attributes = {A_INT(full)}, .absolute = 2e-5, .flags = ZEROS_ALIKE | (more)               \
     }
+/* What is near to having equal values is far from linear: `noise_` is that of differences. */
+#define EIG(name_, a, noise_, more)                                                                \
+    {                                                                                              \
+        .op = MICA_OP_eig, .name = name_, .n_operands = 1, .operands = {a}, .absolute = 1e-4,      \
+        .noise = noise_, .flags = ZEROS_ALIKE | (more)                                             \
+    }
+#define FFT(name_, x, kind, dtypes_, ...)                                                          \
+    {                                                                                              \
+        .op = MICA_OP_fft, .name = name_, .n_operands = 1, .operands = {x},                        \
+        .attributes = {A_STRING(kind), A_INTS(__VA_ARGS__)}, .dtypes = dtypes_, .absolute = 1e-5,  \
+        .flags = ZEROS_ALIKE                                                                       \
+    }
+#define LARGE_FFT(name_, x, kind, dtypes_, ...)                                                    \
+    {                                                                                              \
+        .op = MICA_OP_fft, .name = name_, .n_operands = 1, .operands = {x},                        \
+        .attributes = {A_STRING(kind), A_INTS(__VA_ARGS__)}, .dtypes = dtypes_, .absolute = 2e-4,  \
+        .flags = ZEROS_ALIKE | LARGE | COARSE                                                      \
+    }
+#define COMPLEX "c64 c128"
+#define REALS "f32 f64"
 #define UNIT_RANGE(...) SHAPED(VARIES, -1, 1, __VA_ARGS__)
 
 static const op_case cases[] = {
@@ -55,6 +75,20 @@ static const op_case cases[] = {
     SOLVE("large left transposed", UNIT_RANGE(67, 67), OF(67, 70), 1, 1, 1, 0, DOMINANT | LARGE),
     SOLVE("large right", UNIT_RANGE(67, 67), OF(53, 67), 0, 1, 0, 0, DOMINANT | LARGE),
     SOLVE("large right transposed", UNIT_RANGE(67, 67), OF(53, 67), 0, 1, 1, 0, DOMINANT | LARGE),
+
+    SOLVE("blocks", UNIT_RANGE(2, 150, 150), OF(2, 150, 70), 1, 1, 0, 0, DOMINANT | LARGE | COARSE),
+    SOLVE("blocks, upper", UNIT_RANGE(150, 150), OF(150, 70), 1, 0, 0, 0,
+          DOMINANT | LARGE | COARSE),
+    SOLVE("blocks, transposed", UNIT_RANGE(2, 150, 150), OF(2, 150, 9), 1, 0, 1, 0,
+          DOMINANT | LARGE | COARSE),
+    SOLVE("blocks, unit", SHAPED(VARIES, -0.01, 0.01, 150, 150), OF(150, 33), 1, 1, 1, 1,
+          LARGE | COARSE),
+    SOLVE("blocks from the right", UNIT_RANGE(2, 150, 150), OF(2, 70, 150), 0, 1, 0, 0,
+          DOMINANT | LARGE | COARSE),
+    SOLVE("blocks from the right, upper", UNIT_RANGE(150, 150), OF(70, 150), 0, 0, 0, 0,
+          DOMINANT | LARGE | COARSE),
+    SOLVE("blocks from the right, transposed", UNIT_RANGE(2, 150, 150), OF(2, 8, 150), 0, 1, 1, 0,
+          DOMINANT | LARGE | COARSE),
 
     CHOLESKY("plain", UNIT_RANGE(3, 3), DOMINANT),
     CHOLESKY("of four", UNIT_RANGE(4, 4), DOMINANT),
@@ -107,5 +141,46 @@ static const op_case cases[] = {
     SVD("large", UNIT_RANGE(40, 23), 0, LARGE | COARSE),
     SVD("large, wide and full", UNIT_RANGE(17, 33), 1, LARGE | COARSE),
     SVD("of special values", UNIT_RANGE(9, 2, 2), 0, SPRINKLED | LARGE),
+
+    EIG("plain", UNIT_RANGE(3, 3), 0, 0),
+    EIG("of two", UNIT_RANGE(2, 2), 0, 0),
+    EIG("of four", UNIT_RANGE(4, 4), 0, 0),
+    EIG("batched", UNIT_RANGE(2, 2, 2, 2), 2e-5, 0),
+    EIG("of one", UNIT_RANGE(1, 1), 0, 0),
+    EIG("of nothing", UNIT_RANGE(2, 0, 0), 0, 0),
+    EIG("large", UNIT_RANGE(20, 20), 0, LARGE | COARSE),
+    EIG("of special values", UNIT_RANGE(9, 2, 2), 0, SPRINKLED | LARGE),
+
+    FFT("of six", OF(2, 6), "fft", COMPLEX, 6),
+    FFT("back", OF(2, 5), "ifft", COMPLEX, 5),
+    FFT("of one", OF(3, 1), "fft", COMPLEX, 1),
+    FFT("of no lines", OF(0, 4), "fft", COMPLEX, 4),
+    FFT("two axes", OF(2, 3, 4), "fft", COMPLEX, 3, 4),
+    FFT("three axes, back", OF(2, 3, 2), "ifft", COMPLEX, 2, 3, 2),
+    FFT("of real numbers", OF(2, 6), "rfft", REALS, 6),
+    FFT("of an odd number", OF(2, 5), "rfft", REALS, 5),
+    FFT("of one real number", OF(3, 1), "rfft", REALS, 1),
+    FFT("of two real numbers", OF(3, 2), "rfft", REALS, 2),
+    FFT("of real numbers, two axes", OF(2, 3, 4), "rfft", REALS, 3, 4),
+    FFT("of real numbers, three axes", OF(2, 2, 3), "rfft", REALS, 2, 2, 3),
+    FFT("to real numbers", OF(2, 4), "irfft", COMPLEX, 6),
+    FFT("to an odd number", OF(2, 3), "irfft", COMPLEX, 5),
+    FFT("to one real number", OF(3, 1), "irfft", COMPLEX, 1),
+    FFT("to two real numbers", OF(3, 2), "irfft", COMPLEX, 2),
+    FFT("to real numbers, two axes", OF(2, 3, 3), "irfft", COMPLEX, 3, 4),
+    FFT("to real numbers, three axes", OF(2, 2, 2), "irfft", COMPLEX, 2, 2, 3),
+    LARGE_FFT("many lines", OF(37, 60), "fft", COMPLEX, 60),
+    LARGE_FFT("a long line", OF(4096), "ifft", COMPLEX, 4096),
+    LARGE_FFT("long lines", OF(9, 2310), "fft", COMPLEX, 2310),
+    LARGE_FFT("large primes", OF(3, 7, 131), "fft", COMPLEX, 7, 131),
+    LARGE_FFT("a large prime", OF(1009), "ifft", COMPLEX, 1009),
+    LARGE_FFT("an image", OF(64, 96), "fft", COMPLEX, 64, 96),
+    LARGE_FFT("a block", OF(2, 31, 10, 27), "ifft", COMPLEX, 31, 10, 27),
+    LARGE_FFT("a long real line", OF(3000), "rfft", REALS, 3000),
+    LARGE_FFT("many real lines", OF(40, 250), "rfft", REALS, 250),
+    LARGE_FFT("many odd lines", OF(20, 49, 35), "rfft", REALS, 49, 35),
+    LARGE_FFT("to a long real line", OF(1501), "irfft", COMPLEX, 3000),
+    LARGE_FFT("to an image", OF(3, 30, 33), "irfft", COMPLEX, 30, 64),
+    LARGE_FFT("to an odd image", OF(3, 30, 28), "irfft", COMPLEX, 30, 55),
 };
 const case_table linalg_cases = {cases, sizeof cases / sizeof *cases};

@@ -179,3 +179,33 @@ def test_lapack_leaves_the_threads_of_numpy_alone():
     before = a[0] @ a[1]
     mica.svd(mica.tensor(a), full=0)[1].numpy()
     np.testing.assert_array_equal(a[0] @ a[1], before)
+
+
+@pytest.mark.parametrize("n", [1, 3, 30])
+@pytest.mark.parametrize("complex_numbers", [False, True])
+def test_general_eigenvalues_agree_with_numpy(n, complex_numbers):
+    a = RANDOM.normal(size=(2, n, n)) + (1j * RANDOM.normal(size=(2, n, n))) * complex_numbers
+    a = a if complex_numbers else a.real
+    values, vectors = (x.numpy() for x in mica.linalg.eig(mica.tensor(a)))
+    expected = np.linalg.eigvals(a)
+    order = np.argsort(expected.real + expected.imag / np.pi, axis=-1)
+    np.testing.assert_allclose(values, np.take_along_axis(expected, order, -1), atol=1e-11)
+    np.testing.assert_allclose(a @ vectors, vectors * values[:, None, :], atol=1e-11)
+    np.testing.assert_array_equal(mica.linalg.eigvals(mica.tensor(a)).numpy(), values)
+
+
+def test_eigenvalues_of_a_real_matrix_are_real_or_pairs():
+    values = mica.linalg.eigvals(mica.tensor([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 2.0]]))
+    np.testing.assert_array_equal(values.numpy().imag, [-1, 1, 0])
+
+
+def test_the_gradient_of_an_eigenvalue_is_the_left_vector_times_the_right_one():
+    a = RANDOM.normal(size=(4, 4))
+
+    def largest(x):
+        return mica.real(mica.linalg.eigvals(x))[-1]
+
+    values, vectors = np.linalg.eig(a)
+    last = np.argmax(values.real + values.imag / np.pi)
+    expected = np.outer(np.linalg.inv(vectors)[last], vectors[:, last]).real
+    np.testing.assert_allclose(mica.grad(largest)(mica.tensor(a)).numpy(), expected, atol=1e-10)

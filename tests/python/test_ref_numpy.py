@@ -34,6 +34,7 @@ INTEGERS = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
 SETS = {
     "FLOATS": ["f32", "f64"],
     "F32_F64": ["f32", "f64"],
+    "F32_F64_COMPLEX": ["f32", "f64", "c64", "c128"],
     "INTEGERS": INTEGERS,
     "NUMBERS": ["f32", "f64", *INTEGERS],
     "BITS": ["bool", *INTEGERS],
@@ -332,6 +333,8 @@ def draw(name, *shape):
         return R.integers(0, 2, shape).astype(np.bool_)
     if name.startswith("f"):
         return R.uniform(-2, 2, shape).astype(dtype)
+    if name.startswith("c"):
+        return (R.uniform(-2, 2, shape) + 1j * R.uniform(-2, 2, shape)).astype(dtype)
     info = np.iinfo(dtype)
     return R.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
 
@@ -767,7 +770,36 @@ def cholesky_examples():
         yield [a], {}, expected, 256
 
 
+FFT_SHAPES = [(1,), (3, 2), (2, 7), (2, 12), (3, 101), (2, 3, 5), (4, 6), (2, 3, 4, 6)]
+
+
+def fft_examples():
+    parts = {"f32": "c64", "f64": "c128"}
+    for dtype, shape in itertools.product(SETS["F32_F64"], FFT_SHAPES):
+        for n_axes in range(1, min(3, len(shape)) + 1):
+            axes, lengths = range(-n_axes, 0), shape[-n_axes:]
+            real = draw(dtype, *shape)
+            number = NAMES[parts[dtype]]
+            x = (real + 1j * draw(dtype, *shape)).astype(number)
+            half = x[..., : shape[-1] // 2 + 1]
+            bound = 200
+
+            def attributes(kind, lengths=lengths):
+                return {"kind": kind, "lengths": lengths}
+
+            wide = x.astype(np.complex128)
+            expected = np.fft.fftn(wide, axes=axes).astype(number)
+            yield [x], attributes("fft"), expected, bound
+            expected = np.fft.ifftn(wide, axes=axes).astype(number)
+            yield [x], attributes("ifft"), expected, bound
+            expected = np.fft.rfftn(real.astype(np.float64), axes=axes).astype(number)
+            yield [real], attributes("rfft"), expected, bound
+            expected = np.fft.irfftn(half.astype(np.complex128), s=lengths, axes=axes)
+            yield [half], attributes("irfft"), expected.astype(NAMES[dtype]), bound
+
+
 EXAMPLES = {
+    "fft": fft_examples,
     "triangular_solve": solve_examples,
     "cholesky": cholesky_examples,
     "clamp": clamp_examples,
@@ -809,8 +841,8 @@ def test_rows_with_attributes_agree_with_numpy(name):
         expected = np.asarray(expected)
         got = run_op(name, [np.asarray(x) for x in operands], attributes, expected)
         if ulps:
-            tolerance = ulps * np.finfo(expected.dtype).eps if expected.dtype.kind == "f" else 0
-            scale = np.nanmax(np.abs(expected)) if expected.dtype.kind == "f" else 0
+            tolerance = ulps * np.finfo(expected.dtype).eps if expected.dtype.kind in "fc" else 0
+            scale = np.nanmax(np.abs(expected)) if expected.dtype.kind in "fc" else 0
             np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance * scale)
             assert got.dtype == expected.dtype
         else:
@@ -1173,7 +1205,33 @@ graph @main(%0: {dtype}[4,30]) {{
         assert_same(values, np.take_along_axis(x, order, 1), 0)
 
 
+def program_eig():
+    for dtype in SETS["F32_F64_COMPLEX"]:
+        number = {"f32": "c64", "f64": "c128"}.get(dtype, dtype)
+        for n in (1, 2, 5, 9):
+            x = draw(dtype, 2, n, n)
+            text = f"""
+graph @main(%0: {dtype}[2,{n},{n}]) {{
+    %1:2 = eig(%0) : ({number}[2,{n}], {number}[2,{n},{n}])
+    return %1, %1.1
+}}
+"""
+            values, vectors = run_program(text, x)
+            wide = x.astype(np.complex128)
+            expected = np.linalg.eigvals(wide)
+            order = np.argsort(expected.real + expected.imag / np.pi, axis=-1)
+            limit = {"rtol": 0, "atol": 2000 * np.finfo(NAMES[number]).eps}
+            np.testing.assert_allclose(values, np.take_along_axis(expected, order, -1), **limit)
+            np.testing.assert_allclose(wide @ vectors, vectors * values[:, None, :], **limit)
+            np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, **limit)
+            sizes = np.abs(vectors)
+            first = (sizes >= 0.7 * sizes.max(axis=1, keepdims=True)).argmax(axis=1)
+            heads = np.take_along_axis(vectors, first[:, None, :], 1)
+            np.testing.assert_allclose(heads, np.abs(heads), **limit)
+
+
 PROGRAMS = {
+    "eig": program_eig,
     "sort": program_sort,
     "top_k": program_top_k,
     "lu": program_lu,

@@ -146,6 +146,9 @@ static void add_linear_algebra(mica_graph *g, mica_value m) {
     mica_output(g, out[0]);
     mica_svd(g, m, 0, out);
     mica_output(g, out[2]);
+    mica_eig(g, square, out);
+    mica_output(g, out[1]);
+    mica_output(g, mica_fft(g, m, "rfft", MICA_INTS(2, 3)));
 }
 
 /* ---- regions --------------------------------------------------------------------------------*/

@@ -673,12 +673,14 @@ static mica_value dominant_matrices(random_builder *b, int64_t rows, int64_t col
 /* Every result but the first joins the pool here. */
 static mica_value add_factors(random_builder *b, mica_op op) {
     int64_t rows = 1 + random_below(b, 4), columns = 1 + random_below(b, 4);
-    mica_value x = dominant_matrices(b, rows, op == MICA_OP_eigh ? rows : columns);
+    bool square = op == MICA_OP_eigh || op == MICA_OP_eig;
+    mica_value x = dominant_matrices(b, rows, square ? rows : columns);
     mica_value out[3] = {MICA_NULL_VALUE, MICA_NULL_VALUE, MICA_NULL_VALUE};
     switch (op) {
     case MICA_OP_lu: mica_lu(b->g, x, out); break;
     case MICA_OP_qr: mica_qr(b->g, x, random_below(b, 2), out); break;
     case MICA_OP_eigh: mica_eigh(b->g, x, out); break;
+    case MICA_OP_eig: mica_eig(b->g, x, out); break;
     default: mica_svd(b->g, x, random_below(b, 2), out);
     }
     random_add(b, out[1]);
@@ -699,6 +701,24 @@ static mica_value add_linear_algebra(random_builder *b, mica_op op) {
                                  flags >> 2 & 1, flags >> 3);
 }
 
+/* There and back along one or two axes, by a path that the last axis' length allows. */
+static mica_value add_fft(random_builder *b) {
+    if (b->options->exact) return MICA_NULL_VALUE;
+    mica_dtype dtype = random_dtype(b, MICA_SET_F32_F64);
+    int64_t dims[] = {1 + random_below(b, 4), 1 + random_below(b, 6)};
+    int32_t axes = 1 + (int32_t)random_below(b, 2);
+    mica_type type = mica_type_make(dtype, (mica_ints){dims, 2});
+    mica_ints lengths = {dims + 2 - axes, axes};
+    mica_value x = mica_fft(b->g, mica_tanh(b->g, source(b, &type)), "rfft", lengths);
+    const mica_type *half = mica_value_type(x);
+    if (!half) return MICA_NULL_VALUE;
+    int64_t short_dims[] = {dims[0], half->dims[1]};
+    x = mica_fft(b->g, x, random_below(b, 2) ? "fft" : "ifft",
+                 (mica_ints){short_dims + 2 - axes, axes});
+    random_add(b, x);
+    return mica_fft(b->g, x, "irfft", lengths);
+}
+
 static mica_value add_reduction(random_builder *b, mica_op op) {
     switch (op) {
     case MICA_OP_dot: return add_dot(b);
@@ -717,7 +737,9 @@ static mica_value add_reduction(random_builder *b, mica_op op) {
     case MICA_OP_lu:
     case MICA_OP_qr:
     case MICA_OP_eigh:
+    case MICA_OP_eig:
     case MICA_OP_svd: return add_linear_algebra(b, op);
+    case MICA_OP_fft: return add_fft(b);
     default: return MICA_NULL_VALUE;
     }
 }

@@ -7,6 +7,7 @@
 #ifndef MICA_DEVICE_CPU_ISA_H
 #define MICA_DEVICE_CPU_ISA_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/isa.h"
@@ -178,6 +179,60 @@ typedef struct mica_cpu_networks {
     /* By keys, then by places. */
     void (*pairs)(uint64_t *keys, uint64_t *places, int64_t n);
 } mica_cpu_networks;
+/* ---- Fourier transforms -----------------------------------------------------------------------
+ * Numbers are complex, real and imaginary part one after the other; positions and steps count
+ * numbers. */
+#define CPU_FFT_RADIX 128 /* radices are below it */
+#define CPU_FFT_PASSES 40
+
+/* One step: 2, 3, 4, 5, 8 or an odd prime. twiddles: for p < n / radix, the powers p .. p (radix -
+ * 1) of the root of what is left of n; roots: those of the radix. In the dtype. */
+typedef struct mica_cpu_fft_pass {
+    int64_t radix;
+    const void *twiddles, *roots;
+} mica_cpu_fft_pass;
+
+typedef struct mica_cpu_fft_plan {
+    int64_t n;
+    int32_t n_passes;
+    mica_cpu_fft_pass passes[CPU_FFT_PASSES];
+} mica_cpu_fft_plan;
+
+/* w = e^(-2 pi i / n): w^m is low[m mod 2^shift] high[m / 2^shift]. */
+typedef struct mica_cpu_fft_roots {
+    const double *low, *high;
+    int32_t shift;
+} mica_cpu_fft_roots;
+
+/* Some lines, transformed at once: y = factor times the transform of x. `swap` exchanges real and
+ * imaginary parts on the way in or out, which turns a transform into its inverse. */
+typedef struct mica_cpu_fft_lines {
+    const mica_cpu_fft_plan *plan;
+    const void *x;
+    void *y;
+    int64_t x_step, y_step;           /* from one element of a line to the next */
+    const int64_t *x_lines, *y_lines; /* where lines begin */
+    int64_t count;                    /* of lines, at most `lanes` */
+    const mica_cpu_fft_roots *roots; /* or NULL: element k of line l goes times w^((first + l) k) */
+    int64_t first;
+    bool swap_in, swap_out;
+    double factor;
+    void *work; /* 2 n lanes numbers, aligned to 64 bytes */
+} mica_cpu_fft_lines;
+
+typedef struct mica_cpu_fft {
+    int64_t lanes;
+    void (*lines)(const mica_cpu_fft_lines *lines);
+    /* y[j] = factor x[j] w[j] */
+    void (*multiply)(const void *x, int64_t x_step, const void *w, void *y, int64_t y_step,
+                     int64_t n, int swap_in, int swap_out, double factor);
+    /* The transform of 2 m real numbers from that of m complex ones, in place (of m + 1), and the
+     * other way; elements k and m - k for begin <= k < end <= m / 2 + 1. w is the 2 m-th root. */
+    void (*split_real)(void *z, const mica_cpu_fft_roots *roots, int64_t m, int64_t begin,
+                       int64_t end);
+    void (*join_real)(const void *x, void *z, const mica_cpu_fft_roots *roots, int64_t m,
+                      int64_t begin, int64_t end);
+} mica_cpu_fft;
 
 typedef struct mica_cpu_isa {
     const char *name;
@@ -197,6 +252,7 @@ typedef struct mica_cpu_isa {
     const mica_cpu_windower (*window)[4]; /* by dtype, kind: sum prod max min */
     const mica_cpu_order *order;          /* by dtype; complex ones have no load */
     const mica_cpu_networks *networks;
+    const mica_cpu_fft *fft; /* f32, f64 */
 } mica_cpu_isa;
 
 /* The variant in force; see mica_cpu_isa_force. */
@@ -220,7 +276,8 @@ const mica_cpu_isa *mica_cpu_isa_current(void);
                                int64_t n, uint32_t *out);                                          \
     extern const mica_cpu_windower mica_cpu_window_##isa[MICA_DTYPE_COUNT][4];                     \
     extern const mica_cpu_order mica_cpu_order_##isa[MICA_DTYPE_COUNT];                            \
-    extern const mica_cpu_networks mica_cpu_networks_##isa;
+    extern const mica_cpu_networks mica_cpu_networks_##isa;                                        \
+    extern const mica_cpu_fft mica_cpu_fft_##isa[2];
 CPU_ISA_DECLARE(baseline)
 CPU_ISA_DECLARE(avx2) /* of avx512, only what floats need exists */
 CPU_ISA_DECLARE(avx512)

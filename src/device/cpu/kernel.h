@@ -48,6 +48,8 @@ MICA_MUST_CHECK mica_status mica_cpu_create_lu(const mica_node *node, cpu_kernel
 MICA_MUST_CHECK mica_status mica_cpu_create_qr(const mica_node *node, cpu_kernel **out);
 MICA_MUST_CHECK mica_status mica_cpu_create_eigh(const mica_node *node, cpu_kernel **out);
 MICA_MUST_CHECK mica_status mica_cpu_create_svd(const mica_node *node, cpu_kernel **out);
+MICA_MUST_CHECK mica_status mica_cpu_create_eig(const mica_node *node, cpu_kernel **out);
+MICA_MUST_CHECK mica_status mica_cpu_create_fft(const mica_node *node, cpu_kernel **out);
 
 /* ---- index spaces ------------------------------------------------------------------------------
  * The positions that a list of axes visits in row-major order, in elements: position i is the sum

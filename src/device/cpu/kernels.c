@@ -16,7 +16,7 @@
             mica_cpu_reduce_complex_##int_isa, mica_cpu_gemm_float_##isa,                          \
             mica_cpu_gemm_int_##int_isa, mica_cpu_gemv_##isa, mica_cpu_pack_complex_##int_isa,     \
             mica_cpu_philox_##isa, mica_cpu_window_##isa, mica_cpu_order_##isa,                    \
-            &mica_cpu_networks_##isa                                                               \
+            &mica_cpu_networks_##isa, mica_cpu_fft_##isa                                           \
     }
 
 /* The best last. */

@@ -40,25 +40,34 @@ static struct {
 
 /* ---- one library ------------------------------------------------------------------------------*/
 
-static const char *const real_names[] = {
-#define X(real, complex, parameters) #real,
-    MICA_LAPACK_API(X)
+#define X(name, parameters) #name,
+static const char *const real_names[] = {MICA_LAPACK_API(X)};
+static const char *const complex_names[] = {MICA_LAPACK_COMPLEX_API(X)};
 #undef X
+enum {
+    REAL_ROUTINES = sizeof real_names / sizeof *real_names,
+    COMPLEX_ROUTINES = sizeof complex_names / sizeof *complex_names
 };
-enum { ROUTINES = sizeof real_names / sizeof *real_names };
-_Static_assert(sizeof(cpu_lapack_routines) == ROUTINES * sizeof(void *), "one pointer per name");
+_Static_assert(sizeof(cpu_lapack_routines) == REAL_ROUTINES * sizeof(void *), "a pointer each");
+_Static_assert(sizeof(cpu_lapack_complex) == COMPLEX_ROUTINES * sizeof(void *), "a pointer each");
 
-static bool fill_routines(mica_library *library, const spelling *s, char letter,
-                          cpu_lapack_routines *out) {
-    void *table[ROUTINES];
+static bool fill(mica_library *library, const spelling *s, char letter, const char *const *names,
+                 int n, void *out) {
     char name[64];
-    for (int i = 0; i < ROUTINES; i++) {
-        snprintf(name, sizeof name, "%s%c%s%s", s->prefix, letter, real_names[i], s->suffix);
-        table[i] = mica_library_symbol(library, name);
-        if (!table[i]) return false;
+    for (int i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "%s%c%s%s", s->prefix, letter, names[i], s->suffix);
+        void *function = mica_library_symbol(library, name);
+        if (!function) return false;
+        memcpy((char *)out + (size_t)i * sizeof function, &function, sizeof function);
     }
-    memcpy(out, table, sizeof *out);
     return true;
+}
+
+static bool fill_all(mica_library *library, const spelling *s) {
+    return fill(library, s, 's', real_names, REAL_ROUTINES, &state.table.f32) &&
+           fill(library, s, 'd', real_names, REAL_ROUTINES, &state.table.f64) &&
+           fill(library, s, 'c', complex_names, COMPLEX_ROUTINES, &state.table.c64) &&
+           fill(library, s, 'z', complex_names, COMPLEX_ROUTINES, &state.table.c128);
 }
 
 static void *thread_symbol(mica_library *library, const spelling *s, const char *what) {
@@ -85,9 +94,7 @@ static void fill_threads(mica_library *library, const spelling *s) {
 static bool take(mica_library *library, const char *path) {
     for (int i = 0; i < SPELLINGS; i++) {
         const spelling *s = &spellings[i];
-        if (!fill_routines(library, s, 's', &state.table.f32) ||
-            !fill_routines(library, s, 'd', &state.table.f64))
-            continue;
+        if (!fill_all(library, s)) continue;
         state.table.wide = s->wide;
         fill_threads(library, s);
         if (strstr(path, "Accelerate") && !state.threads.set_accelerate) return false;

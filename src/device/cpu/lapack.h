@@ -12,42 +12,48 @@
 
 #include "device/cpu/kernel.h"
 
-/* name for real, name for complex numbers, parameters. Integers go in as int64_t: a LAPACK with
+/* name, parameters. Integers go in as int64_t: a LAPACK with
  * narrow ones reads the low half, which on the machines we run on comes first. */
 #define MICA_LAPACK_API(X)                                                                         \
-    X(potrf, potrf, (const char *, const int64_t *, void *, const int64_t *, int64_t *, size_t))   \
-    X(getrf, getrf,                                                                                \
-      (const int64_t *, const int64_t *, void *, const int64_t *, void *, int64_t *))              \
-    X(geqrf, geqrf,                                                                                \
-      (const int64_t *, const int64_t *, void *, const int64_t *, void *, void *, const int64_t *, \
-       int64_t *))                                                                                 \
-    X(orgqr, ungqr,                                                                                \
-      (const int64_t *, const int64_t *, const int64_t *, void *, const int64_t *, const void *,   \
-       void *, const int64_t *, int64_t *))                                                        \
-    X(syevd, heevd,                                                                                \
-      (const char *, const char *, const int64_t *, void *, const int64_t *, void *, void *,       \
-       const int64_t *, void *, const int64_t *, int64_t *, size_t, size_t))                       \
-    X(gesdd, gesdd,                                                                                \
-      (const char *, const int64_t *, const int64_t *, void *, const int64_t *, void *, void *,    \
-       const int64_t *, void *, const int64_t *, void *, const int64_t *, void *, int64_t *,       \
-       size_t))                                                                                    \
-    X(geev, geev,                                                                                  \
-      (const char *, const char *, const int64_t *, void *, const int64_t *, void *, void *,       \
-       void *, const int64_t *, void *, const int64_t *, void *, const int64_t *, int64_t *,       \
-       size_t, size_t))
+    X(potrf, (const char *, const int64_t *, void *, const int64_t *, int64_t *, size_t))          \
+    X(getrf, (const int64_t *, const int64_t *, void *, const int64_t *, void *, int64_t *))       \
+    X(geqrf, (const int64_t *, const int64_t *, void *, const int64_t *, void *, void *,           \
+              const int64_t *, int64_t *))                                                         \
+    X(orgqr, (const int64_t *, const int64_t *, const int64_t *, void *, const int64_t *,          \
+              const void *, void *, const int64_t *, int64_t *))                                   \
+    X(syevd, (const char *, const char *, const int64_t *, void *, const int64_t *, void *,        \
+              void *, const int64_t *, void *, const int64_t *, int64_t *, size_t, size_t))        \
+    X(gesdd, (const char *, const int64_t *, const int64_t *, void *, const int64_t *, void *,     \
+              void *, const int64_t *, void *, const int64_t *, void *, const int64_t *, void *,   \
+              int64_t *, size_t))                                                                  \
+    X(geev, (const char *, const char *, const int64_t *, void *, const int64_t *, void *, void *, \
+             void *, const int64_t *, void *, const int64_t *, void *, const int64_t *, int64_t *, \
+             size_t, size_t))
+/* Of complex numbers; the same where the parameters are. */
+#define MICA_LAPACK_COMPLEX_API(X)                                                                 \
+    X(geev, (const char *, const char *, const int64_t *, void *, const int64_t *, void *, void *, \
+             const int64_t *, void *, const int64_t *, void *, const int64_t *, void *, int64_t *, \
+             size_t, size_t))
 
 /* The functions of one dtype. */
 typedef struct cpu_lapack_routines {
-#define X(real, complex, parameters) void(*real) parameters;
+#define X(name, parameters) void(*name) parameters;
     MICA_LAPACK_API(X)
 #undef X
 } cpu_lapack_routines;
+
+typedef struct cpu_lapack_complex {
+#define X(name, parameters) void(*name) parameters;
+    MICA_LAPACK_COMPLEX_API(X)
+#undef X
+} cpu_lapack_complex;
 
 typedef struct cpu_lapack {
     bool wide;  /* integers have 64 bits */
     bool tuned; /* made for speed: OpenBLAS, MKL or Apple's; else it wins in eigh, svd and eig only
                  */
     cpu_lapack_routines f32, f64;
+    cpu_lapack_complex c64, c128;
 } cpu_lapack;
 
 /* NULL when there is none; an error only for want of memory. What was loaded stays. */

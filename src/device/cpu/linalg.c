@@ -4,24 +4,13 @@
 
 #include <string.h>
 
-/* Systems that go together: a row of them is worth a vector loop, and they stay in the cache. */
-enum { COLUMNS_TOGETHER = 64, ROWS_TOGETHER = 8 };
-
-typedef struct solve_kernel {
-    cpu_linalg_kernel head;
-    cpu_triangle triangle;
-    bool left;
-    int64_t systems; /* per matrix */
-} solve_kernel;
-
-static mica_status
-create(const mica_node *node, size_t bytes,
-       void (*run)(const cpu_kernel *, const void *const *, void *const *, void *), void *out) {
+mica_status mica_cpu_linalg_new(const mica_node *node, size_t bytes,
+                                void (*run)(const cpu_kernel *, const void *const *, void *const *,
+                                            void *),
+                                void *out) {
     const mica_type *x = mica_operand_type(node, 0);
-    const cpu_linalg *loops = x->dtype == MICA_DTYPE_f32   ? &mica_cpu_linalg_f32
-                              : x->dtype == MICA_DTYPE_f64 ? &mica_cpu_linalg_f64
-                                                           : NULL;
-    if (!loops) return mica_cpu_unsupported(node, x->dtype);
+    bool narrow = x->dtype == MICA_DTYPE_f32 || x->dtype == MICA_DTYPE_c64;
+    const cpu_linalg *loops = narrow ? &mica_cpu_linalg_f32 : &mica_cpu_linalg_f64;
     cpu_linalg_kernel *k;
     MICA_TRY(mica_cpu_kernel_new(bytes, run, &k));
     k->loops = loops;
@@ -30,6 +19,7 @@ create(const mica_node *node, size_t bytes,
     k->rows = x->dims[x->rank - 2];
     k->columns = x->dims[x->rank - 1];
     k->bytes = (int64_t)mica_dtype_bytes(x->dtype);
+    k->complex = mica_dtype_kind_of(x->dtype) == MICA_KIND_COMPLEX;
     memcpy(out, &k, sizeof k);
     return NULL;
 }
@@ -39,7 +29,7 @@ mica_status mica_cpu_linalg_create(const mica_node *node,
                                                void *const *, void *),
                                    int64_t smallest, bool any, cpu_linalg_kernel **out) {
     cpu_linalg_kernel *k;
-    MICA_TRY(create(node, sizeof *k, run, &k));
+    MICA_TRY(mica_cpu_linalg_new(node, sizeof *k, run, &k));
     mica_status status = mica_cpu_linalg_choose(k, smallest, any);
     if (status) {
         mica_free(k);
@@ -61,57 +51,6 @@ void mica_cpu_for_each_matrix(const cpu_linalg_run *run, void (*body)(void *, in
         body((void *)run, 0, 1);
     else
         mica_parallel_for(batch, 1, body, (void *)run);
-}
-
-/* ---- triangular_solve -------------------------------------------------------------------------*/
-
-static int64_t together(const solve_kernel *k) {
-    return k->left ? COLUMNS_TOGETHER : ROWS_TOGETHER;
-}
-
-static void solve_range(void *context, int64_t begin, int64_t end) {
-    const cpu_linalg_run *run = context;
-    const solve_kernel *k = (const solve_kernel *)run->kernel;
-    const cpu_linalg *loops = k->head.loops;
-    int64_t groups = cpu_ceil_div(k->systems, together(k)), n = k->head.rows;
-    for (int64_t i = begin; i < end; i++) {
-        int64_t matrix = i / groups, first = i % groups * together(k);
-        int64_t last = cpu_min(first + together(k), k->systems);
-        int64_t offset = matrix * n * k->systems * k->head.bytes;
-        const char *a = (const char *)run->operands[0] + matrix * n * n * k->head.bytes;
-        const char *b = (const char *)run->operands[1] + offset;
-        char *y = (char *)run->results[0] + offset;
-        if (k->left)
-            loops->solve_left(&k->triangle, a, b, y, k->systems, first, last);
-        else
-            loops->solve_right(&k->triangle, a, b, y, first, last);
-    }
-}
-
-static void run_triangular_solve(const cpu_kernel *kernel, const void *const *operands,
-                                 void *const *results, void *scratch) {
-    const solve_kernel *k = (const solve_kernel *)kernel;
-    cpu_linalg_run run = {&k->head, operands, results, scratch};
-    int64_t work = k->head.rows * k->head.rows * together(k);
-    mica_parallel_for(k->head.batch * cpu_ceil_div(k->systems, together(k)),
-                      cpu_max(1, 16384 / cpu_max(1, work)), solve_range, &run);
-}
-
-mica_status mica_cpu_create_triangular_solve(const mica_node *node, cpu_kernel **out) {
-    solve_kernel *k;
-    MICA_TRY(create(node, sizeof *k, run_triangular_solve, &k));
-    const mica_type *b = mica_operand_type(node, 1);
-    bool transpose = mica_node_int(node, "transpose") != 0;
-    int64_t n = k->head.rows;
-    k->left = mica_node_int(node, "left") != 0;
-    k->systems = b->dims[b->rank - (k->left ? 1 : 2)];
-    k->triangle = (cpu_triangle){.n = n,
-                                 .row = transpose ? 1 : n,
-                                 .column = transpose ? n : 1,
-                                 .lower = transpose != (mica_node_int(node, "lower") != 0),
-                                 .unit = mica_node_int(node, "unit") != 0};
-    *out = &k->head.base;
-    return NULL;
 }
 
 /* ---- cholesky ---------------------------------------------------------------------------------*/

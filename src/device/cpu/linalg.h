@@ -18,9 +18,10 @@ typedef struct cpu_linalg {
     /* Systems begin to end: columns of x = b, row stride `systems`, with a x = b. */
     void (*solve_left)(const cpu_triangle *t, const void *a, const void *b, void *x,
                        int64_t systems, int64_t begin, int64_t end);
-    /* The same for rows of x, with x a = b. */
-    void (*solve_right)(const cpu_triangle *t, const void *a, const void *b, void *x, int64_t begin,
-                        int64_t end);
+    /* The same for rows of x, b_step and x_step elements apart, with x a = b. */
+    void (*solve_right)(const cpu_triangle *t, const void *a, const void *b, int64_t b_step,
+                        void *x, int64_t x_step, int64_t begin, int64_t end);
+    void (*subtract_from)(const void *a, void *b, int64_t n); /* b = a - b */
     /* a's lower triangle to y, all of which is written. */
     void (*cholesky)(const void *a, void *y, int64_t n);
     void (*lu)(const void *x, void *y, int32_t *pivots, int32_t *order, int64_t m, int64_t n);
@@ -45,6 +46,20 @@ void mica_cpu_svd(double *x, double *y, double *s, int64_t rows, int64_t columns
 /* Rows of a and b together, so that those of a have the sign that eigh says. */
 void mica_cpu_fix_signs(double *a, double *b, int64_t count, int64_t a_length, int64_t b_length);
 
+/* A complex number of f64. */
+typedef struct cpu_number {
+    double re, im;
+} cpu_number;
+/* Values in no order, and vectors as columns, in the phase that eig says. */
+void mica_cpu_eig(const cpu_number *a, cpu_number *values, cpu_number *vectors, void *work,
+                  int64_t n);
+int64_t mica_cpu_eig_work(int64_t n); /* in bytes */
+/* Makes what belongs to a real matrix exactly real, or exactly pairs of conjugates. taken: n. */
+void mica_cpu_eig_pair(cpu_number *values, cpu_number *vectors, bool *taken, int64_t n);
+/* In the order that eig says. */
+void mica_cpu_eig_sort(cpu_number *values, cpu_number *vectors, int64_t n);
+void mica_cpu_fix_phase(cpu_number *x, int64_t step, int64_t n);
+
 /* ---- kernels ----------------------------------------------------------------------------------*/
 
 typedef struct cpu_linalg_kernel {
@@ -52,12 +67,14 @@ typedef struct cpu_linalg_kernel {
     const cpu_linalg *loops;
     int64_t batch, rows, columns;      /* of operand 0 */
     int64_t bytes;                     /* of an element */
+    bool complex;                      /* elements are; loops are those of their parts */
     int64_t inner;                     /* of qr: columns of q; of svd: whether it is full */
     int64_t scratch;                   /* bytes for one matrix */
     const cpu_lapack_routines *lapack; /* NULL: the built-in version serves */
-    bool wide;                         /* its integers have 64 bits */
-    int64_t work, integers;            /* elements of work it wants */
-    int64_t after;                     /* of svd: bytes before what is left for qr */
+    const cpu_lapack_complex *lapack_complex;
+    bool wide;              /* its integers have 64 bits */
+    int64_t work, integers; /* elements of work it wants */
+    int64_t after;          /* of svd, eig: bytes before what comes after */
 } cpu_linalg_kernel;
 
 typedef struct cpu_linalg_run {
@@ -73,9 +90,15 @@ enum {
     LU_SMALLEST = 48,
     QR_SMALLEST = 32,
     EIGH_SMALLEST = 16,
-    SVD_SMALLEST = 8
+    SVD_SMALLEST = 8,
+    EIG_SMALLEST = 10
 };
 
+/* `bytes`, of which the first are a cpu_linalg_kernel; *out is a pointer to it. */
+MICA_MUST_CHECK mica_status mica_cpu_linalg_new(const mica_node *node, size_t bytes,
+                                                void (*run)(const cpu_kernel *, const void *const *,
+                                                            void *const *, void *),
+                                                void *out);
 /* With LAPACK from size `smallest` on, with any or with a tuned one. */
 MICA_MUST_CHECK mica_status
 mica_cpu_linalg_create(const mica_node *node,
@@ -106,5 +129,8 @@ bool mica_cpu_lapack_eigh(const cpu_linalg_kernel *k, const void *a, void *value
 int64_t mica_cpu_lapack_svd_work(cpu_linalg_kernel *k);
 bool mica_cpu_lapack_svd(const cpu_linalg_kernel *k, const void *a, void *u, void *s, void *vh,
                          void *work);
+int64_t mica_cpu_lapack_eig_work(cpu_linalg_kernel *k);
+bool mica_cpu_lapack_eig(const cpu_linalg_kernel *k, const void *a, cpu_number *values,
+                         cpu_number *vectors, void *work);
 
 #endif

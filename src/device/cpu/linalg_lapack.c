@@ -15,7 +15,9 @@ mica_status mica_cpu_linalg_choose(cpu_linalg_kernel *k, int64_t smallest, bool 
     if (!lapack || (!any && !lapack->tuned)) return NULL;
     /* Integers of 32 bits hold the sizes, and those of the work. */
     if (!lapack->wide && (rows > 16384 || columns > 16384)) return NULL;
-    k->lapack = k->bytes == 4 ? &lapack->f32 : &lapack->f64;
+    bool narrow = k->loops == &mica_cpu_linalg_f32;
+    k->lapack = narrow ? &lapack->f32 : &lapack->f64;
+    k->lapack_complex = narrow ? &lapack->c64 : &lapack->c128;
     k->wide = lapack->wide;
     return NULL;
 }
@@ -57,6 +59,13 @@ static void transpose(const cpu_linalg_kernel *k, const void *x, int64_t x_step,
         transpose_f32(x, x_step, y, y_step, rows, columns);
     else
         transpose_f64(x, x_step, y, y_step, rows, columns);
+}
+
+static void transpose_numbers(const cpu_linalg_kernel *k, const void *x, void *y, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            memcpy((char *)y + (j * n + i) * k->bytes, (const char *)x + (i * n + j) * k->bytes,
+                   (size_t)k->bytes);
 }
 
 /* ---- cholesky ---------------------------------------------------------------------------------*/
@@ -215,5 +224,73 @@ bool mica_cpu_lapack_svd(const cpu_linalg_kernel *k, const void *a, void *u, voi
             negate(k, offset(k, u, j), count, m);
             negate(k, offset(k, vh, j * n), 1, n);
         }
+    return true;
+}
+
+/* ---- eig --------------------------------------------------------------------------------------
+ * Of real matrices the values come as real and imaginary parts, and pairs of conjugates share two
+ * columns: the real and the imaginary part of the first one's vector. */
+
+static int64_t real_bytes(const cpu_linalg_kernel *k) {
+    return k->loops == &mica_cpu_linalg_f32 ? 4 : 8;
+}
+
+static double part(const cpu_linalg_kernel *k, const void *x, int64_t i) {
+    return real_bytes(k) == 4 ? ((const float *)x)[i] : ((const double *)x)[i];
+}
+
+int64_t mica_cpu_lapack_eig_work(cpu_linalg_kernel *k) {
+    int64_t n = k->rows, info = 0, ask = -1;
+    double nothing[2] = {0}, size[2] = {0};
+    if (k->complex)
+        k->lapack_complex->geev("N", "V", &n, nothing, &n, nothing, nothing, &n, nothing, &n, size,
+                                &ask, nothing, &info, 1, 1);
+    else
+        k->lapack->geev("N", "V", &n, nothing, &n, nothing, nothing, nothing, &n, nothing, &n, size,
+                        &ask, &info, 1, 1);
+    k->work = cpu_max((int64_t)(part(k, size, 0) * (1 + 1e-6)) + 64, 4 * n);
+    return (2 * n * n + 2 * n + k->work) * k->bytes + 2 * n * real_bytes(k);
+}
+
+static void unpack_real(const cpu_linalg_kernel *k, const void *re, const void *im, const void *v,
+                        cpu_number *values, cpu_number *vectors) {
+    int64_t n = k->rows;
+    for (int64_t j = 0; j < n; j++) {
+        double imaginary = part(k, im, j);
+        /* 0: real; the first of a pair is above the real line */
+        int64_t first = imaginary < 0 ? j - 1 : j;
+        double sign = imaginary == 0 ? 0 : imaginary < 0 ? -1 : 1;
+        values[j] = (cpu_number){part(k, re, j), imaginary};
+        for (int64_t i = 0; i < n; i++)
+            vectors[i * n + j] = (cpu_number){
+                part(k, v, first * n + i), sign == 0 ? 0 : sign * part(k, v, (first + 1) * n + i)};
+    }
+}
+
+bool mica_cpu_lapack_eig(const cpu_linalg_kernel *k, const void *a, cpu_number *values,
+                         cpu_number *vectors, void *work) {
+    int64_t n = k->rows, info = 0;
+    void *v = offset(k, work, n * n), *w = offset(k, v, n * n), *rest = offset(k, w, 2 * n);
+    void *reals = offset(k, rest, k->work);
+    if (k->complex) {
+        transpose_numbers(k, a, work, n);
+        k->lapack_complex->geev("N", "V", &n, work, &n, w, v, &n, v, &n, rest, &k->work, reals,
+                                &info, 1, 1);
+    } else {
+        transpose(k, a, n, work, n, n, n);
+        k->lapack->geev("N", "V", &n, work, &n, w, offset(k, w, n), v, &n, v, &n, rest, &k->work,
+                        &info, 1, 1);
+    }
+    if (answer(k, info)) return false;
+    if (!k->complex)
+        unpack_real(k, w, offset(k, w, n), v, values, vectors);
+    else
+        for (int64_t j = 0; j < n; j++) {
+            values[j] = (cpu_number){part(k, w, 2 * j), part(k, w, 2 * j + 1)};
+            for (int64_t i = 0; i < n; i++)
+                vectors[i * n + j] =
+                    (cpu_number){part(k, v, 2 * (j * n + i)), part(k, v, 2 * (j * n + i) + 1)};
+        }
+    for (int64_t j = 0; j < n; j++) mica_cpu_fix_phase(vectors + j, n, n);
     return true;
 }

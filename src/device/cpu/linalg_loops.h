@@ -71,14 +71,20 @@ static void NAME(solve_row)(const cpu_triangle *t, const REAL *a, REAL *row) {
     }
 }
 
-static void NAME(solve_right)(const cpu_triangle *t, const void *a, const void *b_, void *x_,
-                              int64_t begin, int64_t end) {
+static void NAME(solve_right)(const cpu_triangle *t, const void *a, const void *b_, int64_t b_step,
+                              void *x_, int64_t x_step, int64_t begin, int64_t end) {
     const REAL *b = b_;
     REAL *x = x_;
     for (int64_t s = begin; s < end; s++) {
-        memcpy(x + s * t->n, b + s * t->n, (size_t)t->n * sizeof *x);
-        NAME(solve_row)(t, a, x + s * t->n);
+        memcpy(x + s * x_step, b + s * b_step, (size_t)t->n * sizeof *x);
+        NAME(solve_row)(t, a, x + s * x_step);
     }
+}
+
+static void NAME(subtract_from)(const void *a_, void *b_, int64_t n) {
+    const REAL *a = a_;
+    REAL *b = b_;
+    for (int64_t i = 0; i < n; i++) b[i] = a[i] - b[i];
 }
 
 /* ---- cholesky ---------------------------------------------------------------------------------
@@ -265,9 +271,9 @@ static void NAME(narrow)(const double *x, void *y, int64_t n) {
     for (int64_t i = 0; i < n; i++) ((REAL *)y)[i] = (REAL)x[i];
 }
 
-const cpu_linalg NAME(mica_cpu_linalg) = {NAME(solve_left), NAME(solve_right), NAME(cholesky),
-                                          NAME(lu),         NAME(qr),          NAME(all_finite),
-                                          NAME(fill_nan),   NAME(widen),       NAME(narrow)};
+const cpu_linalg NAME(mica_cpu_linalg) = {
+    NAME(solve_left), NAME(solve_right), NAME(subtract_from), NAME(cholesky), NAME(lu),
+    NAME(qr),         NAME(all_finite),  NAME(fill_nan),      NAME(widen),    NAME(narrow)};
 
 #undef REAL
 #undef NAME

@@ -39,15 +39,19 @@ void ref_matrix_store(const ref_matrix *matrix, ref_value *value, int64_t b) {
 
 /* ---- triangular_solve -------------------------------------------------------------------------*/
 
+typedef struct solve_flags {
+    bool left, lower, transpose, unit;
+} solve_flags;
+
 /* Element (i, j) of op(a): of the triangle, transposed when asked for. */
-static double triangle_at(const mica_node *n, const ref_matrix *a, int64_t i, int64_t j) {
-    if (mica_node_int(n, "transpose")) {
+static double triangle_at(solve_flags flags, const ref_matrix *a, int64_t i, int64_t j) {
+    if (flags.transpose) {
         int64_t k = i;
         i = j;
         j = k;
     }
-    if (i == j && mica_node_int(n, "unit")) return 1;
-    bool inside = mica_node_int(n, "lower") ? j <= i : j >= i;
+    if (i == j && flags.unit) return 1;
+    bool inside = flags.lower ? j <= i : j >= i;
     return inside ? AT(*a, i, j) : 0;
 }
 
@@ -57,32 +61,33 @@ static double *unknown(ref_matrix *x, bool left, int64_t s, int64_t i) {
 }
 
 /* Substitution: the unknown whose row has no other comes first. */
-static void solve_system(const mica_node *n, const ref_matrix *a, ref_matrix *x, int64_t s) {
-    bool left = mica_node_int(n, "left") != 0;
-    bool lower = mica_node_int(n, "lower") != mica_node_int(n, "transpose");
+static void solve_system(solve_flags flags, const ref_matrix *a, ref_matrix *x, int64_t s) {
+    bool left = flags.left, lower = flags.lower != flags.transpose;
     bool first_to_last = lower == left;
     for (int64_t step = 0; step < a->rows; step++) {
         int64_t i = first_to_last ? step : a->rows - 1 - step;
         double rest = *unknown(x, left, s, i);
         for (int64_t before = 0; before < step; before++) {
             int64_t k = first_to_last ? before : a->rows - 1 - before;
-            double factor = left ? triangle_at(n, a, i, k) : triangle_at(n, a, k, i);
+            double factor = left ? triangle_at(flags, a, i, k) : triangle_at(flags, a, k, i);
             rest -= factor * *unknown(x, left, s, k);
         }
-        *unknown(x, left, s, i) = rest / triangle_at(n, a, i, i);
+        *unknown(x, left, s, i) = rest / triangle_at(flags, a, i, i);
     }
 }
 
 mica_status ref_triangular_solve(const mica_node *n, ref_value *const *operands,
                                  ref_value **results) {
+    solve_flags flags = {mica_node_int(n, "left") != 0, mica_node_int(n, "lower") != 0,
+                         mica_node_int(n, "transpose") != 0, mica_node_int(n, "unit") != 0};
     ref_matrix a = {0}, x = {0};
     mica_status status = ref_matrix_like(operands[0], &a);
     if (!status) status = ref_matrix_like(operands[1], &x);
     for (int64_t b = 0; !status && b < ref_matrix_count(&operands[0]->type); b++) {
         ref_matrix_load(&a, operands[0], b);
         ref_matrix_load(&x, operands[1], b);
-        int64_t systems = mica_node_int(n, "left") ? x.columns : x.rows;
-        for (int64_t s = 0; s < systems; s++) solve_system(n, &a, &x, s);
+        int64_t systems = flags.left ? x.columns : x.rows;
+        for (int64_t s = 0; s < systems; s++) solve_system(flags, &a, &x, s);
         ref_matrix_store(&x, results[0], b);
     }
     ref_matrix_free(&a);
