@@ -19,6 +19,17 @@ static bool is_complex_exact(mica_op op) {
     return op == MICA_OP_neg || op == MICA_OP_add || op == MICA_OP_sub || op == MICA_OP_mul;
 }
 
+/* The reference takes complex functions from libm, and the formulas of some (musl's) lose digits
+ * and overflow. glibc's do not. */
+static bool has_complex_oracle(mica_op op) {
+#ifdef __GLIBC__
+    (void)op;
+    return true;
+#else
+    return mica_op_class_of(op) != MICA_CLASS_MAP || is_complex_exact(op);
+#endif
+}
+
 /* What a single op may differ by. f64 goes through libm on both sides, and halves compute in f32
  * and round: an ulp is left when a function is not exact. */
 static tolerance op_tolerance(const op_case *c, mica_dtype dtype) {
@@ -313,6 +324,7 @@ void check_values(const op_case *c) {
         mica_dtype dtype = (mica_dtype)d;
         mica_type types[MOST_OPERANDS];
         if (once ? dtype != MICA_DTYPE_f32 : !case_takes(c, dtype)) continue;
+        if (is_complex(dtype) && !has_complex_oracle(c->op)) continue;
         case_types(c, dtype, types);
         check_types(c, dtype, types, "as given");
         if (!is_elementwise(c) || (c->flags & AS_GIVEN)) continue;
