@@ -120,6 +120,8 @@ MICA_SCALAR double mica_lgamma_without_sign(double a) {
 
 #include "ir/scalar_complex.h"
 
+#include "ir/scalar_gamma.h"
+
 #include "ir/scalar_convert.h"
 
 #endif

@@ -113,6 +113,7 @@ UNARY(erfinv, mul(g, inverse_gaussian(g, y), dx0))
     }
 
 BINARY(mul, b, a)
+BINARY(igamma, mica_igamma_by_a(g, a, b), mica_igamma_by_x(g, a, b))
 
 /* d(a / b) = da / b - (y / b) db */
 MICA_JVP_RULE(div) {

@@ -162,7 +162,9 @@ void mica_vjp_inside(mica_transform *t, mica_graph *g, const mica_value *outputs
                      const mica_value *cotangents, int32_t n_outputs, const mica_value *inputs,
                      int32_t n_inputs, mica_value *out_cotangents);
 
-/* d/dx digamma(x), composed of primitives. */
+/* d/dx digamma(x), composed of primitives; so are the derivatives of igamma(a, x). */
 mica_value mica_trigamma(mica_graph *g, mica_value x);
+mica_value mica_igamma_by_a(mica_graph *g, mica_value a, mica_value x);
+mica_value mica_igamma_by_x(mica_graph *g, mica_value a, mica_value x);
 
 #endif

@@ -67,6 +67,7 @@ static const shape_case right[] = {
     {"reduce(%z) {kind = \"prod\", axes = (0)}", "c64[]"},
     {"clamp(%i, %i, %i)", "i32[3]"},
     {"nextafter(%h, %h)", "f16[3]"},
+    {"igamma(%h, %h)", "f16[3]"},
     {"sar(%i, %i)", "i32[3]"},
     {"constant() {value = i8[2] (1, -128)}", "i8[2]"},
     {"constant() {value = list(f32[3])}", "list(f32[3])"},

@@ -32,8 +32,8 @@ static void add_maps(mica_graph *g, mica_value x, mica_value i, mica_value b) {
         mica_acosh,    mica_atanh,    mica_erf,  mica_erfc,  mica_lgamma, mica_digamma,
         mica_logistic, mica_is_finite};
     static mica_value (*const binary[])(mica_graph *, mica_value, mica_value) = {
-        mica_add, mica_sub, mica_mul, mica_div,   mica_rem,
-        mica_pow, mica_max, mica_min, mica_atan2, mica_nextafter};
+        mica_add, mica_sub, mica_mul,   mica_div,    mica_rem,      mica_pow,
+        mica_max, mica_min, mica_atan2, mica_igamma, mica_nextafter};
     static mica_value (*const bits[])(mica_graph *, mica_value, mica_value) = {mica_and, mica_or,
                                                                                mica_xor};
     static mica_value (*const shifts[])(mica_graph *, mica_value, mica_value) = {mica_shl, mica_shr,

@@ -114,6 +114,59 @@ static double real_digamma(const double *x) {
     return result + (log(t) - 0.5 / t - s * series);
 }
 
+/* ln of Gamma(z) / ((2 pi / z)^(1/2) z^z e^-z), Stirling's series, for z >= 20. */
+static long double stirling(long double z) {
+    static const long double terms[] = {1 / 12.0L,    -1 / 360.0L,      1 / 1260.0L,
+                                        -1 / 1680.0L, 1 / 1188.0L,      -691 / 360360.0L,
+                                        1 / 156.0L,   -3617 / 122400.0L};
+    long double sum = 0;
+    for (int i = 7; i >= 0; i--) sum = sum / (z * z) + terms[i];
+    return sum / z;
+}
+
+/* x^a e^-x / Gamma(a), for z = a, or a + k >= 20: Gamma(a) = Gamma(a + k) / (a ... (a + k - 1)). */
+static long double gamma_density(long double a, long double x) {
+    long double z = a, product = 1;
+    for (; z < 20; z += 1) product *= z;
+    long double root = sqrtl(z / 6.28318530717958647692528676655900577L);
+    if (z == a) return root * expl(-a * ((x - a) / a - log1pl((x - a) / a)) - stirling(a));
+    return root * product * expl(a * logl(x) - x - z * logl(z) + z - stirling(z));
+}
+
+/* Temme's uniform expansion for very large a, two terms of it. */
+static double igamma_of_large(long double a, long double x) {
+    long double u = (x - a) / a, half = u - log1pl(u);
+    if (u * u * a > 3200) return u > 0;
+    long double eta = copysignl(sqrtl(2 * half), u);
+    long double first = -1 / 3.0L + eta / 12 - 2 * eta * eta / 135, second = -1 / 540.0L;
+    long double rest = expl(-a * half) / sqrtl(6.28318530717958647692528676655900577L * a);
+    return (double)(erfcl(-eta * sqrtl(a / 2)) / 2 - rest * (first + second / a));
+}
+
+/* The power series up to a + 1; beyond, 1 less the continued fraction, by Lentz' method. */
+static double real_igamma(const double *args) {
+    long double a = (long double)args[0], x = (long double)args[1];
+    if (!(a >= 0) || !(x >= 0) || (a == 0 && x == 0) || (isinf(a) && isinf(x))) return NAN;
+    if (x == 0 || isinf(a)) return 0;
+    if (a == 0 || isinf(x)) return 1;
+    if (a > 1e8L) return igamma_of_large(a, x);
+    if (x > 2 * a + 20000) return 1;
+    if (x < a + 1) {
+        long double term = 1 / a, sum = term;
+        for (long double n = 1; term > sum * 1e-21L; n += 1) sum += term *= x / (a + n);
+        return (double)(gamma_density(a, x) * sum);
+    }
+    long double b = x + 1 - a, c = 1e300L, d = 1 / b, h = d, change = 0;
+    for (long double n = 1; fabsl(change - 1) > 1e-19L; n += 1) {
+        long double an = n * (a - n);
+        b += 2;
+        d = 1 / (an * d + b);
+        c = b + an / c;
+        h *= change = c * d;
+    }
+    return (double)(1 - gamma_density(a, x) * h);
+}
+
 WRAPPING(not, ~x[0])
 REAL(add, x[0] + x[1])
 WRAPPING(add, x[0] + x[1])
