@@ -63,11 +63,13 @@ static mica_value plain(mica_graph *g, mica_op op, const mica_value *operands, i
     return node ? mica_node_result(node, 0) : MICA_NULL_VALUE;
 }
 
-/* After an error the caller's results are left as they are: how many there are is not known. */
+/* After an error the results are null; the shape rule does not say how many there would have been,
+ * so the row's builder does. */
 static void several(mica_graph *g, mica_op op, const mica_value *operands, int32_t n,
-                    const mica_attr *attrs, mica_value *out) {
+                    const mica_attr *attrs, int32_t n_results, mica_value *out) {
     mica_node *node = mica_node_create(g, op, operands, n, attrs, NULL, 0);
-    for (int32_t i = 0; node && i < node->n_results; i++) out[i] = mica_node_result(node, i);
+    for (int32_t i = 0; i < n_results; i++)
+        out[i] = node ? mica_node_result(node, i) : MICA_NULL_VALUE;
 }
 
 mica_value mica_build(mica_graph *g, mica_op op, const mica_value *operands, int32_t n,
@@ -117,11 +119,19 @@ static mica_type type_or_invalid(const mica_type *type) {
 #define BUILD_REDUCTION(...) BUILD(plain, __VA_ARGS__)
 #define BUILD_RANDOM(...) BUILD(plain, __VA_ARGS__)
 #define BUILD_COLLECTIVE(...) BUILD(plain, __VA_ARGS__)
+/* Results of rows of class SEVERAL. */
+#define RESULTS_sort (n < 0 ? 0 : n)
+#define RESULTS_top_k 2
+#define RESULTS_lu 3
+#define RESULTS_qr 2
+#define RESULTS_eigh 2
+#define RESULTS_svd 3
+#define RESULTS_eig 2
 #define BUILD_SEVERAL(name, arity, attributes)                                                     \
     void mica_##name(MICA_BUILDER_OPERANDS_##arity MICA_BUILDER_ATTRIBUTES_##attributes,           \
                      mica_value *out) {                                                            \
         const mica_attr attrs[] = {COLLECT_##attributes{.kind = MICA_ATTR_INT}};                   \
-        several(g, MICA_OP_##name, OPERANDS_##arity, attrs, out);                                  \
+        several(g, MICA_OP_##name, OPERANDS_##arity, attrs, RESULTS_##name, out);                  \
     }
 #define BUILD_CONTROL(name, arity, attributes)
 #define BUILD_HOST(name, arity, attributes)
