@@ -100,8 +100,10 @@ static mica_status echo(void *context, const void *const *inputs, const mica_typ
                         int32_t n_inputs, void *const *outputs, const mica_type *output_types,
                         int32_t n_outputs) {
     (void)context, (void)input_types, (void)n_inputs;
-    for (int32_t i = 0; i < n_outputs; i++)
-        memcpy(outputs[i], inputs[0], mica_type_bytes(&output_types[i]));
+    for (int32_t i = 0; i < n_outputs; i++) {
+        size_t bytes = mica_type_bytes(&output_types[i]);
+        if (bytes) memcpy(outputs[i], inputs[0], bytes);
+    }
     return NULL;
 }
 
