@@ -247,7 +247,8 @@ TEST(igamma_has_derivatives_by_both_operands) {
         const void *inputs[] = {&c->a, &c->x};
         void *outputs[] = {&d[0], &d[1], &d[2], &d[3], &d[4], &d[5], &d[6]};
         EVALUATE(g, inputs, outputs);
-        for (int k = 0; k < 7; k++) CHECK_NEAR(d[k] / want[k], 1, k == 0 ? 1e-15 : 1e-11);
+        /* The value is the reference's, whose last digits are libm's. */
+        for (int k = 0; k < 7; k++) CHECK_NEAR(d[k] / want[k], 1, k == 0 ? 1e-13 : 1e-11);
     }
     mica_graph_release(g);
 }
