@@ -42,6 +42,10 @@ static tolerance op_tolerance(const op_case *c, mica_dtype dtype) {
     }
     if (dtype == MICA_DTYPE_c128) dtype = MICA_DTYPE_f64;
     allowed.absolute = c->absolute * (dtype == MICA_DTYPE_f64 ? ldexp(1, -26) : 1);
+#ifndef __GLIBC__
+    /* The reference's igamma is made of long double functions, which musl computes in f64. */
+    if (c->op == MICA_OP_igamma) allowed.absolute *= 16;
+#endif
     if (c->build)
         allowed.of_largest = dtype == MICA_DTYPE_f64 ? 1e-13 : is_half(dtype) ? 2e-2 : 1e-5;
     if (c->build) allowed.strict_zeros = false;
