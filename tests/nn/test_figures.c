@@ -130,7 +130,7 @@ static mica_status check_training(const figure_case *c) {
         trial_compare(&t, "losses", found, losses->data, STEPS, 1e-5);
         for (int32_t i = 0; i < n; i++) {
             trial_compare(&t, trained[i]->name, t.inputs[places[i]], trained[i]->data,
-                          trained[i]->n, 2e-5);
+                          trained[i]->n, 1e-5);
             free(t.inputs[places[i]]);
         }
     }
