@@ -1,0 +1,61 @@
+"""Makes ``import tensorflow`` mean mica.tf in this process."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.util
+import sys
+
+_NAME = "tensorflow"
+_OURS = __name__.rpartition(".")[0]
+
+
+class _Alias(importlib.abc.Loader):
+    """Gives an import of ``tensorflow.x`` the module ``mica.tf.x``."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+
+    def create_module(self, spec):
+        """Find the module itself, not a copy, so that its classes stay the same objects."""
+        module = importlib.import_module(self.target)
+        self.kept = (module.__spec__, module.__loader__, getattr(module, "__path__", None))
+        return module
+
+    def exec_module(self, module) -> None:
+        """Put back what the import machinery has written over: the module has run already."""
+        module.__spec__, module.__loader__, path = self.kept
+        if path is not None:
+            module.__path__ = path
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, fullname: str, path=None, target=None):
+        """Answer for tensorflow and everything below it."""
+        if fullname != _NAME and not fullname.startswith(_NAME + "."):
+            return None
+        ours = _OURS + fullname[len(_NAME) :]
+        try:
+            found = importlib.util.find_spec(ours)
+        except ModuleNotFoundError:
+            found = None
+        if found is None:
+            return None
+        spec = importlib.util.spec_from_loader(
+            fullname, _Alias(ours), is_package=found.submodule_search_locations is not None
+        )
+        return spec
+
+
+def install() -> None:
+    """Make ``import tensorflow`` and ``import tensorflow.x`` give this package from now on.
+
+    A TensorFlow that was imported before stays what it was for those who hold it.
+    """
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+    for name in [n for n in sys.modules if n == _NAME or n.startswith(_NAME + ".")]:
+        if not getattr(sys.modules[name], "__name__", "").startswith(_OURS):
+            del sys.modules[name]
+    sys.modules[_NAME] = importlib.import_module(_OURS)
