@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 export JOBS
 ARGS ?= --data data/mnist
 
-.PHONY: build run test soak mutants noops sanitize valgrind cross format-check lint exports oracle clean
+.PHONY: build run test soak bench bench-check mutants noops sanitize valgrind cross format-check lint exports oracle clean
 
 build: ## set up .venv and build: .venv/bin/mica and .venv/bin/python are then ready
 	@scripts/build.sh product
@@ -17,6 +17,14 @@ test: ## all tests
 
 soak: ## the tests that take long
 	@scripts/check.sh soak
+
+bench: ## Mica beside TensorFlow, PyTorch and JAX, which are installed into .bench (CASES="softmax gpt_train")
+	@scripts/build.sh product
+	@.venv/bin/python bench/run.py $(CASES)
+
+bench-check: ## the same, and fails when a case misses its bar and docs/performance.md does not say why
+	@scripts/build.sh product
+	@.venv/bin/python bench/run.py --check $(CASES)
 
 mutants: ## the op harness catches faults: 200 are put in, one at a time (SEED=n chooses others)
 	@scripts/build.sh mica

@@ -1,0 +1,425 @@
+"""Mica beside its peers: `make bench`, or `python bench/run.py [case...] [--check]`.
+
+Every framework has an environment and a process of its own. The driver lets them take turns, batch
+by batch of one case after the other, and measures meanwhile how busy the machine was with other
+things. A figure is the median over quiet batches; a framework's is that of its best idiom.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cases import CASES, THREADS, Case
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+ENVIRONMENTS = ROOT / ".bench"
+PEERS = {"tf": "tensorflow-cpu", "torch": "torch", "jax": "jax"}
+FRAMEWORKS = ["mica", *PEERS]
+TITLES = {"mica": "Mica", "tf": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}
+TICKS = os.sysconf("SC_CLK_TCK")
+PATIENCE = float(os.environ.get("PATIENCE", 5))  # seconds to wait for others, per case and idiom
+QUIET, ENOUGH = 0.05, 9
+LONGEST = float(os.environ.get("LONGEST", 10))  # seconds to time an idiom on a machine never quiet
+SAME = 1e-4
+
+
+# ---- environments --------------------------------------------------------------------------------
+def python_of(framework: str) -> Path:
+    """The interpreter of a framework's environment."""
+    return ENVIRONMENTS / framework / "bin" / "python"
+
+
+def install() -> None:
+    """Makes the environments that are missing, with the newest peers from PyPI."""
+    for framework in FRAMEWORKS:
+        done = ENVIRONMENTS / framework / "installed"
+        if done.exists():
+            continue
+        print(f"bench: installing {framework}", file=sys.stderr)
+        if not python_of(framework).exists():
+            subprocess.run(
+                [sys.executable, "-m", "venv", str(ENVIRONMENTS / framework)], check=True
+            )
+        wanted = ["numpy", "matplotlib"] if framework == "mica" else ["numpy", PEERS[framework]]
+        pip = [python_of(framework), "-m", "pip", "install", "--disable-pip-version-check"]
+        subprocess.run([*pip, "--quiet", "--upgrade", *wanted], check=True)
+        if framework == "mica":
+            show = "import sysconfig; print(sysconfig.get_path('purelib'))"
+            folder = subprocess.check_output([python_of("mica"), "-c", show], text=True).strip()
+            Path(folder, "mica-build.pth").write_text(f"{ROOT / 'build' / 'python'}\n")
+        done.touch()
+
+
+def environment() -> dict[str, str]:
+    """Variables of a worker: two threads for everybody, no GPU, no chatter."""
+    names = ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MICA_THREADS"]
+    more = {
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "CUDA_VISIBLE_DEVICES": "",
+        "JAX_PLATFORMS": "cpu",
+        "KERAS_BACKEND": "tensorflow",
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
+        "PYTHONPATH": str(HERE),
+    }
+    return {**os.environ, **dict.fromkeys(names, str(THREADS)), **more}
+
+
+# ---- processes -----------------------------------------------------------------------------------
+class Worker:
+    """A framework's process."""
+
+    def __init__(self, framework: str, log: Path) -> None:
+        self.framework = framework
+        self.process = subprocess.Popen(
+            [python_of(framework), HERE / "worker.py", framework],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log.open("w"),
+            text=True,
+            env=environment(),
+        )
+        self.version = self._answer()["version"]
+
+    def _answer(self) -> dict:
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"bench: the process of {self.framework} ended; see .bench/*.log")
+        return json.loads(line)
+
+    def ask(self, do: str, **more: Any) -> dict:
+        """One command, one answer."""
+        self.process.stdin.write(json.dumps({"do": do, **more}) + "\n")
+        self.process.stdin.flush()
+        return self._answer()
+
+    def cpu_time(self) -> float:
+        """Seconds that all its threads have computed."""
+        with open(f"/proc/{self.process.pid}/stat") as file:
+            return sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13])) / TICKS
+
+    def close(self) -> None:
+        """Ends the process."""
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Machine:
+    """How busy the machine is with other things than a set of workers and this process."""
+
+    def __init__(self, workers: list[Worker]) -> None:
+        self.workers = workers
+
+    def others(self) -> float:
+        """CPU seconds so far."""
+        with open("/proc/stat") as file:
+            fields = list(map(int, file.readline().split()[1:9]))
+        busy = (sum(fields) - fields[3] - fields[4]) / TICKS
+        return busy - sum(os.times()[:2]) - sum(w.cpu_time() for w in self.workers)
+
+    def wait_for_quiet(self, until: float) -> None:
+        """Sleeps while others are busy, but not past a time."""
+        while time.perf_counter() < until:
+            begin = self.others()
+            time.sleep(0.1)
+            if self.others() - begin <= 0.011:
+                break
+
+
+# ---- timing --------------------------------------------------------------------------------------
+@dataclass
+class Series:
+    """The batches of one idiom: (share of the machine that others used, seconds per step)."""
+
+    worker: Worker
+    idiom: str
+    batches: list[tuple[float, float]] = field(default_factory=list)
+    spent: float = 0
+
+    def is_enough(self) -> bool:
+        """Nine quiet batches of two seconds, or LONGEST seconds of whatever there is."""
+        quiet = sum(share < QUIET for share, _ in self.batches)
+        return (quiet >= ENOUGH and self.spent > 2) or (
+            len(self.batches) >= 5 and self.spent > LONGEST
+        )
+
+    def add(self, machine: Machine) -> None:
+        """One more batch."""
+        begin, start = machine.others(), time.perf_counter()
+        answer = self.worker.ask("batch", idiom=self.idiom)
+        took = time.perf_counter() - start
+        share = max(0.0, machine.others() - begin) / took / (os.cpu_count() or 1)
+        self.batches.append((share, answer["seconds"]))
+        self.spent += took
+
+    def summary(self) -> dict:
+        """The median of the quiet batches, or of the five quietest."""
+        quiet = sum(share < QUIET for share, _ in self.batches)
+        kept = sorted(self.batches)[: max(5, quiet)]
+        seconds = [s for _, s in kept]
+        low, median, high = statistics.quantiles(seconds, n=4) if len(seconds) > 1 else seconds * 3
+        return {
+            "seconds": median,
+            "spread": (high - low) / 2 / median,
+            "others": statistics.mean(share for share, _ in kept),
+            "fastest": min(seconds),
+            "batches": len(self.batches),
+        }
+
+
+def time_case(case: Case, workers: list[Worker], machine: Machine) -> dict:
+    """Seconds per framework, in turns."""
+    series: list[Series] = []
+    found: dict[str, dict] = {}
+    checks: dict[str, list[float]] = {}
+    for worker in workers:
+        answer = worker.ask("prepare", case=case.name)
+        if "error" in answer:
+            found[worker.framework] = {"error": answer["error"]}
+            continue
+        if answer["failed"]:
+            found.setdefault(worker.framework, {})["failed"] = answer["failed"]
+        checks[worker.framework] = answer["check"]
+        # An idiom that is far behind another of the same framework need not be timed.
+        best = min(answer["times"].values(), default=0)
+        series += [Series(worker, n) for n, t in answer["times"].items() if t < 1.5 * best]
+    patience = time.perf_counter() + PATIENCE * len(series)
+    while not all(s.is_enough() for s in series):
+        for one in series:
+            if not one.is_enough():
+                machine.wait_for_quiet(patience)
+                one.add(machine)
+    for one in series:
+        summary = {**one.summary(), "idiom": one.idiom}
+        entry = found.setdefault(one.worker.framework, {})
+        if "seconds" not in entry or summary["seconds"] < entry["seconds"]:
+            entry.update(summary)
+    for worker in workers:
+        worker.ask("drop")
+    return {"frameworks": found, "checks": checks, "differs": differing(checks)}
+
+
+def compare(names: list[str], frameworks: list[str]) -> int:
+    """Whether all frameworks compute the same; times nothing."""
+    workers = [Worker(f, ENVIRONMENTS / f"{f}.log") for f in frameworks]
+    wrong = 0
+    for name in (n for n in names if "process" not in CASES[n].tags):
+        answers = {w.framework: w.ask("compare", case=name) for w in workers}
+        checks = {f: a["check"] for f, a in answers.items() if "check" in a}
+        differs = differing(checks) + [f for f in answers if f not in checks]
+        wrong += bool(differs)
+        print(f"{name}: {f'differ: {differs} {answers}' if differs else 'the same'}", flush=True)
+    for worker in workers:
+        worker.close()
+    return wrong
+
+
+def differing(checks: dict[str, list[float]]) -> list[str]:
+    """Frameworks that computed something else than Mica."""
+    own = checks.get("mica")
+    if not own:
+        return []
+    scale = max(*map(abs, own), 1e-30)
+    return [
+        name
+        for name, other in checks.items()
+        if any(abs(a - b) > SAME * scale for a, b in zip(own, other, strict=True))
+    ]
+
+
+def once_case(case: Case, frameworks: list[str]) -> dict:
+    """Figures of fresh processes, in turns: the best of three."""
+    modules = {"tf": "tensorflow"}
+    found: dict[str, dict] = {f: {} for f in frameworks}
+    rounds = 1 if case.name == "installed" else 6 if case.name == "import" else 3
+    for attempt in range(rounds):
+        for framework in frameworks:
+            name = modules.get(framework, framework)
+            command = [python_of(framework), HERE / "worker.py", framework, "once", case.name]
+            if case.name == "import":
+                command = [python_of(framework), "-c", f"import {name}"]
+            env = environment()
+            if case.name.startswith("first_step"):  # nobody finds what an earlier run compiled
+                for variable in "MICA_CACHE", "TORCHINDUCTOR_CACHE_DIR":
+                    folder = ENVIRONMENTS / "cache" / f"{os.getpid()}-{framework}-{attempt}"
+                    folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+                    env[variable] = str(folder)
+            begin = time.perf_counter()
+            run = subprocess.run(command, env=env, capture_output=True, text=True)
+            took = time.perf_counter() - begin
+            if run.returncode:
+                found[framework] = {"error": run.stderr[-300:]}
+                continue
+            value = took if case.name == "import" else float(json.loads(run.stdout))
+            entry = found[framework]
+            entry["seconds"] = min(value, entry.get("seconds", value))
+            entry["idiom"] = "process"
+    return {"frameworks": found, "checks": {}, "differs": []}
+
+
+# ---- judging -------------------------------------------------------------------------------------
+def judge(case: Case, entry: dict, limits: dict) -> None:
+    """Adds values, the best peer, the ratio to it, the fraction of the limit, and the verdict."""
+    values = {
+        name: case.value(found["seconds"])
+        for name, found in entry["frameworks"].items()
+        if "seconds" in found
+    }
+    entry["values"], entry["unit"] = values, case.unit
+    peers = {name: v for name, v in values.items() if name != "mica"}
+    own = values.get("mica")
+    choose = max if case.better == "more" else min
+    entry["best_peer"] = choose(peers, key=peers.get) if peers else None
+    if own and peers:
+        best = peers[entry["best_peer"]]
+        entry["ratio"] = own / best if case.better == "more" else best / own
+    if own:
+        seconds = entry["frameworks"]["mica"]["seconds"]
+        if case.flops:
+            entry["limit"] = case.flops / seconds / 1e9 / limits["fma_gflops"]
+        elif case.bytes:
+            entry["limit"] = case.bytes / seconds / 1e9 / limits["copy_gbs"]
+    entry["bar"] = {"ratio": 1.0, "limit": case.fraction}
+    entry["met"] = (
+        own is not None
+        and entry.get("ratio", 1) >= 1
+        and entry.get("limit", 1) >= case.fraction
+        and "mica" not in entry["differs"]
+    )
+
+
+def table(results: dict) -> str:
+    """The results as a table in Markdown."""
+    heads = [*(TITLES[f] for f in FRAMEWORKS), "to best peer", "of limit", "bar"]
+    lines = [
+        f"| case | unit | {' | '.join(heads)} |",
+        "|---|---|" + "---:|" * (len(heads) - 1) + "---|",
+    ]
+    for name, entry in results["cases"].items():
+        cells = [f"{entry['values'][f]:.4g}" if f in entry["values"] else "-" for f in FRAMEWORKS]
+        cells.append(f"{entry['ratio']:.2f}" if "ratio" in entry else "-")
+        cells.append(f"{entry['limit']:.0%}" if "limit" in entry else "-")
+        cells.append("met" if entry["met"] else "missed")
+        lines.append(f"| {name} | {entry['unit']} | {' | '.join(cells)} |")
+    limits = results["limits"]
+    rates = [f"FMA peak {limits['fma_gflops']:.0f} GFLOP/s", f"copy {limits['copy_gbs']:.1f} GB/s"]
+    rates.append(f"streaming {limits['stream_gbs']:.1f} GB/s; {THREADS} threads, f32. ")
+    versions = [f"{TITLES[f]} {v}" for f, v in results["versions"].items()]
+    return "\n".join([*lines, "", ", ".join(rates) + ", ".join(versions)])
+
+
+def explained(document: Path) -> set[str]:
+    """Cases that the page on performance explains: first cells of its table of missed bars."""
+    text = document.read_text() if document.exists() else ""
+    section = text.partition("## Bars that are missed")[2].partition("\n## ")[0]
+    return set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
+
+
+def check(results: dict) -> list[str]:
+    """What is wrong: bars missed without a word in docs/performance.md, models that differ."""
+    known = explained(ROOT / "docs" / "performance.md")
+    wrong = []
+    for name, entry in results["cases"].items():
+        if entry["differs"]:
+            wrong.append(f"{name}: {', '.join(entry['differs'])} computed something else")
+        if not entry["met"] and name not in known:
+            wrong.append(f"{name}: misses its bar, and docs/performance.md does not say why")
+    return wrong
+
+
+# ---- main ----------------------------------------------------------------------------------------
+def measure_limits() -> dict:
+    """Builds and runs limit.c."""
+    program = ENVIRONMENTS / "limit"
+    flags = ["-O3", "-march=native", "-pthread"]
+    compiler = os.environ.get("CC", "cc")
+    subprocess.run([compiler, *flags, HERE / "limit.c", "-o", program], check=True)
+    return json.loads(subprocess.check_output([program, str(THREADS)]))
+
+
+def measure(names: list[str], frameworks: list[str]) -> dict:
+    """All results of a run."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
+    limits = [measure_limits()]
+    timed = any("process" not in CASES[n].tags for n in names)
+    workers = [Worker(f, ENVIRONMENTS / f"{f}.log") for f in frameworks] if timed else []
+    results: dict[str, Any] = {
+        "machine": platform.processor() or platform.machine(),
+        "threads": THREADS,
+        "versions": {w.framework: w.version for w in workers},
+        "cases": {},
+    }
+    machine = Machine(workers)
+    for name in names:
+        case, begin = CASES[name], time.perf_counter()
+        once = "process" in case.tags
+        entry = once_case(case, frameworks) if once else time_case(case, workers, machine)
+        results["cases"][name] = entry
+        judge(case, entry, limits[0])
+        shown = {f: f"{v:.4g}" for f, v in entry["values"].items()}
+        spent = time.perf_counter() - begin
+        print(f"bench: {name} {case.unit} {shown} ({spent:.0f} s)", file=sys.stderr, flush=True)
+        errors = {f: e["error"] for f, e in entry["frameworks"].items() if "error" in e}
+        for framework, error in errors.items():
+            print(f"bench:   {framework}: {error}", file=sys.stderr)
+    for worker in workers:
+        worker.close()
+    limits.append(measure_limits())
+    results["limits"] = {k: max(one[k] for one in limits) for k in limits[0]}
+    for name, entry in results["cases"].items():
+        judge(CASES[name], entry, results["limits"])
+    return results
+
+
+def draw(results: Path, picture: Path) -> None:
+    """The chart, by the environment that has matplotlib."""
+    subprocess.run([python_of("mica"), HERE / "chart.py", results, picture], check=True)
+
+
+def main() -> int:
+    """Parse arguments, measure, print, write, judge."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cases", nargs="*", help="names, or parts of names; default: all")
+    parser.add_argument("--check", action="store_true", help="fail when a bar is missed silently")
+    parser.add_argument("--only", nargs="+", default=FRAMEWORKS, help="frameworks")
+    parser.add_argument("--read", type=Path, help="judge the results in this file, run nothing")
+    parser.add_argument("--out", type=Path, default=ENVIRONMENTS / "results.json")
+    parser.add_argument("--compare", action="store_true", help="compare values, time nothing")
+    arguments = parser.parse_args()
+    wanted = arguments.cases
+    exact = [n for n in CASES if n in wanted]
+    names = (
+        exact if len(exact) == len(wanted) else [n for n in CASES if any(w in n for w in wanted)]
+    )
+    names = names or list(CASES)
+    if arguments.compare:
+        install()
+        return 1 if compare(names, arguments.only) else 0
+    if arguments.read:
+        results = json.loads(arguments.read.read_text())
+    else:
+        ENVIRONMENTS.mkdir(exist_ok=True)
+        install()
+        results = measure(names, arguments.only)
+        arguments.out.write_text(json.dumps(results, indent=1))
+        draw(arguments.out, arguments.out.with_suffix(".png"))
+    print(table(results))
+    wrong = check(results)
+    for line in wrong:
+        print(line, file=sys.stderr)
+    return 1 if arguments.check and wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

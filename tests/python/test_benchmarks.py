@@ -1,0 +1,198 @@
+"""The models of bench/, with small sizes: what they compute is what numpy computes."""
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+BENCH = Path(__file__).parents[2] / "bench"
+sys.path.insert(0, str(BENCH))
+import cases  # noqa: E402
+import models_mica  # noqa: E402
+import run  # noqa: E402
+
+SMALL = {
+    "mlp": cases.Mlp(4, (6, 5, 5, 3)),
+    "cnn": cases.Cnn(2, 8, (3, 4), 5, 3),
+    "resnet": cases.ResNet(2, 8, (1, 1), width=4, classes=3),
+    "lstm": cases.Lstm(2, 5, 3, 4, 3),
+    "gpt": cases.Gpt(2, 6, 11, 8, 2, 2),
+}
+
+
+def model_of(name, training=True):
+    make = getattr(models_mica, name)
+    return make(SMALL[name], training) if name == "resnet" else make(SMALL[name])
+
+
+# ---- the same in numpy ---------------------------------------------------------------------------
+def np_dense(w, name, x):
+    return x @ w[f"{name}.w"] + w[f"{name}.b"]
+
+
+def np_norm(x, axes=-1):
+    centred = x - x.mean(axes, keepdims=True)
+    return centred / np.sqrt((centred * centred).mean(axes, keepdims=True) + 1e-5)
+
+
+def np_conv(x, w, stride=1, pad=0):
+    x = np.pad(x, [(0, 0), (pad, pad), (pad, pad), (0, 0)])
+    k = w.shape[0]
+    rows, columns = ((n - k) // stride + 1 for n in x.shape[1:3])
+    out = np.zeros((x.shape[0], rows, columns, w.shape[3]))
+    for i in range(rows):
+        for j in range(columns):
+            patch = x[:, i * stride : i * stride + k, j * stride : j * stride + k]
+            out[:, i, j] = np.einsum("nhwc,hwco->no", patch, w)
+    return out
+
+
+def np_softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def np_mlp(sizes, w, x):
+    for i in range(2):
+        x = np.maximum(np_dense(w, f"dense{i}", x), 0)
+    return np_dense(w, "dense2", x)
+
+
+def np_cnn(sizes, w, x):
+    for i in range(2):
+        x = np.maximum(np_conv(x, w[f"conv{i}.w"]) + w[f"conv{i}.b"], 0)
+    n, h, _, c = x.shape
+    x = x.reshape(n, h // 2, 2, h // 2, 2, c).max((2, 4)).reshape(n, -1)
+    return np_dense(w, "dense1", np.maximum(np_dense(w, "dense0", x), 0))
+
+
+def np_resnet(sizes, w, x):
+    stem, blocks, _ = sizes.layers()
+
+    def layer(x, s):
+        return np_norm(np_conv(x, w[f"{s.name}.w"], s.stride, s.kernel // 2), (0, 1, 2))
+
+    x = np.maximum(layer(x, stem), 0)
+    for short, (first, second) in blocks:
+        y = layer(np.maximum(layer(x, first), 0), second)
+        x = np.maximum(y + (layer(x, short) if short else x), 0)
+    return np_dense(w, "head", x.mean((1, 2)))
+
+
+def np_lstm(sizes, w, x):
+    h = c = np.zeros((sizes.batch, sizes.hidden))
+    for t in range(sizes.time):
+        z = x[:, t] @ w["input"] + h @ w["hidden"] + w["bias"]
+        i, f, g, o = np.split(z, 4, -1)
+        i, f, o = (1 / (1 + np.exp(-v)) for v in (i, f, o))
+        c = f * c + i * np.tanh(g)
+        h = o * np.tanh(c)
+    return np_dense(w, "head", h)
+
+
+def np_gpt(sizes, w, x):
+    h = w["tok"][x] + w["pos"]
+    b, t, n = h.shape
+    hidden = np.triu(np.full((t, t), -np.inf), 1)
+    for i in range(sizes.layers):
+        parts = np.split(np_dense(w, f"block{i}.qkv", np_norm(h)), 3, -1)
+        q, k, v = (p.reshape(b, t, sizes.heads, -1).transpose(0, 2, 1, 3) for p in parts)
+        scores = q @ k.transpose(0, 1, 3, 2) / math.sqrt(n // sizes.heads)
+        a = (np_softmax(scores + hidden) @ v).transpose(0, 2, 1, 3).reshape(b, t, n)
+        h = h + np_dense(w, f"block{i}.out", a)
+        u = np_dense(w, f"block{i}.up", np_norm(h))
+        u = 0.5 * u * (1 + np.tanh(math.sqrt(2 / math.pi) * (u + 0.044715 * u**3)))
+        h = h + np_dense(w, f"block{i}.down", u)
+    return np_norm(h) @ w["head"]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_loss_of_a_model_is_that_of_numpy(name):
+    sizes = SMALL[name]
+    x, y = sizes.data()
+    weights = {k: v.astype(np.float64) for k, v in sizes.weights().items()}
+    logits = globals()[f"np_{name}"](sizes, weights, x)
+    chances = np_softmax(logits).reshape(-1, logits.shape[-1])
+    expected = -np.log(chances[np.arange(y.size), y.ravel()]).mean()
+    assert models_mica.first_loss(model_of(name), sizes) == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_losses_fall(name):
+    sizes = SMALL[name]
+    optimizer = models_mica.sgd(0.05, 0.9) if name == "resnet" else models_mica.adam(1e-2)
+    if name == "gpt":
+        optimizer = models_mica.adam(1e-2, 0.01)
+    step = models_mica.trainer(model_of(name), optimizer, sizes)
+    losses = [float(step()) for _ in range(30)]
+    assert all(map(math.isfinite, losses))
+    assert sum(losses[-5:]) < sum(losses[:5])
+
+
+def test_layers_of_the_kernels_are_those_of_numpy():
+    import mica
+
+    x, g = cases.normal(3, 8), cases.normal(8)
+    found = models_mica.layer_norm(mica.tensor(x), mica.tensor(g), mica.tensor(g)).numpy()
+    np.testing.assert_allclose(found, np_norm(x) * g + g, rtol=1e-4, atol=1e-5)
+    expected = 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    np.testing.assert_allclose(models_mica.gelu(mica.tensor(x)).numpy(), expected, rtol=1e-5)
+
+
+def test_flops_of_the_large_models_are_the_published_ones():
+    assert cases.CASES["resnet50_infer"].flops == pytest.approx(2 * 4.09e9, rel=0.01)
+    assert cases.CASES["resnet18_train"].flops == pytest.approx(64 * 3 * 2 * 0.556e9, rel=0.01)
+
+
+def entry(value, peer, differs=()):
+    found = {"mica": {"seconds": value}, "jax": {"seconds": peer}}
+    return {"frameworks": found, "checks": {}, "differs": list(differs)}
+
+
+def test_a_bar_is_missed_below_the_peers_and_below_the_fraction_of_the_limit():
+    limits = {"fma_gflops": 200.0, "copy_gbs": 30.0, "stream_gbs": 40.0}
+    case = cases.CASES["softmax"]
+    at_limit = case.bytes / 30e9
+    for seconds, peer, met in [
+        (at_limit / 0.8, at_limit / 0.5, True),
+        (at_limit / 0.8, at_limit / 0.9, False),
+        (at_limit / 0.6, at_limit / 0.5, False),
+    ]:
+        one = entry(seconds, peer)
+        run.judge(case, one, limits)
+        assert one["met"] is met
+        assert one["ratio"] == pytest.approx(peer / seconds)
+    latency = entry(0.001, 0.002)
+    run.judge(cases.CASES["mlp_infer"], latency, limits)
+    assert latency["ratio"] == pytest.approx(2) and latency["met"]
+
+
+def test_the_check_wants_a_reason_for_every_missed_bar(tmp_path, monkeypatch):
+    page = tmp_path / "docs" / "performance.md"
+    page.parent.mkdir()
+    page.write_text(
+        "# Speed\n\n| `gelu` | elsewhere |\n\n## Bars that are missed\n\n"
+        "| case | reason |\n|---|---|\n| `softmax` | because |\n\n## More\n\n| `layernorm` | no |\n"
+    )
+    monkeypatch.setattr(run, "ROOT", tmp_path)
+    missed = {"met": False, "differs": []}
+    results = {"cases": {n: dict(missed) for n in ("softmax", "gelu", "layernorm")}}
+    wrong = run.check(results)
+    assert [line.split(":")[0] for line in wrong] == ["gelu", "layernorm"]
+    results["cases"] = {"softmax": {"met": True, "differs": ["jax"]}}
+    assert run.check(results) == ["softmax: jax computed something else"]
+
+
+def test_differences_are_seen():
+    own = [0.5, 0.25, 1.0]
+    assert run.differing({"mica": own, "jax": [0.50001, 0.25, 1.0]}) == []
+    assert run.differing({"mica": own, "jax": [0.5, 0.26, 1.0], "tf": own}) == ["jax"]
+
+
+def test_every_explained_case_is_a_case():
+    page = BENCH.parent / "docs" / "performance.md"
+    assert run.explained(page) <= set(cases.CASES)
+    assert json.dumps(sorted(run.explained(page)))
