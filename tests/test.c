@@ -46,6 +46,7 @@ bool test_fails(mica_status status, mica_code code, const char *part, const char
 /* Arguments select tests by a part of their name. */
 int main(int argc, char **argv) {
     int passed = 0, failed = 0;
+    setenv("MICA_TIER", "built-in", 0); /* no thread in the background but where a test asks */
     setvbuf(stdout, NULL, _IOLBF, 0);
     for (test_case *t = test_first; t; t = t->next) {
         bool selected = argc < 2;

@@ -87,6 +87,9 @@ MICA_API MICA_MUST_CHECK mica_status mica_packages_add(const char *folder);
 /* The LAPACK that linear algebra on the CPU uses: the library's path, or, with false, why there is
  * none (then the built-in versions serve). MICA_LAPACK names one, or is "off". */
 MICA_API bool mica_lapack_describe(char *text, size_t capacity);
+/* The C compiler that makes code for the CPU while programs run: its path, or, with false, why
+ * there is none (then built-in kernels serve). MICA_CC names one, or is "none". */
+MICA_API bool mica_compiler_describe(char *text, size_t capacity);
 
 /* Stops threads, closes devices, frees caches. All objects must have been released. The library
  * can be used again afterwards. */
@@ -140,7 +143,7 @@ MICA_API void mica_event_release(mica_event *event);
 /* When a device that can generate code does so. Results are the same bits in any case, and what
  * cannot be generated (no C compiler is found, ...) runs on built-in kernels. */
 typedef enum mica_tier {
-    MICA_TIER_DEFAULT,  /* as MICA_TIER says: built-in, auto or compiled; built-in when not set */
+    MICA_TIER_DEFAULT,  /* as MICA_TIER says: built-in, auto or compiled; auto when not set */
     MICA_TIER_BUILT_IN, /* never */
     MICA_TIER_AUTO,     /* in the background, from the third run on */
     MICA_TIER_COMPILED, /* at once */
@@ -213,7 +216,8 @@ MICA_API MICA_MUST_CHECK mica_status mica_eager_several(
 
 /* ---- logging ----------------------------------------------------------------------------------*/
 
-/* Receives the lines that MICA_LOG=<topic>[,<topic>] asks for (pass, run, memory, device, eager).
+/* Receives the lines that MICA_LOG=<topic>[,<topic>] asks for (warning, pass, run, memory, device,
+ * eager).
  * NULL: none. By default they go to standard error, and nothing is asked for. */
 MICA_API void mica_set_log(void (*sink)(void *context, const char *topic, const char *line),
                            void *context);

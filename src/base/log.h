@@ -9,6 +9,7 @@
 #include "base/status.h"
 
 typedef enum mica_log_topic {
+    MICA_LOG_WARNING, /* something works, but not as it should */
     MICA_LOG_PASS,
     MICA_LOG_RUN,
     MICA_LOG_MEMORY,

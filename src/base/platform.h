@@ -68,12 +68,15 @@ MICA_MUST_CHECK mica_status mica_file_write_atomic(const char *path, const void 
 void mica_file_remove(const char *path); /* when it is there */
 /* Takes the place of what has the name `to`; false when it cannot. */
 bool mica_file_rename(const char *from, const char *to);
+/* Makes the file the latest changed one. */
+void mica_file_touch(const char *path);
 /* false when there is no such file. */
 bool mica_file_describe(const char *path, uint64_t *out_size, int64_t *out_changed);
 
 /* Makes a folder (and those above it) that belongs to this user alone; false when it cannot, or
  * when it is there but others may write to it or own it. */
 bool mica_folder_make_private(const char *path);
+bool mica_folder_is_writable(const char *path);
 /* A new, private, empty folder for temporary files; false when there is none to be had. */
 bool mica_folder_make_temporary(char *path, size_t capacity);
 void mica_folder_remove(const char *path); /* an empty one */
@@ -83,10 +86,17 @@ void mica_folder_visit(const char *path, void (*visit)(void *context, const char
 
 /* The path of a program by its name, as the PATH says. */
 bool mica_program_find(const char *name, char *path, size_t capacity);
+typedef struct mica_program_limits {
+    double seconds;
+    const int32_t
+        *cancel;    /* NULL, or read again and again: the program is ended when it is not 0 */
+    bool is_modest; /* it makes way for others */
+} mica_program_limits;
+
 /* Runs a program to its end, with nothing to read; what it writes goes to the file `output`. A
- * status when it could not be started, did not end in time or did not succeed. */
+ * status when it could not be started, was ended by its limits or did not succeed. */
 MICA_MUST_CHECK mica_status mica_program_run(char *const *arguments, const char *output,
-                                             double seconds);
+                                             const mica_program_limits *limits);
 int64_t mica_process_id(void);
 
 #endif

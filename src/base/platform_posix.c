@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -532,6 +533,10 @@ bool mica_file_rename(const char *from, const char *to) {
     return rename(from, to) == 0;
 }
 
+void mica_file_touch(const char *path) {
+    utimensat(AT_FDCWD, path, NULL, 0);
+}
+
 bool mica_file_describe(const char *path, uint64_t *out_size, int64_t *out_changed) {
     struct stat about;
     if (stat(path, &about) != 0 || !S_ISREG(about.st_mode)) return false;
@@ -557,7 +562,11 @@ bool mica_folder_make_private(const char *path) {
         snprintf(part, sizeof part, "%.*s", (int)(end - path), path);
         if (mkdir(part, 0700) != 0 && errno != EEXIST) return false;
     }
-    return is_private(path) && access(path, R_OK | W_OK | X_OK) == 0;
+    return is_private(path) && access(path, R_OK | X_OK) == 0;
+}
+
+bool mica_folder_is_writable(const char *path) {
+    return access(path, W_OK | X_OK) == 0;
 }
 
 bool mica_folder_make_temporary(char *path, size_t capacity) {
@@ -601,8 +610,9 @@ bool mica_program_find(const char *name, char *path, size_t capacity) {
 }
 
 /* The host may reap children itself; the program has then ended, how is not known. */
-static mica_status wait_for_program(pid_t child, const char *name, double seconds) {
-    double end = mica_clock_seconds() + seconds;
+static mica_status wait_for_program(pid_t child, const char *name,
+                                    const mica_program_limits *limits) {
+    double end = mica_clock_seconds() + limits->seconds;
     for (double pause = 0.001;; pause = pause < 0.02 ? pause * 1.5 : pause) {
         int state = 0;
         pid_t got = waitpid(child, &state, WNOHANG);
@@ -613,17 +623,22 @@ static mica_status wait_for_program(pid_t child, const char *name, double second
                               WIFEXITED(state) ? WEXITSTATUS(state) : WTERMSIG(state));
         }
         if (got < 0 && errno != EINTR) return NULL;
-        if (mica_clock_seconds() > end) {
-            kill(child, SIGKILL);
+        bool is_cancelled = limits->cancel && __atomic_load_n(limits->cancel, __ATOMIC_ACQUIRE);
+        if (is_cancelled || mica_clock_seconds() > end) {
+            /* The group: a compiler's driver has children of its own. */
+            if (kill(-child, SIGKILL) != 0) kill(child, SIGKILL);
             waitpid(child, &state, 0);
+            if (is_cancelled)
+                return MICA_ERROR(MICA_FAILED_PRECONDITION, "[program_run] '%s' was ended", name);
             return MICA_ERROR(MICA_INTERNAL, "[program_run] '%s' took more than %.0f s", name,
-                              seconds);
+                              limits->seconds);
         }
         mica_sleep(pause);
     }
 }
 
-mica_status mica_program_run(char *const *arguments, const char *output, double seconds) {
+mica_status mica_program_run(char *const *arguments, const char *output,
+                             const mica_program_limits *limits) {
     extern char **environ;
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
@@ -636,7 +651,8 @@ mica_status mica_program_run(char *const *arguments, const char *output, double 
     /* Threads of the library block signals; the program shall not. */
     sigemptyset(&none);
     posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
     int error = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
     if (!error)
         error =
@@ -649,5 +665,6 @@ mica_status mica_program_run(char *const *arguments, const char *output, double 
     if (error)
         return MICA_ERROR(MICA_INTERNAL, "[program_run] cannot start '%s': %s", arguments[0],
                           strerror(error));
-    return wait_for_program(child, arguments[0], seconds);
+    if (limits->is_modest) setpriority(PRIO_PROCESS, (id_t)child, 10);
+    return wait_for_program(child, arguments[0], limits);
 }

@@ -26,16 +26,11 @@ bool cli_find_program(const char *name, char *path, size_t capacity) {
 }
 
 static void look_for_compiler(void) {
-    const char *wanted = getenv("CC");
-    const char *const names[] = {wanted && *wanted ? wanted : "cc", "gcc", "clang", "zig"};
-    char path[4096];
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (cli_find_program(names[i], path, sizeof path)) {
-            printf("  %-12s %s\n", "C compiler", path);
-            return;
-        }
-    printf("  %-12s not found: no cc, gcc, clang or zig on the PATH%s\n", "C compiler",
-           wanted ? ", and CC names none" : "");
+    char text[4400];
+    if (mica_compiler_describe(text, sizeof text))
+        printf("  %-12s %s (compiled kernels)\n", "C compiler", text);
+    else
+        printf("  %-12s not used: %s (everything runs on built-in kernels)\n", "C compiler", text);
 }
 
 /* Where a loaded library came from. */

@@ -90,6 +90,8 @@ mica_nest_role mica_nest_role_of(const mica_node *n) {
             !is_real(mica_operand_type(n, i)->dtype))
             return MICA_ROLE_NONE;
     switch (n->op) {
+    case MICA_OP_igamma:
+        return MICA_ROLE_NONE; /* its loops would be all there is, many times over */
     case MICA_OP_compare:
     case MICA_OP_select:
     case MICA_OP_is_finite:

@@ -1,11 +1,13 @@
 #include "codegen/toolchain.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "mica/runtime.h"
 
 #define PATH_BYTES 4096
 #define MOST_ARGUMENTS 96
@@ -72,44 +74,84 @@ static bool find_compiler(compiler *c) {
 
 /* ---- the folder -------------------------------------------------------------------------------*/
 
-static bool find_folder(char *path, size_t capacity) {
+static void warn(const char *folder, const char *why) {
+    static int32_t warned;
+    if (!mica_log_on(MICA_LOG_WARNING) || __atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED)) return;
+    mica_log_write(MICA_LOG_WARNING, "compiled code is not kept in %s: %s", folder, why);
+}
+
+typedef enum folder_use { NO_FOLDER, READ_ONLY, READ_AND_WRITE } folder_use;
+
+static folder_use find_folder(char *path, size_t capacity) {
     const char *own = mica_environment("MICA_CACHE"), *cache = mica_environment("XDG_CACHE_HOME");
     const char *home = mica_environment("HOME");
+    if (own && !strcmp(own, "off")) return NO_FOLDER;
     int n = own && *own       ? snprintf(path, capacity, "%s", own)
             : cache && *cache ? snprintf(path, capacity, "%s/mica", cache)
             : home && *home   ? snprintf(path, capacity, "%s/.cache/mica", home)
                               : 0;
-    return n > 0 && (size_t)n < capacity && mica_folder_make_private(path);
+    if (n <= 0 || (size_t)n >= capacity) return NO_FOLDER;
+    if (!mica_folder_make_private(path)) {
+        warn(path, "it cannot be made, or others own it or may write to it");
+        return NO_FOLDER;
+    }
+    if (mica_folder_is_writable(path)) return READ_AND_WRITE;
+    warn(path, "it cannot be written to");
+    return READ_ONLY;
 }
+
+typedef struct entry {
+    char name[64];
+    uint64_t bytes;
+    int64_t changed;
+} entry;
 
 typedef struct pruning {
     const char *folder;
-    uint64_t entries, bytes;
-    int64_t oldest;
-    char oldest_path[PATH_BYTES];
+    entry *entries;
+    size_t n, capacity;
+    uint64_t bytes;
 } pruning;
 
+/* Names that are longer than ours are not ours. */
 static void weigh_entry(void *context, const char *name) {
     pruning *p = context;
     char path[PATH_BYTES];
-    uint64_t size;
-    int64_t changed;
+    entry e = {0};
     int n = snprintf(path, sizeof path, "%s/%s", p->folder, name);
-    if (n < 0 || (size_t)n >= sizeof path || !mica_file_describe(path, &size, &changed)) return;
-    p->entries++;
-    p->bytes += size;
-    if (p->oldest_path[0] && changed >= p->oldest) return;
-    p->oldest = changed;
-    memcpy(p->oldest_path, path, sizeof path);
+    if (strlen(name) >= sizeof e.name || n < 0 || (size_t)n >= sizeof path ||
+        !mica_file_describe(path, &e.bytes, &e.changed))
+        return;
+    if (p->n == p->capacity) {
+        size_t more = p->capacity ? 2 * p->capacity : 256;
+        entry *grown = mica_realloc(p->entries, sizeof *grown * more);
+        if (!grown) return;
+        p->entries = grown;
+        p->capacity = more;
+    }
+    memcpy(e.name, name, strlen(name));
+    p->bytes += e.bytes;
+    p->entries[p->n++] = e;
+}
+
+static int is_older(const void *a, const void *b) {
+    const entry *x = a, *y = b;
+    return x->changed < y->changed ? -1 : x->changed > y->changed;
 }
 
 static void prune(const char *folder) {
-    for (int round = 0; round < 64; round++) {
-        pruning p = {.folder = folder};
-        mica_folder_visit(folder, weigh_entry, &p);
-        if (p.entries <= MOST_ENTRIES && p.bytes <= MOST_BYTES) return;
-        mica_file_remove(p.oldest_path);
+    pruning p = {.folder = folder};
+    mica_folder_visit(folder, weigh_entry, &p);
+    bool is_full = p.n > MOST_ENTRIES || p.bytes > MOST_BYTES;
+    if (is_full) qsort(p.entries, p.n, sizeof *p.entries, is_older);
+    for (size_t i = 0; is_full && i < p.n; i++) {
+        if (p.n - i <= MOST_ENTRIES && p.bytes <= MOST_BYTES) break;
+        char path[PATH_BYTES];
+        snprintf(path, sizeof path, "%s/%s", folder, p.entries[i].name);
+        mica_file_remove(path);
+        p.bytes -= p.entries[i].bytes;
     }
+    mica_free(p.entries);
 }
 
 /* ---- entries: the shared object, then 16 bytes that say that it is whole ----------------------*/
@@ -153,6 +195,17 @@ static mica_status put_seal(const char *from, const char *to) {
 }
 
 /* ---- compiling --------------------------------------------------------------------------------*/
+
+static int32_t cancelled; /* atomic */
+static int64_t runs;      /* atomic */
+
+void mica_toolchain_cancel(bool cancel) {
+    __atomic_store_n(&cancelled, cancel, __ATOMIC_RELEASE);
+}
+
+int64_t mica_toolchain_runs(void) {
+    return __atomic_load_n(&runs, __ATOMIC_RELAXED);
+}
 
 static mica_status compile_error(mica_status status, const char *output) {
     uint8_t *bytes = NULL;
@@ -200,45 +253,56 @@ static const char *const common[] = {"-std=gnu11",
                                      "-fno-builtin-tan",
                                      "-fno-builtin-tanh"};
 
-static mica_status run_compiler(const compiler *c, const char *source, const char *target,
-                                const char *output, const char *const *flags) {
-    char own[sizeof c->arguments];
-    char *arguments[MOST_ARGUMENTS];
-    int n = 0;
-    memcpy(own, c->arguments, sizeof own);
-    arguments[n++] = (char *)(uintptr_t)c->path;
-    for (char *word = own; *word && n < 16;) {
+/* Words of `text`, which is cut at its blanks. */
+static int add_words(char **arguments, int n, char *text) {
+    for (char *word = text; *word && n < MOST_ARGUMENTS - 6;) {
         size_t length = strcspn(word, " ");
         char *next = word + length + (word[length] == ' ');
         word[length] = 0;
         if (length) arguments[n++] = word;
         word = next;
     }
+    return n;
+}
+
+/* What the machine's own words are before the flags ("cc" of zig) or after them ("-O1"). */
+static mica_status run_compiler(const compiler *c, const char *file, const char *target,
+                                const char *output, const mica_source *source) {
+    char own[sizeof c->arguments];
+    char *arguments[MOST_ARGUMENTS];
+    int n = 0;
+    bool is_first = c->arguments[0] != '-';
+    memcpy(own, c->arguments, sizeof own);
+    arguments[n++] = (char *)(uintptr_t)c->path;
+    if (is_first) n = add_words(arguments, n, own);
     for (size_t i = 0; i < sizeof common / sizeof *common; i++)
         arguments[n++] = (char *)(uintptr_t)common[i];
-    for (int i = 0; flags[i] && n < MOST_ARGUMENTS - 6; i++)
-        arguments[n++] = (char *)(uintptr_t)flags[i];
-    arguments[n++] = (char *)(uintptr_t)source;
+    for (int i = 0; source->flags[i] && n < MOST_ARGUMENTS - 6; i++)
+        arguments[n++] = (char *)(uintptr_t)source->flags[i];
+    if (!is_first) n = add_words(arguments, n, own);
+    arguments[n++] = (char *)(uintptr_t)file;
     arguments[n++] = "-o";
     arguments[n++] = (char *)(uintptr_t)target;
     arguments[n++] = "-lm";
     arguments[n] = NULL;
-    mica_status status = mica_program_run(arguments, output, COMPILE_SECONDS);
+    mica_program_limits limits = {COMPILE_SECONDS, &cancelled, source->in_background};
+    __atomic_add_fetch(&runs, 1, __ATOMIC_RELAXED);
+    mica_status status = mica_program_run(arguments, output, &limits);
     return status ? compile_error(status, output) : NULL;
 }
 
 /* Compiles in a temporary folder; the sealed result becomes `target`. */
-static mica_status compile_to(const compiler *c, const char *source, const char *const *flags,
-                              const char *folder, const char *target) {
+static mica_status compile_to(const compiler *c, const mica_source *source, const char *folder,
+                              const char *target) {
     char text[PATH_BYTES], object[PATH_BYTES], output[PATH_BYTES];
     snprintf(text, sizeof text, "%s/unit.c", folder);
     snprintf(object, sizeof object, "%s/unit.so", folder);
     snprintf(output, sizeof output, "%s/output.txt", folder);
     double start = mica_clock_seconds();
-    mica_status status = mica_file_write_atomic(text, source, strlen(source));
-    if (!status) status = run_compiler(c, text, object, output, flags);
+    mica_status status = mica_file_write_atomic(text, source->text, strlen(source->text));
+    if (!status) status = run_compiler(c, text, object, output, source);
     if (!status) status = put_seal(object, target);
-    mica_log_write(MICA_LOG_PASS, "%s: %zu bytes of C in %.2f s", c->path, strlen(source),
+    mica_log_write(MICA_LOG_PASS, "%s: %zu bytes of C in %.2f s", c->path, strlen(source->text),
                    mica_clock_seconds() - start);
     mica_file_remove(text);
     mica_file_remove(object);
@@ -246,41 +310,41 @@ static mica_status compile_to(const compiler *c, const char *source, const char 
     return status;
 }
 
-static void make_name(const compiler *c, const char *source, const char *const *flags, char *name,
-                      size_t capacity) {
-    uint64_t a = mica_hash_string(c->identity, source), b = mica_hash_u64(a, strlen(source));
-    b = mica_hash_string(b, source);
+static void make_name(const compiler *c, const mica_source *source, char *name, size_t capacity) {
+    uint64_t a = mica_hash_string(c->identity, source->text);
+    uint64_t b = mica_hash_string(mica_hash_u64(a, strlen(source->text)), source->text);
     for (size_t i = 0; i < sizeof common / sizeof *common; i++) b = mica_hash_string(b, common[i]);
-    for (int i = 0; flags[i]; i++) b = mica_hash_string(b, flags[i]);
+    for (int i = 0; source->flags[i]; i++) b = mica_hash_string(b, source->flags[i]);
     snprintf(name, capacity, "%016llx%016llx.so", (unsigned long long)a, (unsigned long long)b);
 }
 
-static mica_status load_new(const compiler *c, const char *source, const char *const *flags,
-                            const char *kept, const char *cache, mica_library **out_library) {
+/* Not a rename: the folder may be on another disk, and may be full. */
+static void keep(const char *made, const char *kept, const char *folder) {
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    mica_status status = mica_file_read(made, &bytes, &size);
+    if (!status) status = mica_file_write_atomic(kept, bytes, size);
+    mica_free(bytes);
+    if (status) warn(folder, mica_status_message(status));
+    mica_status_release(status);
+    prune(folder);
+}
+
+static mica_status load_new(const compiler *c, const mica_source *source, const char *kept,
+                            const char *cache, mica_library **out_library) {
     char folder[PATH_BYTES - 64], target[PATH_BYTES];
     if (!mica_folder_make_temporary(folder, sizeof folder))
         return MICA_ERROR(MICA_UNSUPPORTED, "[toolchain] no folder for temporary files");
     snprintf(target, sizeof target, "%s/sealed.so", folder);
-    mica_status status = compile_to(c, source, flags, folder, target);
-    if (!status && kept) {
-        /* Not a rename: the cache may be on another disk, and may be full. */
-        uint8_t *bytes = NULL;
-        size_t size = 0;
-        mica_status copied = mica_file_read(target, &bytes, &size);
-        if (!copied) copied = mica_file_write_atomic(kept, bytes, size);
-        mica_free(bytes);
-        if (copied) mica_log_write(MICA_LOG_PASS, "not kept: %s", mica_status_message(copied));
-        mica_status_release(copied);
-        prune(cache);
-    }
+    mica_status status = compile_to(c, source, folder, target);
+    if (!status && kept) keep(target, kept, cache);
     if (!status) status = mica_library_open(target, out_library);
     mica_file_remove(target);
     mica_folder_remove(folder);
     return status;
 }
 
-mica_status mica_toolchain_load(const char *source, const char *const *flags,
-                                mica_library **out_library) {
+mica_status mica_toolchain_load(const mica_source *source, mica_library **out_library) {
     *out_library = NULL;
     compiler c;
     if (!find_compiler(&c))
@@ -288,13 +352,26 @@ mica_status mica_toolchain_load(const char *source, const char *const *flags,
                           "[toolchain] no C compiler was found (MICA_CC, cc, gcc, "
                           "clang, ziglang)");
     char cache[PATH_BYTES - 64], name[64], kept[PATH_BYTES];
-    bool has_cache = find_folder(cache, sizeof cache);
-    make_name(&c, source, flags, name, sizeof name);
+    folder_use use = find_folder(cache, sizeof cache);
+    make_name(&c, source, name, sizeof name);
     snprintf(kept, sizeof kept, "%s/%s", cache, name);
-    if (has_cache && is_whole(kept)) {
+    if (use != NO_FOLDER && is_whole(kept)) {
         mica_status status = mica_library_open(kept, out_library);
-        if (!status) return NULL;
+        if (!status) {
+            mica_file_touch(kept);
+            return NULL;
+        }
         mica_status_release(status);
     }
-    return load_new(&c, source, flags, has_cache ? kept : NULL, cache, out_library);
+    return load_new(&c, source, use == READ_AND_WRITE ? kept : NULL, cache, out_library);
+}
+
+bool mica_compiler_describe(char *text, size_t capacity) {
+    compiler c;
+    bool found = find_compiler(&c);
+    snprintf(text, capacity, "%s%s%s", found ? c.path : "no cc, gcc, clang or ziglang was found",
+             found && c.arguments[0] ? " " : "", found ? c.arguments : "");
+    const char *wanted = mica_environment("MICA_CC");
+    if (!found && wanted && *wanted) snprintf(text, capacity, "MICA_CC is %s", wanted);
+    return found;
 }

@@ -641,17 +641,17 @@ static void write_columns(writer *w) {
     mica_text_append(w->text, "}\n");
 }
 
-static void write_finish(writer *w, int32_t number) {
+static void write_finish(writer *w) {
     const mica_nest *nest = w->nest;
     column_cut cut = cut_columns(nest);
     int levels = 1;
     while ((int64_t)1 << levels <= cut.chunks) levels++;
     mica_text_printf(w->text,
-                     "void k%d_finish(const void *const *x, void *const *y, void *scratch, int64_t "
+                     "void FINISH(const void *const *x, void *const *y, void *scratch, int64_t "
                      "begin, int64_t end) {\n(void)x;\n"
                      "for (int64_t s = begin; s < end; s++) {\n"
                      "const int64_t column = s * %d, width = MIN(%d, %lld - column);\n",
-                     number, STRIP, STRIP, (long long)nest->inner_turns);
+                     STRIP, STRIP, (long long)nest->inner_turns);
     write_column_levels(w, levels);
     mica_text_printf(w->text,
                      "for (int64_t c = 0; c < %lld; c++) {\nconst int64_t u = s * %lld + c;\n",
@@ -712,17 +712,15 @@ void mica_kernel_shape_find(const mica_nest *nest, mica_kernel_shape *out) {
     out->grain = UNIT_WORK / unit_work > 1 ? UNIT_WORK / unit_work : 1;
 }
 
-void mica_write_kernel(mica_text *text, const mica_nest *nest, int32_t number) {
+void mica_write_kernel(mica_text *text, const mica_nest *nest) {
     writer w = {.text = text, .nest = nest};
     w.written = mica_calloc((size_t)nest->n_uses, sizeof *w.written);
     if (!w.written) {
         text->failed = true;
         return;
     }
-    mica_text_printf(text,
-                     "void k%d(const void *const *x, void *const *y, void *scratch, int64_t begin, "
-                     "int64_t end) {\n(void)x, (void)scratch;\n",
-                     number);
+    mica_text_append(text, "void KERNEL(const void *const *x, void *const *y, void *scratch, "
+                           "int64_t begin, int64_t end) {\n(void)x, (void)scratch;\n");
     if (nest->kind == MICA_NEST_COLUMNS)
         write_columns(&w);
     else if (nest->kind == MICA_NEST_LOOP && nest->inner == 0)
@@ -730,6 +728,6 @@ void mica_write_kernel(mica_text *text, const mica_nest *nest, int32_t number) {
     else
         write_rows(&w);
     mica_text_append(text, "}\n");
-    if (nest->kind == MICA_NEST_COLUMNS && cut_columns(nest).chunks > 1) write_finish(&w, number);
+    if (nest->kind == MICA_NEST_COLUMNS && cut_columns(nest).chunks > 1) write_finish(&w);
     mica_free(w.written);
 }

@@ -1,9 +1,11 @@
 /* codegen/write.h: nests as C.
  *
- * A kernel is `void k<i>(const void *const *x, void *const *y, void *scratch, int64_t begin,
+ * A kernel is `void KERNEL(const void *const *x, void *const *y, void *scratch, int64_t begin,
  * int64_t end)`: it does the units begin .. end - 1 of mica_kernel_shape, in any cut. It calls
  * nothing but libm's f64 functions. Columns whose parts are shared between units are put together
- * by a second function, `k<i>_finish`, over the lines. */
+ * by a second function, FINISH, over the lines. KERNEL and FINISH are macros, so that equal kernels
+ * have equal texts; how many units there are is not in the text, so that another batch size often
+ * has the same. */
 #ifndef MICA_CODEGEN_WRITE_H
 #define MICA_CODEGEN_WRITE_H
 
@@ -21,7 +23,7 @@ void mica_kernel_shape_find(const mica_nest *nest, mica_kernel_shape *out_shape)
 
 /* The mathematics, once in front of all kernels of a file. */
 void mica_write_prelude(mica_text *text);
-void mica_write_kernel(mica_text *text, const mica_nest *nest, int32_t number);
+void mica_write_kernel(mica_text *text, const mica_nest *nest);
 /* An expression of ops.def with every M(f) replaced by mica_f_<suffix>. */
 void mica_write_expression(mica_text *text, const char *expression, const char *suffix);
 /* The C type that an element is stored as. */

@@ -76,9 +76,10 @@ typedef struct mica_device_vtable {
                           mica_address scratch);
 
     /* (optional: NULL, nothing is generated) Code for n fused calls (codegen/nest.h), made in one
-     * go: a unit, with a kernel for each of them. The unit outlives its kernels. */
+     * go: a unit, with a kernel for each of them. The unit outlives its kernels. in_background:
+     * nobody waits for it. */
     mica_status (*unit_create)(mica_device *device, mica_node *const *fused, int32_t n,
-                               mica_unit **out_unit);
+                               bool in_background, mica_unit **out_unit);
     void (*unit_destroy)(mica_device *device, mica_unit *unit);
     mica_status (*unit_kernel)(mica_device *device, mica_unit *unit, int32_t i,
                                mica_kernel **out_kernel);

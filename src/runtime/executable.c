@@ -100,22 +100,25 @@ static int32_t list_fused(const mica_graph *g, mica_node **out, int32_t n) {
     return n;
 }
 
-static mica_status generate(mica_device *device, mica_program *program) {
+static mica_status generate(mica_device *device, bool in_background, mica_program *program) {
     program->n_generated = list_fused(program->graph, NULL, 0);
     if (!program->n_generated) return NULL;
     program->generated = mica_alloc(sizeof *program->generated * (size_t)program->n_generated);
     if (!program->generated) return MICA_NO_MEMORY();
     list_fused(program->graph, program->generated, 0);
     return device->vtable->unit_create(device, program->generated, program->n_generated,
-                                       &program->unit);
+                                       in_background, &program->unit);
 }
 
+/* Who waits for a program: built-in kernels are never generated. */
+typedef enum making { BUILT_IN, GENERATED, GENERATED_IN_BACKGROUND } making;
+
 static mica_status compile(mica_device *device, const mica_graph *g, const char *selection,
-                           bool fuse, mica_program *program) {
+                           making how, mica_program *program) {
     program->device = device;
     program->cannot_fail = true;
-    MICA_TRY(mica_passes_run(g, selection, fuse, &program->graph));
-    if (fuse) MICA_TRY(generate(device, program));
+    MICA_TRY(mica_passes_run(g, selection, how != BUILT_IN, &program->graph));
+    if (how != BUILT_IN) MICA_TRY(generate(device, how == GENERATED_IN_BACKGROUND, program));
     mica_plan_target target = {prepare, discard, program};
     MICA_TRY(mica_plan_create(program->graph, &target, mica_pass_is_on(selection, "plan"),
                               &program->plan));
@@ -148,25 +151,28 @@ static mica_tier tier_asked_for(const mica_compile_options *options) {
     const char *text = mica_environment("MICA_TIER");
     for (int32_t i = MICA_TIER_BUILT_IN; text && i <= MICA_TIER_COMPILED; i++)
         if (!strcmp(text, names[i])) return (mica_tier)i;
-    return MICA_TIER_BUILT_IN;
+    return MICA_TIER_AUTO;
 }
 
-mica_status mica_executable_compile_second(mica_executable *exe) {
+mica_status mica_executable_compile_second(mica_executable *exe, bool in_background) {
     mica_program *program = mica_calloc(1, sizeof *program);
     if (!program) return MICA_NO_MEMORY();
-    mica_status status = compile(exe->device, exe->source, exe->selection, true, program);
+    mica_status status = compile(exe->device, exe->source, exe->selection,
+                                 in_background ? GENERATED_IN_BACKGROUND : GENERATED, program);
     if (!status && program->n_generated) {
         __atomic_store_n(&exe->second, program, __ATOMIC_RELEASE);
     } else {
         destroy_program(program);
         mica_free(program);
     }
+    mica_graph_release(exe->source);
+    exe->source = NULL;
     return status;
 }
 
 /* Without a compiler the built-in kernels serve; a log line says why. */
 static mica_status compile_now(mica_executable *exe) {
-    mica_status status = mica_executable_compile_second(exe);
+    mica_status status = mica_executable_compile_second(exe, false);
     if (mica_status_code(status) == MICA_OUT_OF_MEMORY) return status;
     if (status)
         mica_log_write(MICA_LOG_PASS, "'%s' stays on built-in kernels: %s", exe->first.graph->name,
@@ -186,10 +192,8 @@ static mica_status prepare_second(mica_executable *exe, mica_graph *copy, const 
         exe->selection = mica_strdup(selection);
         if (!exe->selection) return MICA_NO_MEMORY();
     }
-    if (tier == MICA_TIER_COMPILED) {
-        exe->runs = INT32_MAX;
-        return compile_now(exe);
-    }
+    if (tier == MICA_TIER_COMPILED) return compile_now(exe);
+    exe->runs = 0;
     return NULL;
 }
 
@@ -206,10 +210,9 @@ static mica_status build(mica_executable *exe, const mica_graph *g, const char *
         exe->first.graph = copy;
         status = mica_graph_verify(copy);
     } else if (!status) {
-        status = compile(exe->device, copy, selection, false, &exe->first);
+        status = compile(exe->device, copy, selection, BUILT_IN, &exe->first);
     }
     if (!status) status = copy_types(exe);
-    if (!status && tier == MICA_TIER_AUTO && exe->device->vtable->unit_create) exe->runs = 0;
     if (!status) status = prepare_second(exe, copy, selection, tier);
     mica_graph_release(copy);
     return status;

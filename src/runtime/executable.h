@@ -45,8 +45,9 @@ static inline mica_program *mica_executable_program(mica_executable *exe) {
     mica_program *second = __atomic_load_n(&exe->second, __ATOMIC_ACQUIRE);
     return second ? second : &exe->first;
 }
-/* Makes the second program; the executable works without it too. */
-MICA_MUST_CHECK mica_status mica_executable_compile_second(mica_executable *exe);
+/* Makes the second program, once; the executable works without it too. */
+MICA_MUST_CHECK mica_status mica_executable_compile_second(mica_executable *exe,
+                                                           bool in_background);
 
 struct mica_run {
     mica_run *next;              /* in the stream's queue */

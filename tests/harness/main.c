@@ -236,6 +236,7 @@ static bool is_set(const char *name) {
 int main(int argc, char **argv) {
     bool wanted[N_PARTS] = {false}, any = false, table = false;
     const char *filter = NULL, *ops = NULL;
+    setenv("MICA_TIER", "built-in", 0); /* allocations are counted: no thread in the background */
     harness_quick = is_set("MICA_TEST_QUICK");
     harness_soak = is_set("MICA_TEST_SOAK");
     setvbuf(stdout, NULL, _IOLBF, 0);

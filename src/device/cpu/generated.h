@@ -6,7 +6,7 @@
 
 /* The slots of the same names in mica_device_vtable. */
 mica_status mica_cpu_unit_create(mica_device *device, mica_node *const *fused, int32_t n,
-                                 mica_unit **out_unit);
+                                 bool in_background, mica_unit **out_unit);
 void mica_cpu_unit_destroy(mica_device *device, mica_unit *unit);
 mica_status mica_cpu_unit_kernel(mica_device *device, mica_unit *unit, int32_t i,
                                  mica_kernel **out_kernel);

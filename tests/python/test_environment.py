@@ -1,0 +1,15 @@
+"""Every environment variable that the library reads is in docs/environment.md."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+READ = re.compile(r'(?:mica_environment|getenv|environ(?:\.get)?)[\[(]\s*"(MICA_[A-Z_]+)"')
+
+
+def test_every_variable_is_documented():
+    page = (ROOT / "docs" / "environment.md").read_text()
+    files = [*ROOT.glob("src/**/*.[ch]"), *ROOT.glob("python/**/*.[ch]"), *ROOT.glob("python/**/*.py")]
+    names = {name for path in files for name in READ.findall(path.read_text())}
+    assert "MICA_TIER" in names
+    assert {name for name in names if f"`{name}`" not in page} == set()
