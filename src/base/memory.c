@@ -3,6 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/platform.h"
+
+/* Blocks from this size on lie on large pages where the system has them: fewer faults, fewer
+ * misses of address translation. */
+#define LARGE_BLOCK ((size_t)4 << 20)
+#define LARGE_PAGE ((size_t)2 << 20)
+
 static int64_t live_blocks, total_allocations;
 static int64_t fail_countdown; /* 0: off; the allocation that takes it from 1 to 0 fails */
 static bool fail_on;           /* after the n-th, all fail */
@@ -63,8 +70,10 @@ void *mica_alloc_aligned(size_t bytes) {
     if (must_fail()) return NULL;
     if (bytes > SIZE_MAX - 127) return NULL;
     void *block = NULL;
-    if (posix_memalign(&block, 64, (bytes + 63) / 64 * 64 + (bytes == 0 ? 64 : 0)) != 0)
-        return NULL;
+    size_t rounded = (bytes + 63) / 64 * 64 + (bytes == 0 ? 64 : 0);
+    bool is_large = bytes >= LARGE_BLOCK;
+    if (posix_memalign(&block, is_large ? LARGE_PAGE : 64, rounded) != 0) return NULL;
+    if (is_large) mica_prefer_large_pages(block, rounded);
     return count(block);
 }
 

@@ -30,6 +30,9 @@ void mica_thread_join(mica_thread *thread); /* and frees it */
 void mica_thread_yield(void);
 void mica_sleep(double seconds);
 
+/* Asks that a block of memory, aligned to 2 MB, be made of large pages; a wish, nothing more. */
+void mica_prefer_large_pages(void *block, size_t bytes);
+
 double mica_clock_seconds(void);                /* monotonic */
 int32_t mica_machine_threads(void);             /* those this process may run on */
 const char *mica_machine_description(void);     /* the processor's name */

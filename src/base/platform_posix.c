@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -158,6 +159,9 @@ static void block_signals(sigset_t *out_before) {
     pthread_sigmask(SIG_BLOCK, &blocked, out_before);
 }
 
+/* Kernels keep panels on the stack, and not every C library gives threads a large one. */
+#define LEAST_STACK ((size_t)2 << 20)
+
 mica_status mica_thread_start(void (*body)(void *context), void *context, const char *name,
                               mica_thread **out_thread) {
     *out_thread = NULL;
@@ -169,7 +173,15 @@ mica_status mica_thread_start(void (*body)(void *context), void *context, const 
     snprintf(thread->name, sizeof thread->name, "%s", name);
     sigset_t before;
     block_signals(&before);
-    int error = pthread_create(&thread->native, NULL, thread_main, thread);
+    pthread_attr_t attributes;
+    int error = pthread_attr_init(&attributes);
+    if (!error) {
+        size_t stack = 0;
+        if (pthread_attr_getstacksize(&attributes, &stack) == 0 && stack < LEAST_STACK)
+            (void)pthread_attr_setstacksize(&attributes, LEAST_STACK);
+        error = pthread_create(&thread->native, &attributes, thread_main, thread);
+        pthread_attr_destroy(&attributes);
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error) {
         mica_free(thread);
@@ -667,4 +679,14 @@ mica_status mica_program_run(char *const *arguments, const char *output,
                           strerror(error));
     if (limits->is_modest) setpriority(PRIO_PROCESS, (id_t)child, 10);
     return wait_for_program(child, arguments[0], limits);
+}
+
+/* ---- memory -----------------------------------------------------------------------------------*/
+
+void mica_prefer_large_pages(void *block, size_t bytes) {
+#if defined(MADV_HUGEPAGE)
+    (void)madvise(block, bytes & ~(((size_t)2 << 20) - 1), MADV_HUGEPAGE);
+#else
+    (void)block, (void)bytes;
+#endif
 }

@@ -101,13 +101,31 @@ TEST(large_products_are_right_in_every_mode) {
     check_matmul(MICA_DTYPE_f32, 200, 520, 70); /* shared */
     check_matmul(MICA_DTYPE_f32, 20, 300, 200); /* local */
     check_matmul(MICA_DTYPE_f32, 300, 300, 10); /* exchanged */
-    check_matmul(MICA_DTYPE_f32, 25, 1500, 32); /* split */
+    check_matmul(MICA_DTYPE_f32, 25, 9000, 32); /* split */
     check_matmul(MICA_DTYPE_f64, 150, 300, 40);
     check_matmul(MICA_DTYPE_f64, 15, 1200, 20);
     check_matmul(MICA_DTYPE_bf16, 200, 300, 40);
     check_matmul(MICA_DTYPE_f16, 15, 1200, 20);
     check_matmul(MICA_DTYPE_i16, 210, 300, 40);
     check_matmul(MICA_DTYPE_i64, 20, 1200, 40);
+}
+
+TEST(operands_that_are_read_as_they_lie_give_the_same) {
+    static const int64_t rows[] = {1, 3, 4, 8, 15, 48, 64, 65, 516}, columns[] = {16, 32, 69, 256};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (size_t j = 0; j < sizeof columns / sizeof *columns; j++) {
+            int64_t m = rows[i], n = columns[j], k = 300 + (int64_t)i;
+            check_matmul(MICA_DTYPE_f32, m, k, n);
+            check_dot(j % 2 ? MICA_DTYPE_f32 : MICA_DTYPE_f64, MICA_INTS(k, m), MICA_INTS(k, n),
+                      ONE(0), ONE(0), NONE, NONE);
+        }
+}
+
+TEST(a_long_sum_of_few_elements_is_cut_by_shape_alone) {
+    check_matmul(MICA_DTYPE_f32, 40, 9000, 24);
+    check_matmul(MICA_DTYPE_f64, 5, 8200, 70);
+    check_matmul(MICA_DTYPE_f16, 13, 8193, 9);
+    check_matmul(MICA_DTYPE_i8, 9, 10000, 33);
 }
 
 TEST(a_matrix_by_a_vector_is_right_however_it_lies) {

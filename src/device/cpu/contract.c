@@ -1,14 +1,7 @@
-/* Packed, cache-blocked contraction; see contract.h. */
+/* Running a contraction; see contract.h. contract_plan.c says how it is cut. */
 #include "device/cpu/contract.h"
 
 #include <string.h>
-
-/* Packed panels that live on a piece's stack: x's in the second-level cache, y's beside it. */
-#define X_PANEL_BYTES (96 * 1024)
-#define Y_PANEL_BYTES (128 * 1024)
-#define SPLIT_LIMIT ((int64_t)16 << 20) /* bytes of partial sums */
-#define FEW_PIECES 6
-#define TILE_CELLS 512 /* the most accumulators a tile has */
 
 typedef struct contract_run {
     const cpu_contract *contract;
@@ -19,185 +12,83 @@ typedef struct contract_run {
     int64_t pieces_m, pieces_n;
 } contract_run;
 
-/* ---- planning
- * ----------------------------------------------------------------------------------*/
-
-static void exchange(cpu_contract *k) {
-    cpu_space space;
-#define EXCHANGE(a, b) (space = k->a, k->a = k->b, k->b = space)
-    EXCHANGE(x_batch, y_batch);
-    EXCHANGE(x_m, y_n);
-    EXCHANGE(x_k, y_k);
-    EXCHANGE(c_m, c_n);
-#undef EXCHANGE
-    k->exchanged = !k->exchanged;
-}
-
-static bool is_contiguous(const cpu_space *space) {
-    return space->rank > 0 && space->strides[space->rank - 1] == 1;
-}
-
-static int64_t round_up(int64_t n, int64_t to) {
-    return cpu_ceil_div(n, to) * to;
-}
-
-/* Work of one orientation on a tile, in multiply-adds; cells that are not neighbours in c cost more
- * to store. */
-static double tile_cost(const mica_cpu_gemm *gemm, int64_t n_k, int64_t m, int64_t n,
-                        bool stores_lines) {
-    double cells = (double)round_up(m, gemm->rows) * (double)round_up(n, gemm->columns);
-    double blocks = (double)cpu_ceil_div(n_k, CPU_TILE_K);
-    bool is_whole = stores_lines && n % gemm->columns == 0;
-    return cells * (double)n_k + (is_whole ? 0 : 24.0 * blocks * (double)m * (double)n);
-}
-
-/* Chooses the tile, and whether x and y change places. The first is best when costs are close. */
-static void choose_tile(cpu_contract *k, const mica_cpu_gemm *const *tiles, int32_t n_tiles) {
-    int64_t m = k->c_m.n, n = k->c_n.n;
-    bool by_n = n == 1 || is_contiguous(&k->c_n), by_m = m == 1 || is_contiguous(&k->c_m);
-    double best = 0;
-    bool exchanges = false;
-    for (int32_t i = 0; i < 2 * n_tiles; i++) {
-        const mica_cpu_gemm *tile = tiles[i / 2];
-        double cost =
-            i % 2 ? tile_cost(tile, k->x_k.n, n, m, by_m) : tile_cost(tile, k->x_k.n, m, n, by_n);
-        if (i > 0 && cost >= 0.95 * best) continue;
-        best = cost;
-        k->gemm = *tile;
-        exchanges = i % 2;
-    }
-    if (exchanges) exchange(k);
-}
-
-static int64_t shared_limit = (int64_t)24 << 20; /* bytes of y packed at a time */
-
-void mica_cpu_contract_share(int64_t bytes) {
-    shared_limit = bytes > 0 ? bytes : (int64_t)24 << 20;
-}
-
-static void choose_mode(cpu_contract *k) {
-    int64_t bytes = k->gemm.bytes, m = k->c_m.n, n = k->c_n.n, batch = k->c_batch.n;
-    int64_t panel = CPU_TILE_K * bytes;
-    if (m == 0 || n == 0 || batch == 0 || k->x_k.n == 0) {
-        k->mode = CONTRACT_ZERO;
-        return;
-    }
-    k->blocks_k = cpu_ceil_div(k->x_k.n, CPU_TILE_K);
-    k->block_m =
-        cpu_min(X_PANEL_BYTES / panel / k->gemm.rows * k->gemm.rows, round_up(m, k->gemm.rows));
-    k->block_n = cpu_min(Y_PANEL_BYTES / panel / k->gemm.columns * k->gemm.columns,
-                         round_up(n, k->gemm.columns));
-    int64_t pieces_m = cpu_ceil_div(m, k->block_m), pieces_n = cpu_ceil_div(n, k->block_n);
-    k->mode = CONTRACT_LOCAL;
-    if (batch * pieces_m * pieces_n < FEW_PIECES && k->blocks_k > 3 &&
-        batch * m * n * bytes * k->blocks_k <= SPLIT_LIMIT) {
-        k->mode = CONTRACT_SPLIT;
-        k->scratch_bytes = (size_t)(batch * m * n * bytes * k->blocks_k);
-    } else if (pieces_m > 2) {
-        k->mode = CONTRACT_SHARED;
-        int64_t columns = round_up(n, k->gemm.columns);
-        k->shared_k = cpu_min(k->blocks_k, cpu_max(1, shared_limit / (panel * k->gemm.columns)));
-        k->shared_n = cpu_min(columns, shared_limit / (panel * k->shared_k) / k->gemm.columns *
-                                           k->gemm.columns);
-        int64_t packed = panel * k->shared_k * k->shared_n;
-        k->shared_batch = cpu_min(batch, cpu_max(1, shared_limit / packed));
-        k->scratch_bytes = (size_t)(k->shared_batch * packed);
-    }
-}
-
-/* From complex elements to their parts; see mica_cpu_pack for y. */
-static void split_complex(cpu_contract *k) {
-    cpu_space *const spaces[] = {&k->x_batch, &k->x_m,     &k->x_k, &k->y_batch, &k->y_k,
-                                 &k->y_n,     &k->c_batch, &k->c_m, &k->c_n};
-    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
-        for (int32_t axis = 0; axis < spaces[i]->rank; axis++) spaces[i]->strides[axis] *= 2;
-    mica_cpu_space_add(&k->x_k, 2, 1);
-    mica_cpu_space_add(&k->y_k, 2, 1);
-    mica_cpu_space_add(&k->y_n, 2, 1);
-    mica_cpu_space_add(&k->c_n, 2, 1);
-}
-
-bool mica_cpu_contract_init(cpu_contract *k, mica_dtype dtype) {
-    const mica_cpu_isa *isa = mica_cpu_isa_current();
-    if (dtype < MICA_DTYPE_i8) return false;
-    if (dtype >= MICA_DTYPE_c64) {
-        k->complex_pack = isa->pack_complex[dtype - MICA_DTYPE_c64];
-        split_complex(k);
-        dtype = dtype == MICA_DTYPE_c64 ? MICA_DTYPE_f32 : MICA_DTYPE_f64;
-    }
-    bool is_float = dtype >= MICA_DTYPE_f16;
-    const mica_cpu_gemm *tiles[2];
-    tiles[0] = is_float ? &isa->gemm_float[0][dtype - MICA_DTYPE_f16]
-                        : &isa->gemm_int[dtype - MICA_DTYPE_i8];
-    tiles[1] = is_float ? &isa->gemm_float[1][dtype - MICA_DTYPE_f16] : NULL;
-    choose_tile(k, tiles, is_float ? 2 : 1);
-    k->x_bytes = k->c_bytes = (int32_t)mica_dtype_bytes(dtype);
-    k->narrow = k->c_bytes == k->gemm.bytes
-                    ? NULL
-                    : isa->elementwise->convert[is_float ? MICA_DTYPE_f32 : MICA_DTYPE_u32][dtype];
-    choose_mode(k);
-    k->wide_offset = cpu_align(k->scratch_bytes);
-    if (k->narrow && k->mode != CONTRACT_ZERO)
-        k->scratch_bytes =
-            k->wide_offset + (size_t)(k->c_batch.n * k->c_m.n * k->c_n.n * k->gemm.bytes);
-    return true;
-}
-
-/* ---- one piece
- * ---------------------------------------------------------------------------------*/
+/* ---- one piece --------------------------------------------------------------------------------*/
 
 /* Where a piece works: rows, columns and blocks of k within one batch. */
 typedef struct contract_block {
-    int64_t batch, m, n_m, n, n_n, k, n_k;
+    int64_t m, n_m, n, n_n, k, n_k;
     const char *packed;    /* y, packed; NULL: the piece packs it */
     int64_t packed_panels; /* panels per block of k in `packed` */
     char *c;               /* the batch's */
     bool first;            /* the first block is stored, not added */
 } contract_block;
 
-static void pack_x(const cpu_contract *k, const char *x, const contract_block *at, int64_t first_k,
-                   int64_t n_k, char *panels) {
-    int64_t rows = k->gemm.rows, steps[CPU_TILE_K], offsets[64];
-    mica_cpu_space_positions(&k->x_k, first_k, n_k, steps);
-    for (int64_t i = 0; i < at->n_m; i += rows) {
-        int64_t count = cpu_min(rows, at->n_m - i);
-        mica_cpu_space_positions(&k->x_m, at->m + i, count, offsets);
-        mica_cpu_pack pack = k->complex_pack && k->exchanged ? k->complex_pack : k->gemm.pack;
-        pack(x, offsets, count, steps, n_k, rows, panels + i * n_k * k->gemm.bytes);
+/* The rows of a piece, cut into tiles. */
+typedef struct contract_rows {
+    int64_t x[CONTRACT_ROWS], c[CONTRACT_ROWS]; /* where they begin */
+    int32_t n_tiles;
+    struct {
+        int32_t first, n, height; /* height: an index of gemm.heights */
+    } tiles[CONTRACT_ROWS];
+} contract_rows;
+
+/* How the tiles of one block of k are reached. */
+typedef struct contract_step {
+    int64_t n_k;
+    bool first;
+    const char *x;          /* as it lies, or panels */
+    const int64_t *x_steps; /* of x as it lies */
+    const char *y;          /* as it lies, or a panel */
+    const int64_t *y_steps;
+    bool y_is_panel;
+    const char *next; /* the panel of y that follows, or NULL */
+} contract_step;
+
+static void cut_rows(const cpu_contract *k, const contract_block *at, contract_rows *rows) {
+    mica_cpu_space_positions(&k->x_m, at->m, at->n_m, rows->x);
+    mica_cpu_space_positions(&k->c_m, at->m, at->n_m, rows->c);
+    int64_t run = k->x_lies ? k->x_m.sizes[k->x_m.rank - 1] : 0;
+    rows->n_tiles = 0;
+    for (int64_t i = 0, n; i < at->n_m; i += n) {
+        int64_t left = at->n_m - i;
+        if (k->x_lies) left = cpu_min(left, run - (at->m + i) % run);
+        int32_t height = mica_cpu_contract_height(&k->gemm, left, k->x_lies);
+        n = cpu_min(left, k->gemm.heights[height]);
+        rows->tiles[rows->n_tiles].first = (int32_t)i;
+        rows->tiles[rows->n_tiles].n = (int32_t)n;
+        rows->tiles[rows->n_tiles++].height = height;
     }
 }
 
-static void pack_y_panel(const cpu_contract *k, const char *y, int64_t first_n, int64_t first_k,
-                         int64_t n_k, const int64_t *steps, char *panel) {
-    int64_t offsets[64], count = cpu_min(k->gemm.columns, k->y_n.n - first_n);
-    (void)first_k;
-    mica_cpu_space_positions(&k->y_n, first_n, count, offsets);
+#define PACK_PANELS 8 /* of y that are packed together */
+#define PACK_STEPS 32 /* of k that neighbouring panels are packed for, so that they share lines */
+
+/* Panels one after the other, each as wide as its tile is high. */
+static void pack_x(const cpu_contract *k, const char *x, const contract_rows *rows,
+                   const int64_t *steps, int64_t n_k, char *panels) {
+    mica_cpu_pack pack = k->complex_pack && k->exchanged ? k->complex_pack : k->gemm.pack;
+    int64_t chunk = mica_cpu_contract_is_line(&k->x_m) ? PACK_STEPS : n_k;
+    for (int64_t from = 0; from < n_k; from += chunk)
+        for (int32_t i = 0; i < rows->n_tiles; i++) {
+            int64_t first = rows->tiles[i].first, width = k->gemm.heights[rows->tiles[i].height];
+            pack(x, rows->x + first, rows->tiles[i].n, steps + from, cpu_min(chunk, n_k - from),
+                 width, panels + (first * n_k + from * width) * k->gemm.bytes);
+        }
+}
+
+/* n panels of y for columns from first_n on, `stride` bytes from one to the next. */
+static void pack_y(const cpu_contract *k, const char *y, int64_t first_n, int64_t n, int64_t n_k,
+                   const int64_t *steps, char *panels, int64_t stride) {
+    int64_t offsets[PACK_PANELS * CONTRACT_TILE], width = k->gemm.columns;
+    int64_t columns = cpu_min(n * width, k->y_n.n - first_n);
+    mica_cpu_space_positions(&k->y_n, first_n, columns, offsets);
     mica_cpu_pack pack = k->complex_pack && !k->exchanged ? k->complex_pack : k->gemm.pack;
-    pack(y, offsets, count, steps, n_k, k->gemm.columns, panel);
-}
-
-/* Stores or adds the part of a tile that lies inside c. */
-static void scatter_tile(const cpu_contract *k, const char *tile, char *c, const int64_t *rows,
-                         int64_t n_rows, const int64_t *columns, int64_t n_columns, bool first) {
-    int64_t width = k->gemm.columns;
-#define SCATTER(type)                                                                              \
-    for (int64_t i = 0; i < n_rows; i++)                                                           \
-        for (int64_t j = 0; j < n_columns; j++) {                                                  \
-            type *cell = (type *)c + rows[i] + columns[j];                                         \
-            type value = ((const type *)tile)[i * width + j];                                      \
-            *cell = first ? value : *cell + value;                                                 \
-        }
-    if (k->c_bytes == 8 && !k->narrow) {
-        if (k->gemm.is_float) {
-            SCATTER(double)
-        } else {
-            SCATTER(uint64_t)
-        }
-    } else if (k->gemm.is_float) {
-        SCATTER(float)
-    } else {
-        SCATTER(uint32_t)
-    }
+    int64_t chunk = n > 1 && mica_cpu_contract_is_line(&k->y_n) ? PACK_STEPS : n_k;
+    for (int64_t from = 0; from < n_k; from += chunk)
+        for (int64_t i = 0; i < n; i++)
+            pack(y, offsets + i * width, cpu_min(width, columns - i * width), steps + from,
+                 cpu_min(chunk, n_k - from), width,
+                 panels + i * stride + from * width * k->gemm.bytes);
 }
 
 /* true when `n` indices from `first` on are neighbours in memory. */
@@ -207,51 +98,102 @@ static bool is_one_line(const cpu_space *space, int64_t first, int64_t n) {
            first % space->sizes[last] + n <= space->sizes[last];
 }
 
-static void multiply(const cpu_contract *k, const char *x_panels, const char *y_panel,
-                     const contract_block *at, int64_t column, int64_t n_k, bool first) {
-    int64_t rows = k->gemm.rows, width = k->gemm.columns, columns[64], row_at[64];
+static void multiply_tile(const cpu_contract *k, const contract_step *step, int32_t height,
+                          const char *x, int64_t x_stride, char *c, const int64_t *rows, bool first,
+                          int64_t tile, int64_t n_tiles) {
+    const mica_cpu_gemm *gemm = &k->gemm;
+    if (height == 0 && !k->x_lies && step->y_is_panel) {
+        int64_t ahead = step->n_k * gemm->columns * gemm->bytes / n_tiles;
+        const char *next = step->next ? step->next + tile * ahead : step->y;
+        gemm->tile(x, step->y, step->n_k, c, rows, first, next, step->next ? ahead / step->n_k : 0);
+        return;
+    }
+    int64_t steps[CPU_TILE_K];
+    const int64_t *x_steps = step->x_steps;
+    if (!k->x_lies) {
+        for (int64_t i = 0; i < step->n_k; i++) steps[i] = i * gemm->heights[height];
+        x_steps = steps;
+    }
+    gemm->tile_at[height](x, x_stride, x_steps, step->y, step->y_steps, step->n_k, c, rows, first);
+}
+
+/* All rows of the piece by the columns of one panel. */
+static void multiply(const cpu_contract *k, const contract_step *step, const contract_block *at,
+                     const contract_rows *rows, int64_t column) {
+    const mica_cpu_gemm *gemm = &k->gemm;
+    int64_t width = gemm->columns, columns[CONTRACT_TILE], inside[CONTRACT_TILE];
     int64_t n_columns = cpu_min(width, at->n + at->n_n - column);
-    _Alignas(64) char tile[TILE_CELLS * 8];
+    _Alignas(64) char tile[CONTRACT_TILE * CONTRACT_TILE * 8 / 4];
     mica_cpu_space_positions(&k->c_n, column, n_columns, columns);
     bool is_line = n_columns == width && is_one_line(&k->c_n, column, width);
-    for (int64_t i = 0; i < at->n_m; i += rows) {
-        int64_t n_rows = cpu_min(rows, at->n_m - i);
-        const char *x_panel = x_panels + i * n_k * k->gemm.bytes;
-        mica_cpu_space_positions(&k->c_m, at->m + i, n_rows, row_at);
-        if (is_line && n_rows == rows) {
-            k->gemm.tile_to(x_panel, y_panel, n_k, at->c + columns[0] * k->gemm.bytes, row_at,
-                            first);
+    for (int64_t i = 0; i < gemm->rows; i++) inside[i] = i * width;
+    int64_t x_stride = 1;
+    if (k->x_lies) x_stride = k->x_m.strides[k->x_m.rank - 1];
+    for (int32_t i = 0; i < rows->n_tiles; i++) {
+        int64_t row = rows->tiles[i].first, n_rows = rows->tiles[i].n;
+        int32_t height = rows->tiles[i].height;
+        int64_t x_at = k->x_lies ? rows->x[row] : row * step->n_k;
+        const char *x = step->x + x_at * gemm->bytes;
+        bool is_whole = is_line && n_rows == gemm->heights[height];
+        if (is_whole) {
+            multiply_tile(k, step, height, x, x_stride, at->c + columns[0] * gemm->bytes,
+                          rows->c + row, step->first, i, rows->n_tiles);
         } else {
-            k->gemm.tile(x_panel, y_panel, n_k, tile);
-            scatter_tile(k, tile, at->c, row_at, n_rows, columns, n_columns, first);
+            multiply_tile(k, step, height, x, x_stride, tile, inside, true, i, rows->n_tiles);
+            gemm->scatter(tile, width, at->c, rows->c + row, n_rows, columns, n_columns,
+                          step->first);
         }
+    }
+}
+
+/* The panel of y that begins at column j of the piece. */
+static void take_y(const cpu_contract *k, const char *y, const contract_block *at, int64_t block,
+                   int64_t j, char *local, const int64_t *lying, const int64_t *in_panel,
+                   contract_step *step) {
+    int64_t width = k->gemm.columns, panel = CPU_TILE_K * width * k->gemm.bytes;
+    step->y_steps = in_panel;
+    step->y_is_panel = true;
+    step->next = NULL;
+    if (at->packed) {
+        step->y = at->packed + ((block - at->k) * at->packed_panels + j / width) * panel;
+        step->next = step->y + panel; /* the last one's next is never read, only hoped for */
+    } else if (k->y_lies && j + width <= at->n_n) {
+        step->y = y + (at->n + j) * k->gemm.bytes;
+        step->y_steps = lying;
+        step->y_is_panel = false;
+    } else {
+        pack_y(k, y, at->n + j, 1, step->n_k, lying, local, 0);
+        step->y = local;
     }
 }
 
 static void run_block(const cpu_contract *k, const char *x, const char *y,
                       const contract_block *at) {
-    _Alignas(64) char x_panels[X_PANEL_BYTES];
-    _Alignas(64) char y_local[Y_PANEL_BYTES / 4]; /* one panel of y at a time */
-    int64_t width = k->gemm.columns, panel = CPU_TILE_K * width * k->gemm.bytes;
+    _Alignas(64) char x_panels[CONTRACT_X_BYTES];
+    _Alignas(64) char y_local[CONTRACT_Y_BYTES]; /* one panel of y at a time */
+    int64_t width = k->gemm.columns, x_steps[CPU_TILE_K], y_steps[CPU_TILE_K];
+    int64_t in_panel[CPU_TILE_K];
+    contract_rows rows;
+    cut_rows(k, at, &rows);
+    for (int64_t i = 0; i < CPU_TILE_K; i++) in_panel[i] = i * width;
     for (int64_t block = at->k; block < at->k + at->n_k; block++) {
         int64_t first_k = block * CPU_TILE_K, n_k = cpu_min(CPU_TILE_K, k->x_k.n - first_k);
-        bool first = at->first && block == at->k;
-        int64_t steps[CPU_TILE_K];
-        pack_x(k, x, at, first_k, n_k, x_panels);
-        if (!at->packed) mica_cpu_space_positions(&k->y_k, first_k, n_k, steps);
+        contract_step step = {.n_k = n_k, .first = at->first && block == at->k};
+        mica_cpu_space_positions(&k->x_k, first_k, n_k, x_steps);
+        step.x = x, step.x_steps = x_steps;
+        if (!k->x_lies) {
+            pack_x(k, x, &rows, x_steps, n_k, x_panels);
+            step.x = x_panels;
+        }
+        if (!at->packed) mica_cpu_space_positions(&k->y_k, first_k, n_k, y_steps);
         for (int64_t j = 0; j < at->n_n; j += width) {
-            const char *y_panel = y_local;
-            if (at->packed)
-                y_panel = at->packed + ((block - at->k) * at->packed_panels + j / width) * panel;
-            else
-                pack_y_panel(k, y, at->n + j, first_k, n_k, steps, y_local);
-            multiply(k, x_panels, y_panel, at, at->n + j, n_k, first);
+            take_y(k, y, at, block, j, y_local, y_steps, in_panel, &step);
+            multiply(k, &step, at, &rows, at->n + j);
         }
     }
 }
 
-/* ---- modes
- * -------------------------------------------------------------------------------------*/
+/* ---- modes ------------------------------------------------------------------------------------*/
 
 static char *batch_of_c(const contract_run *run, int64_t batch) {
     const cpu_contract *k = run->contract;
@@ -272,7 +214,7 @@ static void run_local_pieces(void *context, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
         int64_t n = i % run->pieces_n, m = i / run->pieces_n % run->pieces_m;
         int64_t batch = i / run->pieces_n / run->pieces_m;
-        contract_block at = {.batch = batch, .n_k = k->blocks_k, .first = true};
+        contract_block at = {.n_k = k->blocks_k, .first = true};
         at.m = m * k->block_m, at.n_m = cpu_min(k->block_m, k->c_m.n - at.m);
         at.n = n * k->block_n, at.n_n = cpu_min(k->block_n, k->c_n.n - at.n);
         at.c = batch_of_c(run, batch);
@@ -289,18 +231,21 @@ static void run_local(contract_run *run) {
     mica_parallel_for(run->pieces_m * run->pieces_n * k->c_batch.n, grain, run_local_pieces, run);
 }
 
-/* Packs panels of y: [batch][block of k][panel]. */
+/* Packs panels of y: [batch][block of k][panel], PACK_PANELS at a time. */
 static void pack_shared(void *context, int64_t begin, int64_t end) {
     const contract_run *run = context;
     const cpu_contract *k = run->contract;
     int64_t width = k->gemm.columns, panels = cpu_ceil_div(run->n, width), steps[CPU_TILE_K];
+    int64_t parts = cpu_ceil_div(panels, PACK_PANELS), stride = CPU_TILE_K * width * k->gemm.bytes;
     for (int64_t i = begin; i < end; i++) {
-        int64_t panel = i % panels, block = i / panels % run->n_k, batch = i / panels / run->n_k;
+        int64_t panel = i % parts * PACK_PANELS, block = i / parts % run->n_k;
+        int64_t batch = i / parts / run->n_k;
         int64_t first_k = (run->first_k + block) * CPU_TILE_K;
         int64_t n_k = cpu_min(CPU_TILE_K, k->x_k.n - first_k);
         mica_cpu_space_positions(&k->y_k, first_k, n_k, steps);
-        pack_y_panel(k, batch_of_y(run, run->batch + batch), run->first_n + panel * width, first_k,
-                     n_k, steps, run->scratch + i * CPU_TILE_K * width * k->gemm.bytes);
+        pack_y(k, batch_of_y(run, run->batch + batch), run->first_n + panel * width,
+               cpu_min(PACK_PANELS, panels - panel), n_k, steps,
+               run->scratch + ((batch * run->n_k + block) * panels + panel) * stride, stride);
     }
 }
 
@@ -311,14 +256,14 @@ static void run_shared_pieces(void *context, int64_t begin, int64_t end) {
     int64_t panel = CPU_TILE_K * width * k->gemm.bytes;
     for (int64_t i = begin; i < end; i++) {
         int64_t batch = i / run->pieces_m;
-        contract_block at = {.batch = run->batch + batch, .k = run->first_k, .n_k = run->n_k};
+        contract_block at = {.k = run->first_k, .n_k = run->n_k};
         at.m = i % run->pieces_m * k->block_m, at.n_m = cpu_min(k->block_m, k->c_m.n - at.m);
         at.n = run->first_n, at.n_n = run->n;
-        at.c = batch_of_c(run, at.batch);
+        at.c = batch_of_c(run, run->batch + batch);
         at.first = run->first_k == 0;
         at.packed = run->scratch + batch * run->n_k * panels * panel;
         at.packed_panels = panels;
-        run_block(k, batch_of_x(run, at.batch), NULL, &at);
+        run_block(k, batch_of_x(run, run->batch + batch), NULL, &at);
     }
 }
 
@@ -331,15 +276,16 @@ static void run_shared(contract_run *run) {
             run->n = cpu_min(k->shared_n, k->c_n.n - run->first_n);
             for (run->first_k = 0; run->first_k < k->blocks_k; run->first_k += k->shared_k) {
                 run->n_k = cpu_min(k->shared_k, k->blocks_k - run->first_k);
-                int64_t panels = cpu_ceil_div(run->n, k->gemm.columns) * run->n_k * batches;
-                mica_parallel_for(panels, 4, pack_shared, run);
+                int64_t panels = cpu_ceil_div(run->n, k->gemm.columns);
+                mica_parallel_for(cpu_ceil_div(panels, PACK_PANELS) * run->n_k * batches, 1,
+                                  pack_shared, run);
                 mica_parallel_for(run->pieces_m * batches, 1, run_shared_pieces, run);
             }
         }
     }
 }
 
-/* Partial sums: [block of k][batch][m][n], where c's own strides do not matter. */
+/* Partial sums: [group of k][batch][m][n], where c's own strides do not matter. */
 static void run_split_pieces(void *context, int64_t begin, int64_t end) {
     const contract_run *run = context;
     const cpu_contract *k = run->contract;
@@ -351,11 +297,12 @@ static void run_split_pieces(void *context, int64_t begin, int64_t end) {
     int64_t size = k->c_m.n * k->c_n.n;
     for (int64_t i = begin; i < end; i++) {
         int64_t m = i % run->pieces_m, batch = i / run->pieces_m % k->c_batch.n;
-        int64_t block = i / run->pieces_m / k->c_batch.n;
-        contract_block at = {.batch = batch, .k = block, .n_k = 1, .first = true};
+        int64_t group = i / run->pieces_m / k->c_batch.n;
+        contract_block at = {.k = group * k->group_blocks, .first = true};
+        at.n_k = cpu_min(k->group_blocks, k->blocks_k - at.k);
         at.m = m * k->block_m, at.n_m = cpu_min(k->block_m, k->c_m.n - at.m);
         at.n_n = k->c_n.n;
-        at.c = run->scratch + (block * k->c_batch.n + batch) * size * k->gemm.bytes;
+        at.c = run->scratch + (group * k->c_batch.n + batch) * size * k->gemm.bytes;
         run_block(&dense, batch_of_x(run, batch), batch_of_y(run, batch), &at);
     }
 }
@@ -364,17 +311,17 @@ static void run_split_pieces(void *context, int64_t begin, int64_t end) {
 static void add_split(void *context, int64_t begin, int64_t end) {
     const contract_run *run = context;
     const cpu_contract *k = run->contract;
-    int64_t m = k->c_m.n, n = k->c_n.n, bytes = k->gemm.bytes, columns[64], width = 32;
+    int64_t m = k->c_m.n, n = k->c_n.n, columns[256], width = 256;
     for (int64_t i = begin; i < end; i++) {
         int64_t batch = i / m, row = mica_cpu_space_position(&k->c_m, i % m);
         char *c = batch_of_c(run, batch);
         for (int64_t j = 0; j < n; j += width) {
             int64_t count = cpu_min(width, n - j);
             mica_cpu_space_positions(&k->c_n, j, count, columns);
-            for (int64_t block = 0; block < k->blocks_k; block++) {
-                int64_t from = ((block * k->c_batch.n + batch) * m + i % m) * n + j;
-                scatter_tile(k, run->scratch + from * bytes, c, &row, 1, columns, count,
-                             block == 0);
+            for (int64_t group = 0; group < k->groups; group++) {
+                int64_t from = ((group * k->c_batch.n + batch) * m + i % m) * n + j;
+                k->gemm.scatter(run->scratch + from * k->gemm.bytes, 0, c, &row, 1, columns, count,
+                                group == 0);
             }
         }
     }
@@ -383,12 +330,11 @@ static void add_split(void *context, int64_t begin, int64_t end) {
 static void run_split(contract_run *run) {
     const cpu_contract *k = run->contract;
     run->pieces_m = cpu_ceil_div(k->c_m.n, k->block_m);
-    mica_parallel_for(run->pieces_m * k->c_batch.n * k->blocks_k, 1, run_split_pieces, run);
-    mica_parallel_for(k->c_m.n * k->c_batch.n, 16, add_split, run);
+    mica_parallel_for(run->pieces_m * k->c_batch.n * k->groups, 1, run_split_pieces, run);
+    mica_parallel_for(k->c_m.n * k->c_batch.n, cpu_max(1, 4096 / k->c_n.n), add_split, run);
 }
 
-/* ---- the whole
- * ---------------------------------------------------------------------------------*/
+/* ---- the whole --------------------------------------------------------------------------------*/
 
 typedef struct narrow_run {
     const cpu_contract *contract;

@@ -3,11 +3,14 @@
  *     c[b, m, n] = sum over k of x[b, m, k] y[b, k, n]
  *
  * where each of b, m, n, k is an index space of any axes, placed in each array by strides of its
- * own. x and y are packed into panels (so their layout costs little), and a register tile runs over
- * the panels. Element (m, n) is the sum over blocks of CPU_TILE_K indices k, in order, of one chain
- * of fused multiply-adds each: that order depends on the number of k alone, so tiles, blocks,
- * threads and the exchange of x and y are free to suit the machine. dot itself computes products of
- * a matrix and a vector, some of them in another order (mica_cpu_gemv).
+ * own. A register tile runs over x and y, which are packed into panels first (so their layout costs
+ * little), or read as they lie where that is as good and packing would be a large part of the work.
+ *
+ * Element (m, n) is the sum over groups of k, in order, of sums over blocks of CPU_TILE_K indices,
+ * in order, of one chain of fused multiply-adds each. How many groups there are (one, but for few
+ * elements with a long k) depends on the sizes of b, m n and k alone, so tiles, blocks, threads,
+ * and the exchange of x and y are free to suit the machine. dot itself computes products of a
+ * matrix and a vector, some of them in another order (mica_cpu_gemv).
  *
  * Complex arrays are contracted as real ones: k and n become twice as many, x is read as it lies,
  * (a, b) of a + i b next to each other along k, y is packed as blocks ((a, b), (-b, a)), and c
@@ -21,7 +24,7 @@ typedef enum cpu_contract_mode {
     CONTRACT_ZERO,   /* nothing to sum */
     CONTRACT_LOCAL,  /* a piece packs all it needs */
     CONTRACT_SHARED, /* y is packed first, by all, into scratch */
-    CONTRACT_SPLIT, /* little to compute but a long k: pieces take blocks of k, summed at the end */
+    CONTRACT_SPLIT, /* little to compute but a long k: pieces take groups of k, summed at the end */
 } cpu_contract_mode;
 
 typedef struct cpu_contract {
@@ -33,8 +36,9 @@ typedef struct cpu_contract {
     bool exchanged; /* the caller's x and y are ours the other way round */
     /* The plan. */
     cpu_contract_mode mode;
+    bool x_lies, y_lies;      /* read as it lies, not packed */
     int64_t block_m, block_n; /* of a piece */
-    int64_t blocks_k;
+    int64_t blocks_k, groups, group_blocks;
     int64_t shared_n, shared_k,
         shared_batch;                  /* what is packed at a time: columns, blocks, batches */
     size_t scratch_bytes, wide_offset; /* where the wide c lies in scratch, when narrow */
@@ -48,5 +52,18 @@ bool mica_cpu_contract_init(cpu_contract *contract, mica_dtype dtype);
 void mica_cpu_contract_share(int64_t bytes);
 void mica_cpu_contract_run(const cpu_contract *contract, const void *x, const void *y, void *c,
                            void *scratch);
+
+/* The highest tile for the first of `rows` rows, an index of gemm->heights. Tiles of rows that
+ * are read as they lie are never higher than what is there. */
+int32_t mica_cpu_contract_height(const mica_cpu_gemm *gemm, int64_t rows, bool lies);
+
+/* Whether indices that follow each other are neighbours in memory, most of them. */
+bool mica_cpu_contract_is_line(const cpu_space *space);
+
+#define CONTRACT_TILE 64  /* the most rows, and columns, that a tile has */
+#define CONTRACT_ROWS 512 /* the most rows of a piece */
+/* Panels that live on a piece's stack: x's, for the second-level cache, and one of y. */
+#define CONTRACT_X_BYTES (200 * 1024)
+#define CONTRACT_Y_BYTES (32 * 1024)
 
 #endif

@@ -121,16 +121,25 @@ typedef struct mica_cpu_windower {
 typedef void (*mica_cpu_pack)(const void *x, const int64_t *offsets, int64_t count,
                               const int64_t *steps, int64_t k, int64_t width, void *panel);
 
+#define CPU_TILE_HEIGHTS 4
 typedef struct mica_cpu_gemm {
     int32_t rows, columns; /* the tile, rows x columns accumulators */
     int32_t bytes;         /* of the compute type */
     int32_t is_float;
-    /* tile[i * columns + j] = sum over k of a[k, i] b[k, j], a fused chain in the order of k. */
-    void (*tile)(const void *a, const void *b, int64_t k, void *tile);
-    /* The same with result row i at c + rows[i]: stored when `first`, else added to what is there.
-     */
-    void (*tile_to)(const void *a, const void *b, int64_t k, void *c, const int64_t *rows,
-                    int first);
+    /* Result row i, at c + rows[i], is the sum over k of a[k, i] b[k, j], a fused chain in the
+     * order of k: stored when `first`, else added to what is there. Meanwhile `next` is brought
+     * nearer, next_step bytes for each k. */
+    void (*tile)(const void *a, const void *b, int64_t k, void *c, const int64_t *rows, int first,
+                 const void *next, int64_t next_step);
+    /* The same from anywhere in memory, for heights[0] = rows and lower tiles (0: there is none):
+     * a[k, i] is at a + a_steps[k] + i a_stride, b[k, 0] at b + b_steps[k]. */
+    int32_t heights[CPU_TILE_HEIGHTS];
+    void (*tile_at[CPU_TILE_HEIGHTS])(const void *a, int64_t a_stride, const int64_t *a_steps,
+                                      const void *b, const int64_t *b_steps, int64_t k, void *c,
+                                      const int64_t *rows, int first);
+    /* c[rows[i] + columns[j]] = tile[i * stride + j], or += when not first. */
+    void (*scatter)(const void *tile, int64_t stride, void *c, const int64_t *rows, int64_t n_rows,
+                    const int64_t *columns, int64_t n_columns, int first);
     mica_cpu_pack pack;
 } mica_cpu_gemm;
 

@@ -7,9 +7,9 @@
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
-#define WIDE_ROWS 12
+#define WIDE_HEIGHTS 12, 8, 4, 1
 #define WIDE_VECTORS 2
-#define NARROW_ROWS 24
+#define NARROW_HEIGHTS 24, 8, 4, 1
 #define NARROW_VECTORS 1
 typedef __m512 vector_f32;
 typedef __m512d vector_f64;
@@ -17,9 +17,9 @@ typedef __m512d vector_f64;
 #define FMA_f64(a, b, c) _mm512_fmadd_pd(a, b, c)
 #elif defined(__AVX2__)
 #include <immintrin.h>
-#define WIDE_ROWS 6
+#define WIDE_HEIGHTS 6, 4, 2, 1
 #define WIDE_VECTORS 2
-#define NARROW_ROWS 12
+#define NARROW_HEIGHTS 12, 6, 4, 1
 #define NARROW_VECTORS 1
 typedef __m256 vector_f32;
 typedef __m256d vector_f64;
@@ -27,18 +27,18 @@ typedef __m256d vector_f64;
 #define FMA_f64(a, b, c) _mm256_fmadd_pd(a, b, c)
 #elif defined(__aarch64__)
 #include <arm_neon.h>
-#define WIDE_ROWS 6
+#define WIDE_HEIGHTS 6, 4, 2, 1
 #define WIDE_VECTORS 4
-#define NARROW_ROWS 12
+#define NARROW_HEIGHTS 12, 6, 4, 1
 #define NARROW_VECTORS 2
 typedef float32x4_t vector_f32;
 typedef float64x2_t vector_f64;
 #define FMA_f32(a, b, c) vfmaq_f32(c, a, b)
 #define FMA_f64(a, b, c) vfmaq_f64(c, a, b)
 #else
-#define WIDE_ROWS 4
+#define WIDE_HEIGHTS 4, 3, 2, 1
 #define WIDE_VECTORS 2
-#define NARROW_ROWS 8
+#define NARROW_HEIGHTS 8, 4, 2, 1
 #define NARROW_VECTORS 1
 typedef float vector_f32 __attribute__((vector_size(16)));
 typedef double vector_f64 __attribute__((vector_size(16)));
@@ -60,49 +60,78 @@ static inline vector_f64 FMA_f64(vector_f64 a, vector_f64 b, vector_f64 c) {
 
 #define LANES(dtype, type) ((int)(sizeof(vector_##dtype) / sizeof(type)))
 
-#define TILE_DEFINE(dtype, type, shape, ROWS, VECTORS)                                             \
-    static inline __attribute__((always_inline)) void accumulate_##dtype##_##shape(                \
-        const type *a, const type *b, int64_t n_k, vector_##dtype acc[ROWS][VECTORS]) {            \
-        UNROLLED for (int i = 0; i < ROWS; i++) UNROLLED for (int j = 0; j < VECTORS; j++)         \
-            acc[i][j] = (vector_##dtype){0};                                                       \
-        for (int64_t k = 0; k < n_k; k++) {                                                        \
-            vector_##dtype row[VECTORS];                                                           \
-            UNROLLED for (int j = 0; j < VECTORS; j++)                                             \
-                memcpy(&row[j], b + j * LANES(dtype, type), sizeof row[j]);                        \
-            UNROLLED for (int i = 0; i < ROWS; i++) {                                              \
-                vector_##dtype left = a[i] - (vector_##dtype){0};                                  \
-                UNROLLED for (int j = 0; j < VECTORS; j++) acc[i][j] =                             \
-                    FMA_##dtype(left, row[j], acc[i][j]);                                          \
-            }                                                                                      \
-            a += ROWS;                                                                             \
-            b += VECTORS * LANES(dtype, type);                                                     \
-        }                                                                                          \
-    }                                                                                              \
-    static void tile_##dtype##_##shape(const void *a, const void *b, int64_t n_k, void *tile) {    \
-        vector_##dtype acc[ROWS][VECTORS];                                                         \
-        accumulate_##dtype##_##shape((const type *)a, (const type *)b, n_k, acc);                  \
-        UNROLLED for (int i = 0; i < ROWS; i++) UNROLLED for (int j = 0; j < VECTORS; j++) memcpy( \
-            (type *)tile + (i * VECTORS + j) * LANES(dtype, type), &acc[i][j], sizeof acc[i][j]);  \
-    }                                                                                              \
-    static void tile_to_##dtype##_##shape(const void *a, const void *b, int64_t n_k, void *c,      \
-                                          const int64_t *rows, int first) {                        \
-        vector_##dtype acc[ROWS][VECTORS];                                                         \
-        accumulate_##dtype##_##shape((const type *)a, (const type *)b, n_k, acc);                  \
-        UNROLLED for (int i = 0; i < ROWS; i++) UNROLLED for (int j = 0; j < VECTORS; j++) {       \
-            type *cell = (type *)c + rows[i] + j * LANES(dtype, type);                             \
-            vector_##dtype sum = acc[i][j], old;                                                   \
-            if (!first) {                                                                          \
-                memcpy(&old, cell, sizeof old);                                                    \
-                sum = old + sum;                                                                   \
-            }                                                                                      \
-            memcpy(cell, &sum, sizeof sum);                                                        \
+/* acc[i][j] += a[i * a_stride] b[j], one step of k. */
+#define TILE_STEP(dtype, type, ROWS, VECTORS, a, a_stride, b)                                      \
+    {                                                                                              \
+        vector_##dtype row[VECTORS];                                                               \
+        UNROLLED for (int j = 0; j < VECTORS; j++)                                                 \
+            memcpy(&row[j], (b) + j * LANES(dtype, type), sizeof row[j]);                          \
+        UNROLLED for (int i = 0; i < ROWS; i++) {                                                  \
+            vector_##dtype left = (a)[i * (a_stride)] - (vector_##dtype){0};                       \
+            UNROLLED for (int j = 0; j < VECTORS; j++) acc[i][j] =                                 \
+                FMA_##dtype(left, row[j], acc[i][j]);                                              \
         }                                                                                          \
     }
+#define TILE_BEGIN(dtype, type, ROWS, VECTORS)                                                     \
+    vector_##dtype acc[ROWS][VECTORS];                                                             \
+    UNROLLED for (int i = 0; i < ROWS; i++) {                                                      \
+        __builtin_prefetch((type *)c + rows[i], 1);                                                \
+        __builtin_prefetch((type *)c + rows[i] + VECTORS * LANES(dtype, type) - 1, 1);             \
+        UNROLLED for (int j = 0; j < VECTORS; j++) acc[i][j] = (vector_##dtype){0};                \
+    }
+#define TILE_END(dtype, type, ROWS, VECTORS)                                                       \
+    UNROLLED for (int i = 0; i < ROWS; i++) UNROLLED for (int j = 0; j < VECTORS; j++) {           \
+        type *cell = (type *)c + rows[i] + j * LANES(dtype, type);                                 \
+        vector_##dtype sum = acc[i][j], old;                                                       \
+        if (!first) {                                                                              \
+            memcpy(&old, cell, sizeof old);                                                        \
+            sum = old + sum;                                                                       \
+        }                                                                                          \
+        memcpy(cell, &sum, sizeof sum);                                                            \
+    }
 
-TILE_DEFINE(f32, float, wide, WIDE_ROWS, WIDE_VECTORS)
-TILE_DEFINE(f32, float, narrow, NARROW_ROWS, NARROW_VECTORS)
-TILE_DEFINE(f64, double, wide, WIDE_ROWS, WIDE_VECTORS)
-TILE_DEFINE(f64, double, narrow, NARROW_ROWS, NARROW_VECTORS)
+#define TILE_DEFINE(dtype, type, shape, ROWS, VECTORS)                                             \
+    static void tile_##dtype##_##shape(const void *a_panel, const void *b_panel, int64_t n_k,      \
+                                       void *c, const int64_t *rows, int first, const void *next,  \
+                                       int64_t next_step) {                                        \
+        const type *a = (const type *)a_panel, *b = (const type *)b_panel;                         \
+        const char *near = (const char *)next;                                                     \
+        TILE_BEGIN(dtype, type, ROWS, VECTORS)                                                     \
+        for (int64_t k = 0; k < n_k; k++) {                                                        \
+            __builtin_prefetch(near);                                                              \
+            TILE_STEP(dtype, type, ROWS, VECTORS, a, 1, b)                                         \
+            a += ROWS;                                                                             \
+            b += VECTORS * LANES(dtype, type);                                                     \
+            near += next_step;                                                                     \
+        }                                                                                          \
+        TILE_END(dtype, type, ROWS, VECTORS)                                                       \
+    }
+#define TILE_AT_DEFINE(dtype, type, shape, ROWS, VECTORS)                                          \
+    static void tile_at_##dtype##_##shape##ROWS(                                                   \
+        const void *a, int64_t a_stride, const int64_t *a_steps, const void *b,                    \
+        const int64_t *b_steps, int64_t n_k, void *c, const int64_t *rows, int first) {            \
+        TILE_BEGIN(dtype, type, ROWS, VECTORS)                                                     \
+        for (int64_t k = 0; k < n_k; k++) {                                                        \
+            const type *left_at = (const type *)a + a_steps[k];                                    \
+            const type *right_at = (const type *)b + b_steps[k];                                   \
+            TILE_STEP(dtype, type, ROWS, VECTORS, left_at, a_stride, right_at)                     \
+        }                                                                                          \
+        TILE_END(dtype, type, ROWS, VECTORS)                                                       \
+    }
+
+#define TILES_DEFINE_(dtype, type, shape, VECTORS, a, b, c, d)                                     \
+    TILE_DEFINE(dtype, type, shape, a, VECTORS)                                                    \
+    TILE_AT_DEFINE(dtype, type, shape, a, VECTORS)                                                 \
+    TILE_AT_DEFINE(dtype, type, shape, b, VECTORS)                                                 \
+    TILE_AT_DEFINE(dtype, type, shape, c, VECTORS)                                                 \
+    TILE_AT_DEFINE(dtype, type, shape, d, VECTORS)
+#define TILES_DEFINE(...) TILES_DEFINE_(__VA_ARGS__)
+TILES_DEFINE(f32, float, wide, WIDE_VECTORS, WIDE_HEIGHTS)
+TILES_DEFINE(f32, float, narrow, NARROW_VECTORS, NARROW_HEIGHTS)
+TILES_DEFINE(f64, double, wide, WIDE_VECTORS, WIDE_HEIGHTS)
+TILES_DEFINE(f64, double, narrow, NARROW_VECTORS, NARROW_HEIGHTS)
+SCATTER_DEFINE(f32, float)
+SCATTER_DEFINE(f64, double)
 
 /* Four steps of four rows at a time. */
 typedef float four_f32 __attribute__((vector_size(16)));
@@ -138,15 +167,20 @@ PACK_DEFINE(pack_bf16, uint16_t, float, mica_convert_bf16_f32, PACK_NO_TRANSPOSE
 PACK_DEFINE(pack_f32, float, float, PACK_SAME, transpose_f32)
 PACK_DEFINE(pack_f64, double, double, PACK_SAME, PACK_NO_TRANSPOSE)
 
-#define GEMM(dtype, type, shape, SHAPE, pack)                                                      \
+#define GEMM_(dtype, type, shape, VECTORS, pack, a, b, c, d)                                       \
     {                                                                                              \
-        SHAPE##_ROWS, SHAPE##_VECTORS *LANES(dtype, type), sizeof(type), 1,                        \
-            tile_##dtype##_##shape, tile_to_##dtype##_##shape, pack                                \
+        a, VECTORS *LANES(dtype, type), sizeof(type), 1, tile_##dtype##_##shape, {a, b, c, d},     \
+            {tile_at_##dtype##_##shape##a, tile_at_##dtype##_##shape##b,                           \
+             tile_at_##dtype##_##shape##c, tile_at_##dtype##_##shape##d},                          \
+            scatter_##dtype, pack                                                                  \
     }
+#define GEMM(...) GEMM_(__VA_ARGS__)
 #define GEMMS(shape, SHAPE)                                                                        \
     {                                                                                              \
-        GEMM(f32, float, shape, SHAPE, pack_f16), GEMM(f32, float, shape, SHAPE, pack_bf16),       \
-            GEMM(f32, float, shape, SHAPE, pack_f32), GEMM(f64, double, shape, SHAPE, pack_f64)    \
+        GEMM(f32, float, shape, SHAPE##_VECTORS, pack_f16, SHAPE##_HEIGHTS),                       \
+            GEMM(f32, float, shape, SHAPE##_VECTORS, pack_bf16, SHAPE##_HEIGHTS),                  \
+            GEMM(f32, float, shape, SHAPE##_VECTORS, pack_f32, SHAPE##_HEIGHTS),                   \
+            GEMM(f64, double, shape, SHAPE##_VECTORS, pack_f64, SHAPE##_HEIGHTS),                  \
     }
 const mica_cpu_gemm MICA_ISA_NAME(mica_cpu_gemm_float)[2][4] = {GEMMS(wide, WIDE),
                                                                 GEMMS(narrow, NARROW)};

@@ -1,36 +1,42 @@
 /* The tiles of contractions of integers, which wrap: narrow ones compute in 32 bits, whose low bits
  * are the answer. The avx512 variant has none: the avx2 loops serve it. */
+#include <string.h>
+
 #include "device/cpu/isa.h"
 
 #ifndef __AVX512F__
 #include "device/cpu/isa/gemm_pack.h"
 
 #define ROWS 4
-#define COLUMNS 16
+#define VECTORS 2
+#define COLUMNS(type) (VECTORS * 32 / (int)sizeof(type))
 
 #define TILE_DEFINE(suffix, type)                                                                  \
-    static void tile_##suffix(const void *a, const void *b, int64_t n_k, void *tile) {             \
-        type acc[ROWS][COLUMNS] = {{0}};                                                           \
-        for (int64_t k = 0; k < n_k; k++)                                                          \
+    typedef type lanes_##suffix __attribute__((vector_size(32)));                                  \
+    static void tile_##suffix(const void *a_panel, const void *b_panel, int64_t n_k, void *c,      \
+                              const int64_t *rows, int first, const void *next,                    \
+                              int64_t next_step) {                                                 \
+        const type *a = (const type *)a_panel, *b = (const type *)b_panel;                         \
+        lanes_##suffix acc[ROWS][VECTORS];                                                         \
+        (void)next, (void)next_step;                                                               \
+        memset(acc, 0, sizeof acc);                                                                \
+        for (int64_t k = 0; k < n_k; k++, a += ROWS, b += COLUMNS(type)) {                         \
+            lanes_##suffix row[VECTORS];                                                           \
+            memcpy(row, b, sizeof row);                                                            \
             for (int i = 0; i < ROWS; i++)                                                         \
-                for (int j = 0; j < COLUMNS; j++)                                                  \
-                    acc[i][j] +=                                                                   \
-                        ((const type *)a)[k * ROWS + i] * ((const type *)b)[k * COLUMNS + j];      \
-        for (int i = 0; i < ROWS; i++)                                                             \
-            for (int j = 0; j < COLUMNS; j++) ((type *)tile)[i * COLUMNS + j] = acc[i][j];         \
-    }                                                                                              \
-    static void tile_to_##suffix(const void *a, const void *b, int64_t n_k, void *c,               \
-                                 const int64_t *rows, int first) {                                 \
-        type tile[ROWS * COLUMNS];                                                                 \
-        tile_##suffix(a, b, n_k, tile);                                                            \
-        for (int i = 0; i < ROWS; i++)                                                             \
-            for (int j = 0; j < COLUMNS; j++) {                                                    \
-                type *cell = (type *)c + rows[i] + j;                                              \
-                *cell = first ? tile[i * COLUMNS + j] : *cell + tile[i * COLUMNS + j];             \
-            }                                                                                      \
+                for (int j = 0; j < VECTORS; j++) acc[i][j] += a[i] * row[j];                      \
+        }                                                                                          \
+        for (int i = 0; i < ROWS; i++) {                                                           \
+            lanes_##suffix old[VECTORS];                                                           \
+            memcpy(old, (type *)c + rows[i], sizeof old);                                          \
+            for (int j = 0; j < VECTORS && !first; j++) acc[i][j] += old[j];                       \
+            memcpy((type *)c + rows[i], acc[i], sizeof old);                                       \
+        }                                                                                          \
     }
 TILE_DEFINE(u32, uint32_t)
 TILE_DEFINE(u64, uint64_t)
+SCATTER_DEFINE(u32, uint32_t)
+SCATTER_DEFINE(u64, uint64_t)
 
 #define PACK_u32(a) ((uint32_t)(a))
 #define PACK_u64(a) ((uint64_t)(a))
@@ -41,14 +47,12 @@ PACK_DEFINE(pack_i64, int64_t, uint64_t, PACK_u64, PACK_NO_TRANSPOSE)
 PACK_DEFINE(pack_u8, uint8_t, uint32_t, PACK_u32, PACK_NO_TRANSPOSE)
 PACK_DEFINE(pack_u16, uint16_t, uint32_t, PACK_u32, PACK_NO_TRANSPOSE)
 
+#define INT_GEMM(suffix, type, pack)                                                               \
+    { ROWS, COLUMNS(type), sizeof(type), 0, tile_##suffix, {ROWS}, {NULL}, scatter_##suffix, pack }
 const mica_cpu_gemm MICA_ISA_NAME(mica_cpu_gemm_int)[8] = {
-    {ROWS, COLUMNS, 4, 0, tile_u32, tile_to_u32, pack_i8},
-    {ROWS, COLUMNS, 4, 0, tile_u32, tile_to_u32, pack_i16},
-    {ROWS, COLUMNS, 4, 0, tile_u32, tile_to_u32, pack_i32},
-    {ROWS, COLUMNS, 8, 0, tile_u64, tile_to_u64, pack_i64},
-    {ROWS, COLUMNS, 4, 0, tile_u32, tile_to_u32, pack_u8},
-    {ROWS, COLUMNS, 4, 0, tile_u32, tile_to_u32, pack_u16},
-    {ROWS, COLUMNS, 4, 0, tile_u32, tile_to_u32, pack_i32},
-    {ROWS, COLUMNS, 8, 0, tile_u64, tile_to_u64, pack_i64},
+    INT_GEMM(u32, uint32_t, pack_i8),  INT_GEMM(u32, uint32_t, pack_i16),
+    INT_GEMM(u32, uint32_t, pack_i32), INT_GEMM(u64, uint64_t, pack_i64),
+    INT_GEMM(u32, uint32_t, pack_u8),  INT_GEMM(u32, uint32_t, pack_u16),
+    INT_GEMM(u32, uint32_t, pack_i32), INT_GEMM(u64, uint64_t, pack_i64),
 };
 #endif

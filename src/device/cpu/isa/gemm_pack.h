@@ -77,3 +77,21 @@ static inline int64_t step_run(const int64_t *steps, int64_t k, int64_t limit) {
 
 #define PACK_SAME(a) (a)
 #define PACK_NO_TRANSPOSE(...) 0
+
+/* Runs of columns that are neighbours are stored as lines. */
+#define SCATTER_DEFINE(suffix, type)                                                               \
+    static void scatter_##suffix(const void *tile, int64_t stride, void *c, const int64_t *rows,   \
+                                 int64_t n_rows, const int64_t *columns, int64_t n_columns,        \
+                                 int first) {                                                      \
+        for (int64_t j = 0, n; j < n_columns; j += n) {                                            \
+            n = step_run(columns, j, n_columns);                                                   \
+            for (int64_t i = 0; i < n_rows; i++) {                                                 \
+                type *restrict to = (type *)c + rows[i] + columns[j];                              \
+                const type *restrict from = (const type *)tile + i * stride + j;                   \
+                if (first)                                                                         \
+                    for (int64_t l = 0; l < n; l++) to[l] = from[l];                               \
+                else                                                                               \
+                    for (int64_t l = 0; l < n; l++) to[l] = to[l] + from[l];                       \
+            }                                                                                      \
+        }                                                                                          \
+    }

@@ -10,6 +10,16 @@
         type *panel = (type *)target;                                                              \
         for (int64_t k = 0; k < n_k; k++, panel += width) {                                        \
             int64_t second_row = steps[k] & 1;                                                     \
+            if (count == width && offsets[count - 1] - offsets[0] == count - 1 &&                  \
+                offsets[0] % 2 == 0) { /* pairs next to each other */                              \
+                const type *row = y + offsets[0] + steps[k] - second_row;                          \
+                for (int64_t r = 0; r < width && !second_row; r++) panel[r] = row[r];              \
+                for (int64_t r = 0; r < width && second_row; r += 2) {                             \
+                    panel[r] = -row[r + 1];                                                        \
+                    panel[r + 1] = row[r];                                                         \
+                }                                                                                  \
+                continue;                                                                          \
+            }                                                                                      \
             for (int64_t r = 0; r < count; r++) {                                                  \
                 int64_t second_column = offsets[r] & 1, both = second_row & second_column;         \
                 type value = y[offsets[r] + steps[k] - 2 * both];                                  \
