@@ -1,0 +1,60 @@
+"""AutoGraph: Python's control flow over tensors becomes a graph (`tf.autograph`).
+
+`tf.function` converts what it traces; these names are for looking at it and for steering it.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import types
+from collections.abc import Callable
+
+from . import experimental
+from ._calls import ConversionError, convert, convert_code, set_verbosity, tree
+from ._hooks import connect
+
+__all__ = ["connect", "convert", "experimental", "set_verbosity", "to_code", "to_graph", "trace"]
+
+
+def to_graph(
+    entity: Callable, recursive: bool = True, experimental_optional_features: object = None
+) -> Callable:
+    """The converted form of a function, to be called like it.
+
+    Raises
+    ------
+    ValueError
+        If the function cannot be converted.
+    """
+    function = _function_of(entity)
+    try:
+        convert_code(function)
+    except (ConversionError, ValueError, SyntaxError) as error:
+        raise ValueError(f"Unable to convert {entity}: {error}") from error
+    return convert(entity)
+
+
+def to_code(
+    entity: Callable, recursive: bool = True, experimental_optional_features: object = None
+) -> str:
+    """The source of the converted form of a function."""
+    return ast.unparse(ast.fix_missing_locations(tree(_function_of(entity))))
+
+
+def _function_of(entity: Callable) -> types.FunctionType:
+    entity = getattr(entity, "python_function", entity)
+    while isinstance(entity, functools.partial):
+        entity = entity.func
+    entity = getattr(entity, "__func__", entity)
+    if not isinstance(entity, types.FunctionType):
+        entity = inspect.getattr_static(type(entity), "__call__", entity)
+    if not isinstance(entity, types.FunctionType):
+        raise ValueError(f"Unable to convert {entity!r}: it is not a Python function")
+    return entity
+
+
+def trace(*args: object) -> None:
+    """Print the arguments while a function is traced."""
+    print(*args)

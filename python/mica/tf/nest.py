@@ -1,0 +1,17 @@
+"""`tf.nest`: functions over nested structures."""
+
+from ._nest import (
+    assert_same_structure,
+    flatten,
+    is_nested,
+    map_structure,
+    pack_sequence_as,
+)
+
+__all__ = [
+    "assert_same_structure",
+    "flatten",
+    "is_nested",
+    "map_structure",
+    "pack_sequence_as",
+]
