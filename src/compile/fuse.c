@@ -9,6 +9,7 @@
  * The bits of every value stay what they were: see codegen/nest.h. */
 #include <string.h>
 
+#include "base/plant.h"
 #include "codegen/nest.h"
 #include "compile/passes.h"
 #include "compile/rewrite.h"
@@ -36,6 +37,7 @@ typedef struct fusing {
     bool *is_output, *done;
     int32_t *visited, stamp, *stack; /* of the search for circles */
     bool *candidate;
+    bool alone; /* every node by itself */
 } fusing;
 
 /* ---- the graph around a node ------------------------------------------------------------------*/
@@ -243,6 +245,7 @@ static bool form_group(fusing *f, const mica_node *root, bool keeps_rows) {
     if (role == MICA_ROLE_ROW && !is_good_row(root)) return false;
     memset(f->candidate, 0, sizeof *f->candidate * (size_t)f->w.from->n_nodes);
     begin_group(f, root, role, keeps_rows);
+    if (f->alone) return true;
     take_in(f, f->n_groups);
     join_siblings(f, f->n_groups);
     take_in(f, f->n_groups);
@@ -266,7 +269,8 @@ static mica_value bring_in(const fusing *f, body *b, mica_value v, int32_t numbe
     const mica_node *n = v.node;
     mica_value *slot = &b->values[n->id];
     if (n->n_results == 1 && !mica_value_is_null(*slot)) return *slot;
-    bool is_free = n->op != MICA_OP_PARAMETER && mica_nest_role_of(n) == MICA_ROLE_FREE;
+    bool is_free =
+        !f->alone && n->op != MICA_OP_PARAMETER && mica_nest_role_of(n) == MICA_ROLE_FREE;
     if (is_free || f->group_of[n->id] == number) {
         mica_value operands[8];
         for (int32_t i = 0; i < n->n_operands && i < 8; i++)
@@ -319,7 +323,7 @@ static mica_status is_worth_it(fusing *f, int32_t number, bool *out_worth) {
     for (int32_t i = 0; !status && i < b.graph->n_nodes; i++)
         busy +=
             b.graph->nodes[i]->op != MICA_OP_PARAMETER && b.graph->nodes[i]->op != MICA_OP_constant;
-    *out_worth = !status && busy >= 2;
+    *out_worth = !status && busy >= (f->alone ? 1 : 2);
     if (*out_worth) status = mica_nest_create(b.graph, &nest);
     if (mica_status_code(status) == MICA_UNSUPPORTED) {
         mica_status_release(status);
@@ -366,9 +370,14 @@ static mica_status make_group(fusing *f, int32_t number) {
                               {.kind = MICA_ATTR_STRING, .as.string = ""}};
         mica_node *made =
             mica_node_create(f->w.to, MICA_OP_call, operands, b.n_arguments, attrs, &b.graph, 1);
-        for (int32_t i = 0; i < b.n_results; i++)
+        for (int32_t i = 0; i < b.n_results; i++) {
+            bool swaps = mica_is_planted("fuse") &&
+                         mica_type_equal(mica_value_type(b.results[0]),
+                                         mica_value_type(b.results[b.n_results - 1]));
+            int32_t which = swaps ? b.n_results - 1 - i : i;
             *mica_rewrite_slot(&f->w, b.results[i]) =
-                made ? mica_node_result(made, i) : MICA_NULL_VALUE;
+                made ? mica_node_result(made, which) : MICA_NULL_VALUE;
+        }
     }
     mica_free(operands);
     free_body(&b);
@@ -384,7 +393,8 @@ static mica_status make_node(fusing *f, const mica_node *n) {
     }
     f->done[n->id] = true;
     for (int32_t i = 0; i < n->n_operands; i++) MICA_TRY(make_node(f, n->operands[i].node));
-    mica_rewrite_keep(&f->w, n, mica_rewrite_node(&f->w, n, mica_pass_fuse));
+    mica_rewrite_keep(&f->w, n,
+                      mica_rewrite_node(&f->w, n, f->alone ? mica_pass_wrap : mica_pass_fuse));
     return NULL;
 }
 
@@ -413,8 +423,8 @@ static mica_status fuse(fusing *f) {
     return NULL;
 }
 
-mica_status mica_pass_fuse(const mica_graph *g, mica_graph **out_graph) {
-    fusing f = {0};
+static mica_status run(const mica_graph *g, bool alone, mica_graph **out_graph) {
+    fusing f = {.alone = alone};
     MICA_TRY(mica_rewrite_begin(&f.w, g));
     mica_status status = fuse(&f);
     if (status) mica_graph_fail(f.w.to, status);
@@ -425,4 +435,12 @@ mica_status mica_pass_fuse(const mica_graph *g, mica_graph **out_graph) {
     mica_free(f.is_output);
     mica_free(f.visited);
     return mica_rewrite_end(&f.w, out_graph);
+}
+
+mica_status mica_pass_fuse(const mica_graph *g, mica_graph **out_graph) {
+    return run(g, false, out_graph);
+}
+
+mica_status mica_pass_wrap(const mica_graph *g, mica_graph **out_graph) {
+    return run(g, true, out_graph);
 }

@@ -78,10 +78,10 @@ mica_status mica_passes_run(const mica_graph *g, const char *selection, bool fus
     mica_graph_retain(current);
     mica_status status = NULL;
     for (const mica_pass *pass = mica_passes; pass->name && !status; pass++) {
-        if (!mica_pass_is_on(selection, pass->name)) continue;
-        if (pass->run == mica_pass_fuse && !fuse) continue;
+        bool is_fuse = pass->run == mica_pass_fuse, is_on = mica_pass_is_on(selection, pass->name);
+        if (is_fuse ? !fuse : !is_on) continue;
         mica_graph *next = NULL;
-        status = pass->run(current, &next);
+        status = is_on ? pass->run(current, &next) : mica_pass_wrap(current, &next);
         if (status) break;
         mica_graph_release(current);
         current = next;

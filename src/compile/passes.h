@@ -20,7 +20,8 @@ typedef struct mica_pass {
 extern const mica_pass mica_passes[]; /* ends with a NULL name */
 
 /* Runs all passes that `selection` (or, when NULL, MICA_PASSES) does not switch off, `fuse` only
- * when asked for. An unknown name is an error. The result is the caller's. */
+ * when asked for; where that is switched off, nodes are wrapped one by one instead. An unknown name
+ * is an error. The result is the caller's. */
 MICA_MUST_CHECK mica_status mica_passes_run(const mica_graph *g, const char *selection, bool fuse,
                                             mica_graph **out_graph);
 /* false when `name` is switched off; also for steps outside the array, such as `plan`. */
@@ -32,6 +33,8 @@ mica_status mica_pass_inline(const mica_graph *g, mica_graph **out_graph);
 mica_status mica_pass_simplify(const mica_graph *g, mica_graph **out_graph);
 /* Nodes that one loop nest can compute become one call; for devices that generate code. */
 mica_status mica_pass_fuse(const mica_graph *g, mica_graph **out_graph);
+/* Every node that a nest can compute becomes a call of its own: generated code without fusion. */
+mica_status mica_pass_wrap(const mica_graph *g, mica_graph **out_graph);
 /* Moves values that cost nothing to make next to their first use, so that they live shortly. */
 mica_status mica_pass_schedule(const mica_graph *g, mica_graph **out_graph);
 

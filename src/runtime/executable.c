@@ -184,7 +184,7 @@ static mica_status compile_now(mica_executable *exe) {
 static mica_status prepare_second(mica_executable *exe, mica_graph *copy, const char *selection,
                                   mica_tier tier) {
     if (tier == MICA_TIER_BUILT_IN || !exe->device->vtable->unit_create) return NULL;
-    if (!mica_pass_is_on(selection, "fuse")) return NULL;
+    if (tier == MICA_TIER_AUTO && !mica_pass_is_on(selection, "fuse")) return NULL;
     mica_graph_retain(copy);
     exe->source = copy;
     if (!selection) selection = mica_environment("MICA_PASSES");

@@ -4,6 +4,7 @@
 #include "base/platform.h"
 #include "mica/mica.h"
 #include "support/random_graph.h"
+#include "support/same_bits.h"
 #include "test.h"
 
 #define MOST 4096
@@ -50,46 +51,6 @@ static void run(mica_executable *exe, mica_tensor **inputs, int32_t n_inputs, mi
                           .outputs = outputs,
                           .n_outputs = n_outputs};
     CHECK_OK(mica_executable_run(exe, &args, NULL));
-}
-
-/* Element by element: the same bits, or both NaN. */
-static bool same_element(mica_dtype dtype, const uint8_t *a, const uint8_t *b, size_t bytes) {
-    if (!memcmp(a, b, bytes)) return true;
-    float x, y;
-    double u, v;
-    uint16_t h, k;
-    switch (dtype) {
-    case MICA_DTYPE_f32:
-    case MICA_DTYPE_c64: memcpy(&x, a, 4), memcpy(&y, b, 4); return x != x && y != y;
-    case MICA_DTYPE_f64:
-    case MICA_DTYPE_c128: memcpy(&u, a, 8), memcpy(&v, b, 8); return u != u && v != v;
-    case MICA_DTYPE_f16:
-        memcpy(&h, a, 2), memcpy(&k, b, 2);
-        return (h & 0x7fff) > 0x7c00 && (k & 0x7fff) > 0x7c00;
-    case MICA_DTYPE_bf16:
-        memcpy(&h, a, 2), memcpy(&k, b, 2);
-        return (h & 0x7fff) > 0x7f80 && (k & 0x7fff) > 0x7f80;
-    default: return false;
-    }
-}
-
-static bool same_data(const mica_type *type, const uint8_t *a, const uint8_t *b) {
-    bool is_complex = type->dtype == MICA_DTYPE_c64 || type->dtype == MICA_DTYPE_c128;
-    size_t bytes = mica_dtype_bytes(type->dtype) / (is_complex ? 2 : 1);
-    int64_t n = mica_type_elements(type) * (is_complex ? 2 : 1);
-    for (int64_t i = 0; i < n; i++, a += bytes, b += bytes)
-        if (!same_element(type->dtype, a, b, bytes)) return false;
-    return true;
-}
-
-static bool same_tensor(mica_tensor *a, mica_tensor *b) {
-    void *x, *y;
-    CHECK_OK(mica_tensor_open_view(a, MICA_READ, &x));
-    CHECK_OK(mica_tensor_open_view(b, MICA_READ, &y));
-    bool same = same_data(mica_tensor_type(a), x, y);
-    CHECK_OK(mica_tensor_close_view(a));
-    CHECK_OK(mica_tensor_close_view(b));
-    return same;
 }
 
 /* Runs g on the same numbers with and without generated code. */
@@ -298,37 +259,6 @@ TEST(several_results_are_written_over_donated_inputs) {
     mica_executable_release(fast);
     mica_graph_release(g);
     mica_device_release(device);
-}
-
-/* Many graphs go into one, so that one compilation serves them. */
-static void append(mica_graph *g, const mica_graph *part) {
-    static mica_value operands[MOST], results[MOST];
-    int32_t n = mica_graph_parameter_count(part), m = mica_graph_output_count(part);
-    for (int32_t i = 0; i < n; i++)
-        operands[i] = mica_parameter(g, mica_value_type(mica_graph_parameter(part, i)));
-    mica_inline(g, part, operands, n, results);
-    for (int32_t i = 0; i < m; i++)
-        if (mica_value_type(results[i])->kind == MICA_TENSOR) mica_output(g, results[i]);
-}
-
-/* Optimized as always in the first batch, quickly in the others. */
-TEST(random_graphs_have_the_same_bits) {
-    NEEDS_A_COMPILER
-    uint64_t batches = random_seeds(getenv("MICA_TEST_QUICK") ? 1 : 5);
-    for (uint64_t batch = 0; batch < batches; batch++) {
-        if (batch == 1) setenv("MICA_CC", "cc -O1", 0);
-        mica_graph *g = NULL;
-        CHECK_OK(mica_graph_create("many", &g));
-        for (uint64_t i = 0; i < 40; i++) {
-            random_graph_options options = {.seed = batch * 40 + i, .n_nodes = 25};
-            mica_graph *part = random_graph(&options);
-            append(g, part);
-            mica_graph_release(part);
-        }
-        if (!same_bits(g)) test_report(__FILE__, __LINE__, "batch %d differs", (int)batch);
-        mica_graph_release(g);
-    }
-    unsetenv("MICA_CC");
 }
 
 /* A state that is fed back, so that one wrong bit stays; the swap comes when it comes. */
