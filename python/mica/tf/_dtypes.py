@@ -335,6 +335,9 @@ float8_e5m2fnuz = _BY_NAME["float8_e5m2fnuz"]
 int4 = _BY_NAME["int4"]
 uint4 = _BY_NAME["uint4"]
 
+# Every dtype, references left out.
+ALL = tuple(_BY_NAME[row[1]] for row in _TABLE)
+
 # The names that `tf` and `tf.dtypes` show.
 PUBLIC_NAMES = (*(row[1] for row in _TABLE if "8_e" not in row[1] and "nt4" not in row[1]),)
 PUBLIC_NAMES += ("double", "half")
