@@ -136,20 +136,10 @@ def resnet(sizes: ResNet, training: bool) -> Model:
 
 
 def lstm(sizes: Lstm) -> Model:
-    """A scan over time; the products with the inputs come before it."""
+    """The last output of an LSTM through a dense layer."""
 
     def forward(p: Params, x: Array, key: Array) -> tuple[Array, Params]:
-        projected = (x @ p["input"] + p["bias"]).transpose((1, 0, 2))
-
-        def step(carry: Any, z: Array) -> tuple[Any, None]:
-            h, c = carry
-            z, n = z + h @ p["hidden"], sizes.hidden
-            i, f, g, o = (z[:, k * n : (k + 1) * n] for k in range(4))
-            c = mica.sigmoid(f) * c + mica.sigmoid(i) * mica.tanh(g)
-            return (mica.sigmoid(o) * mica.tanh(c), c), None
-
-        zero = mica.zeros((x.shape[0], sizes.hidden))
-        (h, _), _ = mica.scan(step, (zero, zero), projected)
+        _, (h, _) = mica.nn.lstm(x, p["input"], p["hidden"], p["bias"])
         return dense(p, "head", h), {}
 
     return forward

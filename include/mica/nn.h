@@ -408,6 +408,15 @@ MICA_API void mica_nn_lstm(mica_graph *g, mica_value x, const mica_nn_lstm_weigh
                            mica_value initial_hidden, mica_value initial_cell, mica_value lengths,
                            mica_value key, const mica_nn_lstm_options *options, mica_value out[3]);
 
+/* The recurrence alone, of one layer and direction, as a composite: projected (T, N, 4 H) holds the
+ * inputs' part of the gates i f c o (with biases), weights (4 H, H) are those of the hidden state,
+ * hidden and cell (N, H) come before the first step. The gates are sigmoid, sigmoid, tanh, sigmoid.
+ * reverse: the last step comes first. out: outputs (T, N, H), cells (T, N, H) and gates
+ * (T, N, 4 H) of every step. */
+MICA_API void mica_nn_lstm_steps(mica_graph *g, mica_value projected, mica_value hidden,
+                                 mica_value cell, mica_value weights, bool reverse,
+                                 mica_value out[3]);
+
 /* ---- attention --------------------------------------------------------------------------------*/
 
 /* softmax(scale q k^T + mask) v, with q (..., L, D), k (..., S, D), v (..., S, E). mask: null,

@@ -1,5 +1,7 @@
 /* Control flow and composites in the current trace: operands are arrays, regions are Graphs. The
  * package traces the regions and decides what goes where; here are the bare nodes. */
+#include <mica/nn.h>
+
 #include "extension.h"
 
 typedef struct node_parts {
@@ -181,6 +183,28 @@ static PyObject *control_barrier(PyObject *Py_UNUSED(module), PyObject *operands
     return parts_results(&p, out, p.n);
 }
 
+/* lstm_steps((projected, hidden, cell, weights), reverse) -> [outputs, cells, gates] */
+static PyObject *control_lstm_steps(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *operands;
+    int reverse;
+    node_parts p;
+    if (!PyArg_ParseTuple(args, "Op:lstm_steps", &operands, &reverse)) return NULL;
+    PyObject *none = PyTuple_New(0);
+    if (!none) return NULL;
+    int failed = parts_from(&p, "lstm_steps", operands, none);
+    Py_DECREF(none);
+    if (failed) return NULL;
+    if (p.n != 4) {
+        parts_free(&p);
+        return PyErr_Format(PyExc_TypeError, "[lstm_steps] takes 4 arrays, not %d", (int)p.n);
+    }
+    mica_value *out = results_of(&p, 3);
+    if (!out) return NULL;
+    mica_nn_lstm_steps(p.trace->graph, p.operands[0], p.operands[1], p.operands[2], p.operands[3],
+                       reverse, out);
+    return parts_results(&p, out, 3);
+}
+
 PyMethodDef control_methods[] = {
     {"cond", control_cond, METH_VARARGS, NULL},
     {"case_", control_case, METH_VARARGS, NULL},
@@ -190,5 +214,6 @@ PyMethodDef control_methods[] = {
     {"custom_gradient", control_custom_gradient, METH_VARARGS, NULL},
     {"remat", control_remat, METH_VARARGS, NULL},
     {"barrier", control_barrier, METH_O, NULL},
+    {"lstm_steps", control_lstm_steps, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -141,7 +141,7 @@ for _name in [*_primitives, *_DTYPES]:
 and_, or_, not_, bool_ = (getattr(_mica, _name) for _name in ("and", "or", "not", "bool"))
 del _name
 
-from . import fft, linalg, random  # noqa: E402  (after the names they use)
+from . import fft, linalg, nn, random  # noqa: E402  (after the names they use)
 
 __all__ = [
     "DType",
@@ -194,6 +194,7 @@ __all__ = [
     "maximum",
     "mean",
     "minimum",
+    "nn",
     "not_",
     "one_hot",
     "ones",

@@ -5,6 +5,7 @@
 #include "compile/rewrite.h"
 
 static bool is_inlined(const mica_node *n) {
+    if (mica_node_is_claimed(n)) return false;
     return n->op == MICA_OP_call || n->op == MICA_OP_custom_gradient || n->op == MICA_OP_remat;
 }
 

@@ -32,6 +32,7 @@ bool mica_pass_is_on(const char *selection, const char *name) {
 
 static bool is_known(const char *name, size_t n) {
     if (n == 4 && memcmp(name, "plan", 4) == 0) return true;
+    if (n == 5 && memcmp(name, "match", 5) == 0) return true;
     for (const mica_pass *pass = mica_passes; pass->name; pass++)
         if (strlen(pass->name) == n && memcmp(name, pass->name, n) == 0) return true;
     return false;
@@ -42,7 +43,7 @@ static mica_status check_selection(const char *selection) {
         size_t n = strcspn(s, ",");
         if (n && (s[0] != '-' || !is_known(s + 1, n - 1)))
             return MICA_INVALID(
-                "[passes] '%.*s' is not one of -inline, -simplify, -fuse, -schedule, "
+                "[passes] '%.*s' is not one of -match, -inline, -simplify, -fuse, -schedule, "
                 "-plan",
                 (int)n, s);
         s += n + (s[n] == ',');
@@ -70,27 +71,39 @@ static void dump(const char *name, const mica_graph *g) {
     mica_string_free(text);
 }
 
-mica_status mica_passes_run(const mica_graph *g, const char *selection, bool fuse,
-                            mica_graph **out_graph) {
+/* What follows a pass; the result takes the place of what it was made from. */
+static mica_status replace(mica_graph **current, mica_graph *next, const char *name) {
+    mica_graph_release(*current);
+    *current = next;
+    dump(name, next);
+    return verifies() ? mica_graph_verify(next) : NULL;
+}
+
+mica_status mica_passes_run_for(const mica_graph *g, const char *selection, bool fuse,
+                                const mica_claimer *claimer, mica_graph **out_graph) {
     *out_graph = NULL;
     MICA_TRY(check_selection(selection));
-    mica_graph *current = (mica_graph *)g;
+    mica_graph *current = (mica_graph *)g, *next = NULL;
     mica_graph_retain(current);
     mica_status status = NULL;
+    if (claimer && mica_pass_is_on(selection, "match")) {
+        status = mica_match(current, claimer, &next);
+        if (!status) status = replace(&current, next, "match");
+    }
     for (const mica_pass *pass = mica_passes; pass->name && !status; pass++) {
         bool is_fuse = pass->run == mica_pass_fuse, is_on = mica_pass_is_on(selection, pass->name);
         if (is_fuse ? !fuse : !is_on) continue;
-        mica_graph *next = NULL;
         status = is_on ? pass->run(current, &next) : mica_pass_wrap(current, &next);
-        if (status) break;
-        mica_graph_release(current);
-        current = next;
-        dump(pass->name, current);
-        if (verifies()) status = mica_graph_verify(current);
+        if (!status) status = replace(&current, next, pass->name);
     }
     if (status)
         mica_graph_release(current);
     else
         *out_graph = current;
     return status;
+}
+
+mica_status mica_passes_run(const mica_graph *g, const char *selection, bool fuse,
+                            mica_graph **out_graph) {
+    return mica_passes_run_for(g, selection, fuse, NULL, out_graph);
 }

@@ -10,7 +10,11 @@
 #ifndef MICA_COMPILE_PASSES_H
 #define MICA_COMPILE_PASSES_H
 
+#include <string.h>
+
 #include "ir/graph.h"
+
+#define MICA_CLAIMED "mica.claimed." /* how names of claimed calls begin; no user's does */
 
 typedef struct mica_pass {
     const char *name;
@@ -19,15 +23,34 @@ typedef struct mica_pass {
 
 extern const mica_pass mica_passes[]; /* ends with a NULL name */
 
+/* What a device computes whole. The answer depends on the call's name, settings and types only. */
+typedef struct mica_claimer {
+    bool (*claims)(void *context, const mica_node *call);
+    void *context;
+} mica_claimer;
+
+static inline bool mica_node_is_claimed(const mica_node *n) {
+    return n->op == MICA_OP_call &&
+           !strncmp(n->attrs[0].as.string, MICA_CLAIMED, sizeof MICA_CLAIMED - 1);
+}
+
 /* Runs all passes that `selection` (or, when NULL, MICA_PASSES) does not switch off, `fuse` only
  * when asked for; where that is switched off, nodes are wrapped one by one instead. An unknown name
  * is an error. The result is the caller's. */
 MICA_MUST_CHECK mica_status mica_passes_run(const mica_graph *g, const char *selection, bool fuse,
                                             mica_graph **out_graph);
+/* The same after `match`, the first of them: calls that the claimer claims stay whole. */
+MICA_MUST_CHECK mica_status mica_passes_run_for(const mica_graph *g, const char *selection,
+                                                bool fuse, const mica_claimer *claimer,
+                                                mica_graph **out_graph);
 /* false when `name` is switched off; also for steps outside the array, such as `plan`. */
 bool mica_pass_is_on(const char *selection, const char *name);
 
-/* call, custom_gradient and remat become the nodes of their bodies, everywhere. */
+/* Claimed composites become calls whose names begin with MICA_CLAIMED. Unlike other passes it may
+ * change bits: a device's own order of sums takes the place of the body's. */
+mica_status mica_match(const mica_graph *g, const mica_claimer *claimer, mica_graph **out_graph);
+/* call, custom_gradient and remat become the nodes of their bodies, everywhere; claimed calls
+ * stay. */
 mica_status mica_pass_inline(const mica_graph *g, mica_graph **out_graph);
 /* Removes what nothing uses, merges what is equal, and drops what changes nothing. */
 mica_status mica_pass_simplify(const mica_graph *g, mica_graph **out_graph);

@@ -5,6 +5,7 @@
 
 #include "base/plant.h"
 #include "codegen/nest.h"
+#include "compile/passes.h"
 #include "compile/planner.h"
 
 /* ---- memory of the planner --------------------------------------------------------------------*/
@@ -282,7 +283,7 @@ static mica_status plan_callback(mica_planning *p, const mica_node *n) {
 }
 
 static mica_status plan_node(mica_planning *p, const mica_node *n) {
-    if (mica_node_is_fused(n)) return plan_launch(p, n);
+    if (mica_node_is_fused(n) || mica_node_is_claimed(n)) return plan_launch(p, n);
     switch ((int)n->op) {
     case MICA_OP_PARAMETER: return NULL;
     case MICA_OP_constant: return plan_constant(p, n);

@@ -1,7 +1,8 @@
-/* LSTM: one composite per layer and direction, a scan over time inside.
+/* LSTM: one composite per layer and direction, a loop over time inside.
  *
- * The products with the inputs of all steps are one contraction before the scan; what is left in
- * it is the product with the hidden state. */
+ * The products with the inputs of all steps are one contraction before the loop; what is left in
+ * it is the product with the hidden state. Without peepholes, lengths and activations of another
+ * kind the loop is mica_nn_lstm_steps, else a scan. */
 #include "nn/compose.h"
 
 #include <stdio.h>
@@ -122,22 +123,52 @@ static mica_value active_steps(mica_graph *g, mica_value lengths, int64_t time, 
     return mica_compare(g, steps, mica_reshape(g, lengths, MICA_INTS(1, batch, 1)), "lt");
 }
 
+/* What mica_nn_lstm_steps computes. */
+static bool is_plain(const mica_composite *c, const mica_nn_lstm_options *o, int64_t time) {
+    static const mica_nn_activation_kind kinds[GATES] = {MICA_NN_SIGMOID, MICA_NN_SIGMOID,
+                                                         MICA_NN_TANH, MICA_NN_SIGMOID};
+    for (int32_t i = 0; i < GATES; i++)
+        if (o->gates[i].kind != kinds[i] || !mica_value_is_null(c->in[PEEPHOLES + i])) return false;
+    const mica_nn_activation *bend[] = {&o->gates[2], &o->output};
+    for (int32_t i = 0; i < 2; i++)
+        if (bend[i]->kind != MICA_NN_TANH || bend[i]->a != 1 || bend[i]->b != 1) return false;
+    return time > 0 && mica_value_is_null(c->in[LENGTHS]);
+}
+
+/* out: final hidden, final cell, outputs (T, N, H) */
+static void plain_steps(mica_graph *g, const step *all, int64_t time, bool reverse,
+                        mica_value out[3]) {
+    mica_value steps[3];
+    mica_type state = mica_nn_type(all->hidden);
+    int64_t last = reverse ? 0 : time - 1;
+    mica_nn_lstm_steps(g, all->projected, all->hidden, all->cell, all->hidden_weights, reverse,
+                       steps);
+    out[2] = steps[0];
+    for (int32_t i = 0; i < 2; i++)
+        out[i] =
+            mica_reshape(g, mica_nn_part(g, steps[i], 0, last, last + 1), mica_nn_dims(&state));
+}
+
 static void build_layer(mica_composite *c, const mica_nn_lstm_options *o, bool reverse,
                         mica_value results[3]) {
     mica_graph *g = c->body;
     mica_type x = mica_nn_type(c->in[X]);
-    mica_value projected = mica_dot(g, c->in[X], mica_concat(g, &c->in[INPUT_WEIGHTS], GATES, 0),
+    mica_value steps = mica_transpose(g, c->in[X], MICA_INTS(1, 0, 2));
+    mica_value projected = mica_dot(g, steps, mica_concat(g, &c->in[INPUT_WEIGHTS], GATES, 0),
                                     MICA_INTS(2), MICA_INTS(1), MICA_NO_INTS, MICA_NO_INTS);
     if (!mica_value_is_null(c->in[BIASES]))
         projected = mica_add(g, projected, mica_concat(g, &c->in[BIASES], GATES, 0));
     step all = {.hidden_weights = mica_concat(g, &c->in[HIDDEN_WEIGHTS], GATES, 0),
                 .hidden = c->in[HIDDEN],
                 .cell = c->in[CELL],
-                .projected = mica_transpose(g, projected, MICA_INTS(1, 0, 2)),
+                .projected = projected,
                 .active = active_steps(g, c->in[LENGTHS], x.dims[1], x.dims[0])};
     for (int32_t i = 0; i < GATES; i++) all.peepholes[i] = c->in[PEEPHOLES + i];
     mica_value out[3] = {MICA_NULL_VALUE, MICA_NULL_VALUE, MICA_NULL_VALUE};
-    scan_steps(g, &all, o, x.dims[1], reverse, out);
+    if (is_plain(c, o, x.dims[1]))
+        plain_steps(g, &all, x.dims[1], reverse, out);
+    else
+        scan_steps(g, &all, o, x.dims[1], reverse, out);
     results[0] = mica_transpose(g, out[2], MICA_INTS(1, 0, 2));
     results[1] = out[0];
     results[2] = out[1];

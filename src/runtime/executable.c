@@ -113,12 +113,20 @@ static mica_status generate(mica_device *device, bool in_background, mica_progra
 /* Who waits for a program: built-in kernels are never generated. */
 typedef enum making { BUILT_IN, GENERATED, GENERATED_IN_BACKGROUND } making;
 
+static bool device_claims(void *context, const mica_node *call) {
+    mica_device *device = context;
+    return device->vtable->claims(device, call);
+}
+
 static mica_status compile(mica_device *device, const mica_graph *g, const char *selection,
                            making how, mica_program *program) {
     program->device = device;
     program->cannot_fail = true;
-    MICA_TRY(mica_passes_run(g, selection, how != BUILT_IN, &program->graph));
-    if (how != BUILT_IN) MICA_TRY(generate(device, how == GENERATED_IN_BACKGROUND, program));
+    bool fuse = how != BUILT_IN;
+    mica_claimer claimer = {device_claims, device};
+    MICA_TRY(mica_passes_run_for(g, selection, fuse, device->vtable->claims ? &claimer : NULL,
+                                 &program->graph));
+    if (fuse) MICA_TRY(generate(device, how == GENERATED_IN_BACKGROUND, program));
     mica_plan_target target = {prepare, discard, program};
     MICA_TRY(mica_plan_create(program->graph, &target, mica_pass_is_on(selection, "plan"),
                               &program->plan));

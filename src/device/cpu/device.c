@@ -113,6 +113,11 @@ static mica_status cpu_kernel_create(mica_device *device, const mica_node *node,
     return mica_cpu_kernel_create(node, out_kernel);
 }
 
+static bool cpu_claims(mica_device *device, const mica_node *call) {
+    (void)device;
+    return mica_cpu_claims(call);
+}
+
 static void cpu_kernel_destroy(mica_device *device, mica_kernel *kernel) {
     (void)device;
     mica_cpu_kernel_destroy(kernel);
@@ -151,6 +156,7 @@ static const mica_device_vtable cpu_vtable = {
     .kernel_create = cpu_kernel_create,
     .kernel_destroy = cpu_kernel_destroy,
     .launch = cpu_launch,
+    .claims = cpu_claims,
     .unit_create = mica_cpu_unit_create,
     .unit_destroy = mica_cpu_unit_destroy,
     .unit_kernel = mica_cpu_unit_kernel,

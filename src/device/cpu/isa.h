@@ -243,6 +243,28 @@ typedef struct mica_cpu_fft {
                       int64_t begin, int64_t end);
 } mica_cpu_fft;
 
+/* ---- LSTM -------------------------------------------------------------------------------------
+ * Rows are of n elements, or of 4 n: the gates i f g o one after the other. */
+typedef struct mica_cpu_lstm_back {
+    const float *gates, *cell, *before; /* of the step, and the cell before it */
+    const float *dh;                    /* what came back from the step after it */
+    const float *dy, *dcell, *dgates;   /* of the step's results */
+} mica_cpu_lstm_back;
+
+typedef struct mica_cpu_lstm {
+    int64_t rows;    /* at most, of a product: a power of two */
+    int64_t columns; /* of a panel */
+    /* c[i c_step + j] = sum over k of a[k rows + i] b[k, j] for the columns j of all panels; rows
+     * is 1, 2, 4 ... */
+    void (*product)(const float *a, int64_t rows, const float *panels, int64_t n_k,
+                    int64_t n_panels, float *c, int64_t c_step);
+    /* Of the projected inputs x and the product z. */
+    void (*forward)(const float *x, const float *z, const float *before, int64_t n, float *gates,
+                    float *cell, float *y);
+    /* dc: of the step's cell by what came after it; becomes that of the cell before. */
+    void (*backward)(const mica_cpu_lstm_back *at, int64_t n, float *dc, float *dz);
+} mica_cpu_lstm;
+
 typedef struct mica_cpu_isa {
     const char *name;
     const mica_cpu_map *map_f32, *map_f64;            /* by op */
@@ -262,6 +284,7 @@ typedef struct mica_cpu_isa {
     const mica_cpu_order *order;          /* by dtype; complex ones have no load */
     const mica_cpu_networks *networks;
     const mica_cpu_fft *fft; /* f32, f64 */
+    const mica_cpu_lstm *lstm;
 } mica_cpu_isa;
 
 /* The variant in force; see mica_cpu_isa_force. */
@@ -286,7 +309,8 @@ const mica_cpu_isa *mica_cpu_isa_current(void);
     extern const mica_cpu_windower mica_cpu_window_##isa[MICA_DTYPE_COUNT][4];                     \
     extern const mica_cpu_order mica_cpu_order_##isa[MICA_DTYPE_COUNT];                            \
     extern const mica_cpu_networks mica_cpu_networks_##isa;                                        \
-    extern const mica_cpu_fft mica_cpu_fft_##isa[2];
+    extern const mica_cpu_fft mica_cpu_fft_##isa[2];                                               \
+    extern const mica_cpu_lstm mica_cpu_lstm_##isa;
 CPU_ISA_DECLARE(baseline)
 CPU_ISA_DECLARE(avx2) /* of avx512, only what floats need exists */
 CPU_ISA_DECLARE(avx512)

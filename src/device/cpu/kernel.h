@@ -51,6 +51,13 @@ MICA_MUST_CHECK mica_status mica_cpu_create_svd(const mica_node *node, cpu_kerne
 MICA_MUST_CHECK mica_status mica_cpu_create_eig(const mica_node *node, cpu_kernel **out);
 MICA_MUST_CHECK mica_status mica_cpu_create_fft(const mica_node *node, cpu_kernel **out);
 
+/* Composites: what a claimed call (compile/passes.h) computes is known by its name. */
+bool mica_cpu_fits_lstm_steps(const mica_node *node);
+MICA_MUST_CHECK mica_status mica_cpu_create_lstm_steps(const mica_node *node, cpu_kernel **out);
+bool mica_cpu_fits_lstm_steps_back(const mica_node *node);
+MICA_MUST_CHECK mica_status mica_cpu_create_lstm_steps_back(const mica_node *node,
+                                                            cpu_kernel **out);
+
 /* ---- index spaces ------------------------------------------------------------------------------
  * The positions that a list of axes visits in row-major order, in elements: position i is the sum
  * of strides times the digits of i. Stride 0 repeats, a negative one goes backwards. */

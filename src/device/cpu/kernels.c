@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/platform.h"
+#include "compile/passes.h"
 #include "device/cpu/kernel.h"
 
 /* ---- instruction sets -------------------------------------------------------------------------*/
@@ -16,7 +17,7 @@
             mica_cpu_reduce_complex_##int_isa, mica_cpu_gemm_float_##isa,                          \
             mica_cpu_gemm_int_##int_isa, mica_cpu_gemv_##isa, mica_cpu_pack_complex_##int_isa,     \
             mica_cpu_philox_##isa, mica_cpu_window_##isa, mica_cpu_order_##isa,                    \
-            &mica_cpu_networks_##isa, mica_cpu_fft_##isa                                           \
+            &mica_cpu_networks_##isa, mica_cpu_fft_##isa, &mica_cpu_lstm_##isa                     \
     }
 
 /* The best last. */
@@ -110,9 +111,42 @@ static const creator creators[MICA_OP_COUNT] = {
 #undef MICA_OP
 };
 
+/* ---- composites -------------------------------------------------------------------------------*/
+
+typedef struct composite {
+    const char *name;
+    bool (*fits)(const mica_node *node);
+    creator create;
+} composite;
+
+static const composite composites[] = {
+    {"mica.lstm_steps", mica_cpu_fits_lstm_steps, mica_cpu_create_lstm_steps},
+    {"mica.lstm_steps.back", mica_cpu_fits_lstm_steps_back, mica_cpu_create_lstm_steps_back},
+};
+
+static const composite *find_composite(const char *name) {
+    for (size_t i = 0; i < sizeof composites / sizeof *composites; i++)
+        if (!strcmp(composites[i].name, name)) return &composites[i];
+    return NULL;
+}
+
+bool mica_cpu_claims(const mica_node *call) {
+    const composite *found = find_composite(mica_node_string(call, "name"));
+    return found && found->fits(call);
+}
+
+static creator creator_of(const mica_node *node) {
+    if (node->op >= MICA_OP_COUNT) return NULL;
+    if (!mica_node_is_claimed(node)) return creators[node->op];
+    const composite *found =
+        find_composite(mica_node_string(node, "name") + sizeof MICA_CLAIMED - 1);
+    return found ? found->create : NULL;
+}
+
 mica_status mica_cpu_kernel_create(const mica_node *node, mica_kernel **out_kernel) {
     *out_kernel = NULL;
-    if (node->op >= MICA_OP_COUNT || !creators[node->op]) {
+    creator create = creator_of(node);
+    if (!create) {
         const mica_op_info *info = mica_op_describe(node->op);
         return MICA_ERROR(MICA_UNSUPPORTED, "[%s] is not computed by a kernel",
                           info ? info->name : "parameter");
@@ -125,7 +159,7 @@ mica_status mica_cpu_kernel_create(const mica_node *node, mica_kernel **out_kern
         return MICA_ERROR(MICA_UNSUPPORTED, "[%s] the result is not a tensor",
                           mica_op_describe(node->op)->name);
     cpu_kernel *kernel = NULL;
-    mica_status status = creators[node->op](node, &kernel);
+    mica_status status = create(node, &kernel);
     if (status) return mica_status_pass(status, __FILE__, __LINE__);
     *out_kernel = &kernel->head;
     return NULL;

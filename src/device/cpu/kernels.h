@@ -14,6 +14,8 @@
 
 /* UNSUPPORTED, with the op and dtype in the message, for what has no kernel. */
 mica_status mica_cpu_kernel_create(const mica_node *node, mica_kernel **out_kernel);
+/* Whether there is a kernel for a composite as a whole. */
+bool mica_cpu_claims(const mica_node *call);
 void mica_cpu_kernel_destroy(mica_kernel *kernel);
 /* Results do not overlap operands, except result 0 with one operand of kernel->in_place_operands.
  * Addresses are aligned to their elements; scratch to 64 bytes. */

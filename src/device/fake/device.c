@@ -153,6 +153,11 @@ static mica_status fake_event_wait(mica_device_event *event) {
 
 /* ---- kernels ----------------------------------------------------------------------------------*/
 
+static bool fake_claims(mica_device *device, const mica_node *call) {
+    (void)device;
+    return mica_cpu_claims(call);
+}
+
 static mica_status fake_kernel_create(mica_device *device, const mica_node *node,
                                       mica_kernel **out_kernel) {
     (void)device;
@@ -204,6 +209,7 @@ static const mica_device_vtable fake_vtable = {
     .event_wait = fake_event_wait,
     .stream_wait = fake_stream_wait,
     .kernel_create = fake_kernel_create,
+    .claims = fake_claims,
     .kernel_destroy = fake_kernel_destroy,
     .launch = fake_launch,
 };

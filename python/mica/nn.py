@@ -1,0 +1,81 @@
+"""Layers that devices compute as a whole: loops and sums that would be slow op by op.
+
+They are composites of primitives, so `jit`, `grad`, `vmap` and the rest go through them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _mica
+from ._functions import zeros
+from ._mica import Tensor
+from ._tracing import as_array, stage
+
+Array = Any
+
+
+def _state(given: Array | None, shape: tuple[int, int], dtype: Any) -> Any:
+    return zeros(shape, dtype) if given is None else as_array(given)
+
+
+def lstm(
+    x: Array,
+    input_weights: Array,
+    hidden_weights: Array,
+    bias: Array | None = None,
+    hidden: Array | None = None,
+    cell: Array | None = None,
+    reverse: bool = False,
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """A layer of long short-term memory, in one direction.
+
+    With gates i f g o side by side in the weights, at every step
+    ``z = x @ input_weights + hidden @ hidden_weights + bias``,
+    ``cell = sigmoid(f) * cell + sigmoid(i) * tanh(g)`` and ``hidden = sigmoid(o) * tanh(cell)``.
+
+    Parameters
+    ----------
+    x : array (batch, time, features)
+    input_weights : array (features, 4 * size)
+    hidden_weights : array (size, 4 * size)
+    bias : array (4 * size), optional
+    hidden, cell : array (batch, size), optional
+        The states before the first step; zeros by default.
+    reverse : bool
+        Whether the last step comes first.
+
+    Returns
+    -------
+    tuple
+        The outputs (batch, time, size), and the pair of the last hidden and cell states.
+
+    Examples
+    --------
+    >>> import mica
+    >>> y, (h, c) = mica.nn.lstm(mica.ones((2, 5, 3)), mica.ones((3, 16)), mica.ones((4, 16)))
+    >>> y.shape, h.shape, c.shape
+    ((2, 5, 4), (2, 4), (2, 4))
+    """
+    x, input_weights, hidden_weights = map(as_array, (x, input_weights, hidden_weights))
+    if x.ndim != 3 or x.shape[1] == 0:
+        raise ValueError(f"[lstm] x must be (batch, time, features), not {tuple(x.shape)}")
+    if hidden_weights.ndim != 2 or hidden_weights.shape[1] != 4 * hidden_weights.shape[0]:
+        raise ValueError(
+            f"[lstm] hidden weights must be (size, 4 * size), not {tuple(hidden_weights.shape)}"
+        )
+    state = (x.shape[0], hidden_weights.shape[0])
+    states = _state(hidden, state, x.dtype), _state(cell, state, x.dtype)
+
+    def staged(x: Any, wx: Any, wh: Any, b: Any, h: Any, c: Any) -> Any:
+        projected = x.transpose((1, 0, 2)) @ wx
+        projected = projected if b is None else projected + b
+        steps = _mica.lstm_steps((projected, h, c, wh.transpose((1, 0))), reverse)
+        last = 0 if reverse else x.shape[1] - 1
+        return steps[0].transpose((1, 0, 2)), (steps[0][last], steps[1][last])
+
+    bias = None if bias is None else as_array(bias)
+    return stage("lstm", staged, x, input_weights, hidden_weights, bias, *states)
+
+
+__all__ = ["lstm"]

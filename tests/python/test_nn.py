@@ -1,0 +1,137 @@
+"""mica.nn: what devices compute whole is what the plain functions compute."""
+
+import mica
+import numpy as np
+import pytest
+
+
+def plain_lstm(x, wx, wh, b, h, c, reverse=False):
+    """The same, step by step."""
+    n = wh.shape[0]
+    outputs = []
+    steps = range(x.shape[1])
+    for t in reversed(steps) if reverse else steps:
+        z = x[:, t] @ wx + h @ wh + b
+        i, f, g, o = (z[:, k * n : (k + 1) * n] for k in range(4))
+        c = mica.sigmoid(f) * c + mica.sigmoid(i) * mica.tanh(g)
+        h = mica.sigmoid(o) * mica.tanh(c)
+        outputs.append(h)
+    if reverse:
+        outputs.reverse()
+    return mica.stack(outputs, 1), (h, c)
+
+
+def operands(batch, time, features, size, dtype="f32", seed=0):
+    rng = np.random.default_rng(seed)
+    shapes = [(batch, time, features), (features, 4 * size), (size, 4 * size), (4 * size,)]
+    shapes += [(batch, size)] * 2
+    return [mica.tensor(rng.standard_normal(s) * 0.5, dtype) for s in shapes]
+
+
+def whole_lstm(*args, reverse=False):
+    return mica.nn.lstm(*args, reverse=reverse)
+
+
+def weighted(function, reverse, *args):
+    """A scalar that every result enters."""
+    y, (h, c) = function(*args, reverse=reverse)
+    ramp = mica.arange(y.size, dtype=y.dtype).reshape(y.shape) * (1 / y.size)
+    return (mica.sin(y) * ramp).sum() + (h * h).sum() + (c * h).sum()
+
+
+SIZES = [(1, 1, 1, 1), (2, 3, 2, 5), (8, 4, 3, 16), (13, 6, 4, 33), (19, 3, 2, 70)]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("sizes", SIZES)
+def test_the_values_of_an_lstm_are_those_of_its_steps(sizes, reverse):
+    args = operands(*sizes)
+    found, (h, c) = mica.jit(lambda *a: whole_lstm(*a, reverse=reverse))(*args)
+    expected, (h1, c1) = plain_lstm(*args, reverse=reverse)
+    for a, b in [(found, expected), (h, h1), (c, c1)]:
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("sizes", SIZES)
+def test_the_gradients_of_an_lstm_are_those_of_its_steps(sizes, reverse):
+    args = operands(*sizes)
+    every = tuple(range(len(args)))
+    found = mica.jit(mica.grad(lambda *a: weighted(whole_lstm, reverse, *a), every))(*args)
+    expected = mica.jit(mica.grad(lambda *a: weighted(plain_lstm, reverse, *a), every))(*args)
+    for a, b in zip(found, expected, strict=True):
+        scale = np.abs(b.numpy()).max()
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=1e-5 * scale)
+
+
+def test_second_derivatives_forward_mode_and_vmap_go_through_an_lstm():
+    args = operands(2, 3, 2, 4, "f64")
+    rng = np.random.default_rng(1)
+    moves = [mica.tensor(rng.standard_normal(a.shape), "f64") for a in args]
+
+    def gradient_along(function):
+        def f(*a):
+            return weighted(function, False, *a)
+
+        def slope(*a):
+            return mica.jvp(f, a, moves)[1]
+
+        return mica.jit(mica.grad(slope, tuple(range(6))))(*args)
+
+    for a, b in zip(gradient_along(whole_lstm), gradient_along(plain_lstm), strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-9, atol=1e-11)
+
+    def twice(function):
+        def norm(x):
+            g = mica.grad(lambda x: weighted(function, False, x, *args[1:]))(x)
+            return (g * g).sum()
+
+        return mica.jit(mica.grad(norm))(args[0])
+
+    np.testing.assert_allclose(twice(whole_lstm).numpy(), twice(plain_lstm).numpy(), rtol=1e-9)
+    batch = mica.tensor(rng.standard_normal((3, *args[0].shape)), "f64")
+
+    def mapped(function):
+        return mica.vmap(lambda x: function(x, *args[1:])[0])(batch).numpy()
+
+    np.testing.assert_allclose(mapped(whole_lstm), mapped(plain_lstm), rtol=1e-12)
+
+
+def test_an_lstm_has_the_same_bits_for_any_number_of_threads_and_on_f32_and_f64_alike():
+    args = operands(21, 5, 3, 20)
+    step = mica.jit(mica.grad(lambda *a: weighted(whole_lstm, False, *a), tuple(range(6))))
+    before = mica.threads()
+    try:
+        bits = []
+        for n in (1, 2, 5):
+            mica.set_threads(n)
+            bits.append([g.tobytes() for g in step(*args)])
+    finally:
+        mica.set_threads(before)
+    assert bits[0] == bits[1] == bits[2]
+    wide = whole_lstm(*operands(21, 5, 3, 20, "f64"))[0].numpy()
+    np.testing.assert_allclose(whole_lstm(*args)[0].numpy(), wide, rtol=1e-4, atol=1e-6)
+
+
+def test_the_reference_device_computes_an_lstm_by_its_body():
+    args = operands(3, 4, 2, 5)
+    own = mica.nn.lstm(*args)[0].numpy()
+    other = mica.nn.lstm(*(a.to("ref") for a in args))[0].numpy()
+    np.testing.assert_allclose(own, other, rtol=1e-5, atol=1e-6)
+
+
+def test_states_default_to_zeros_and_the_bias_may_be_missing():
+    x, wx, wh, b, h, c = operands(2, 3, 2, 4)
+    found = mica.nn.lstm(x, wx, wh)[0].numpy()
+    expected = mica.nn.lstm(x, wx, wh, b * 0, h * 0, c * 0)[0].numpy()
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_wrong_shapes_are_named():
+    x, wx, wh, b, h, c = operands(2, 3, 2, 4)
+    with pytest.raises(ValueError, match=r"\[lstm\] x must be"):
+        mica.nn.lstm(x[0], wx, wh)
+    with pytest.raises(ValueError, match=r"\[lstm\] hidden weights must be"):
+        mica.nn.lstm(x, wx, wx)
+    with pytest.raises(ValueError, match=r"\[lstm_steps\] projected inputs"):
+        mica.nn.lstm(x, wx, wh, b, h, c[:1])
