@@ -263,18 +263,21 @@ PyTypeObject Graph_Type = {
  * -----------------------------------------------------------------------------------*/
 
 static PyObject *executable_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"graph", "device", NULL};
+    static char *names[] = {"graph", "device", "compile_now", NULL};
     PyObject *graph, *device_name;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O:Executable", names, &Graph_Type, &graph,
-                                     &device_name))
+    int compile_now = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O|p:Executable", names, &Graph_Type, &graph,
+                                     &device_name, &compile_now))
         return NULL;
+    mica_compile_options options = {.size = sizeof options,
+                                    .tier = compile_now ? MICA_TIER_COMPILED : MICA_TIER_DEFAULT};
     mica_device *device = device_from_object(device_name);
     if (!device) return NULL;
     mica_graph *g = ((GraphObject *)graph)->graph;
     mica_executable *executable = NULL;
     mica_status status;
     Py_BEGIN_ALLOW_THREADS;
-    status = mica_executable_create(device, g, NULL, &executable);
+    status = mica_executable_create(device, g, &options, &executable);
     Py_END_ALLOW_THREADS;
     if (status) return raise_status(status);
     ExecutableObject *self = (ExecutableObject *)type->tp_alloc(type, 0);
@@ -400,7 +403,13 @@ static PyMethodDef executable_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static PyObject *executable_get_generated(PyObject *object, void *closure) {
+    (void)closure;
+    return PyBool_FromLong(mica_executable_is_generated(((ExecutableObject *)object)->executable));
+}
+
 static PyGetSetDef executable_getters[] = {
+    {"is_generated", executable_get_generated, NULL, "Whether runs take code made for it.", NULL},
     {"device", executable_get_device, NULL, "Where it runs.", NULL},
     {"arena_bytes", executable_get_bytes, NULL, "Memory that one run leases.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
@@ -410,7 +419,7 @@ PyTypeObject Executable_Type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "mica.Executable",
     .tp_basicsize = sizeof(ExecutableObject),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    .tp_doc = "Executable(graph, device)\n--\n\nA graph compiled for a device.",
+    .tp_doc = "Executable(graph, device, compile_now=False)\n--\n\nA graph compiled for a device.",
     .tp_new = executable_new,
     .tp_dealloc = executable_dealloc,
     .tp_traverse = executable_traverse,

@@ -6,7 +6,9 @@ the argument itself: what a function captures from outside is a constant.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -16,6 +18,10 @@ from ._tracing import Region, as_array, device_of, is_array, name_of, on_device,
 
 
 # ---- jit -----------------------------------------------------------------------------------------
+#: Signatures that a jitted function keeps compiled; those not used for longest go first.
+_SIGNATURES_LIMIT = 256
+
+
 class _Compiled:
     """One trace of a jitted function: for given types, devices and static arguments."""
 
@@ -39,13 +45,15 @@ class JitFunction:
         static_argnums: tuple[int, ...],
         static_argnames: tuple[str, ...],
         donate_argnums: tuple[int, ...],
+        compile_now: bool = False,
     ) -> None:
         functools.update_wrapper(self, function)
         self._function = function
         self._static_argnums = static_argnums
         self._static_argnames = static_argnames
         self._donate_argnums = donate_argnums
-        self._cache: dict[Hashable, _Compiled] = {}
+        self._compile_now = compile_now
+        self._cache: OrderedDict[Hashable, _Compiled] = OrderedDict()
 
     def __repr__(self) -> str:
         return f"<jit of {self._function!r}>"
@@ -54,7 +62,7 @@ class JitFunction:
         return self if instance is None else functools.partial(self, instance)
 
     def cache_size(self) -> int:
-        """How many signatures have been compiled."""
+        """How many signatures are kept compiled; at most 256."""
         return len(self._cache)
 
     def clear_cache(self) -> None:
@@ -118,7 +126,7 @@ class JitFunction:
         entry.graph = trace.graph
         entry.device = device_of([*tensors, *trace.captured])
         entry.captured = on_device(trace.captured, entry.device)
-        entry.executable = Executable(entry.graph, entry.device)
+        entry.executable = Executable(entry.graph, entry.device, self._compile_now)
         dynamic, kwargs = unflatten(structure, leaves)
         entry.donate = self._donated(dynamic, kwargs, static, len(entry.captured))
         return entry
@@ -129,8 +137,22 @@ class JitFunction:
         key = (structure, _mica.signature(leaves), static)
         entry = self._cache.get(key)
         if entry is None:
-            entry = self._cache[key] = self._compile(leaves, structure, static)
+            entry = self._compile(leaves, structure, static)
+            self._cache[key] = entry
+            self._drop_oldest()
+        elif len(self._cache) > 1:
+            self._touch(key)
         return entry, leaves
+
+    # Other threads may drop a signature, or all of them, between any two calls.
+    def _touch(self, key: Hashable) -> None:
+        with contextlib.suppress(KeyError):
+            self._cache.move_to_end(key)
+
+    def _drop_oldest(self) -> None:
+        with contextlib.suppress(KeyError):
+            while len(self._cache) > _SIGNATURES_LIMIT:
+                self._cache.popitem(last=False)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if _mica.is_tracing():
@@ -158,6 +180,7 @@ def jit(
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
     donate_argnums: int | Sequence[int] = (),
+    compile_now: bool = False,
 ) -> Any:
     """Compile a function of arrays.
 
@@ -174,6 +197,9 @@ def jit(
         Arguments that are hashable Python values and compiled in.
     donate_argnums
         Arguments whose memory the results may take over; they must not be used afterwards.
+    compile_now
+        Wait for code made for this machine when a signature is first seen. Otherwise it is made
+        in the background once a signature has been called three times. Results are the same.
 
     Returns
     -------
@@ -192,11 +218,13 @@ def jit(
             static_argnums=static_argnums,
             static_argnames=static_argnames,
             donate_argnums=donate_argnums,
+            compile_now=compile_now,
         )
     if not callable(function):
         raise TypeError(f"[jit] {function!r} cannot be called")
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
-    return JitFunction(function, _numbers(static_argnums), names, _numbers(donate_argnums))
+    numbers, donated = _numbers(static_argnums), _numbers(donate_argnums)
+    return JitFunction(function, numbers, names, donated, compile_now)
 
 
 def trace(function: Callable, *args: Any, **kwargs: Any) -> Graph:

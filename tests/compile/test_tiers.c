@@ -10,6 +10,8 @@
 #include "base/platform.h"
 #include "codegen/toolchain.h"
 #include "mica/mica.h"
+#include "support/random_graph.h"
+#include "support/same_bits.h"
 #include "test.h"
 
 /* ---- a program --------------------------------------------------------------------------------*/
@@ -219,5 +221,106 @@ TEST(another_batch_size_needs_no_new_code) {
     snprintf(remove, sizeof remove, "rm -r %s", folder);
     CHECK(system(remove) == 0);
     unsetenv("MICA_CACHE");
+    mica_device_release(device);
+}
+
+/* ---- training ---------------------------------------------------------------------------------*/
+
+enum { STATES = 8, DATA = 2 };
+
+/* Two layers with cross entropy; parameters and momenta in, their next values out. */
+static mica_graph *make_training(mica_type types[STATES + DATA]) {
+    mica_graph *g = NULL;
+    mica_value p[STATES + DATA], gradients[4];
+    const int64_t batch = 32, width = 48, hidden = 64, classes = 10;
+    CHECK_OK(mica_graph_create("training", &g));
+    for (int i = 0; i < 2; i++) {
+        types[4 * i] = mica_type_make(MICA_DTYPE_f32, MICA_INTS(width, hidden));
+        types[4 * i + 1] = mica_type_make(MICA_DTYPE_f32, MICA_INTS(hidden));
+        types[4 * i + 2] = mica_type_make(MICA_DTYPE_f32, MICA_INTS(hidden, classes));
+        types[4 * i + 3] = mica_type_make(MICA_DTYPE_f32, MICA_INTS(classes));
+    }
+    types[STATES] = mica_type_make(MICA_DTYPE_f32, MICA_INTS(batch, width));
+    types[STATES + 1] = mica_type_make(MICA_DTYPE_f32, MICA_INTS(batch, classes));
+    for (int i = 0; i < STATES + DATA; i++) p[i] = mica_parameter(g, &types[i]);
+    mica_value h = mica_tanh(g, mica_add(g, mica_matmul(g, p[STATES], p[0]), p[1]));
+    mica_value z = mica_add(g, mica_matmul(g, h, p[2]), p[3]);
+    mica_value top = mica_reduce(g, z, "max", MICA_INTS(1));
+    mica_value e = mica_exp(g, mica_sub(g, z, mica_reshape(g, top, MICA_INTS(batch, 1))));
+    mica_value sum = mica_reshape(g, mica_reduce(g, e, "sum", MICA_INTS(1)), MICA_INTS(batch, 1));
+    mica_value wrong = mica_sub(g, mica_div(g, e, sum), p[STATES + 1]);
+    mica_value loss = mica_sum(g, mica_mul(g, wrong, wrong), MICA_INTS(0, 1));
+    mica_gradient(g, loss, p, 4, gradients);
+    for (int i = 0; i < 4; i++) {
+        mica_value momentum =
+            mica_add(g, mica_mul(g, p[4 + i], mica_scalar(g, MICA_DTYPE_f32, 0.9)), gradients[i]);
+        gradients[i] = momentum;
+        mica_output(
+            g, mica_sub(g, p[i], mica_mul(g, momentum, mica_scalar(g, MICA_DTYPE_f32, 0.003))));
+    }
+    for (int i = 0; i < 4; i++) mica_output(g, gradients[i]);
+    return g;
+}
+
+/* The state is donated: it is updated in place. */
+static void step(mica_executable *exe, mica_tensor **states, mica_tensor **data) {
+    mica_tensor *inputs[STATES + DATA], *outputs[STATES];
+    uint8_t donate[STATES + DATA] = {1, 1, 1, 1, 1, 1, 1, 1, 0, 0};
+    memcpy(inputs, states, sizeof outputs);
+    memcpy(inputs + STATES, data, sizeof *data * DATA);
+    mica_run_args args = {.size = sizeof args,
+                          .inputs = inputs,
+                          .n_inputs = STATES + DATA,
+                          .donate = donate,
+                          .outputs = outputs,
+                          .n_outputs = STATES};
+    CHECK_OK(mica_executable_run(exe, &args, NULL));
+    for (int i = 0; i < STATES; i++) mica_tensor_release(states[i]);
+    memcpy(states, outputs, sizeof outputs);
+}
+
+TEST(training_gives_the_same_bits_in_every_tier_and_over_the_swap) {
+    if (!can_generate()) return;
+    mica_device *device = NULL;
+    mica_type types[STATES + DATA];
+    mica_graph *g = make_training(types);
+    mica_executable *executables[3];
+    mica_tensor *states[3][STATES], *data[DATA];
+    CHECK_OK(mica_device_open("cpu", &device));
+    float *numbers = calloc(64 * 64, sizeof *numbers);
+    for (int k = 0; k < 3; k++) {
+        mica_tier tiers[3] = {MICA_TIER_BUILT_IN, MICA_TIER_AUTO, MICA_TIER_COMPILED};
+        mica_compile_options options = {.size = sizeof options, .tier = tiers[k]};
+        CHECK_OK(mica_executable_create(device, g, &options, &executables[k]));
+        for (int i = 0; i < STATES; i++) {
+            if (i < 4)
+                random_data((uint64_t)i, &types[i], numbers);
+            else
+                memset(numbers, 0, mica_type_bytes(&types[i]));
+            CHECK_OK(mica_tensor_from_host(device, &types[i], numbers, &states[k][i]));
+        }
+    }
+    for (int i = 0; i < DATA; i++) {
+        random_data((uint64_t)(10 + i), &types[STATES + i], numbers);
+        CHECK_OK(mica_tensor_from_host(device, &types[STATES + i], numbers, &data[i]));
+    }
+    int turns = 0, after = 0;
+    double end = mica_clock_seconds() + 60;
+    for (; after < 10 && mica_clock_seconds() < end; turns++) {
+        after += mica_executable_is_generated(executables[1]);
+        for (int k = 0; k < 3; k++) step(executables[k], states[k], data);
+        if (turns > 20 && !after) mica_sleep(0.005);
+    }
+    CHECK(after == 10 && turns > 12);
+    CHECK(!mica_executable_is_generated(executables[0]));
+    for (int i = 0; i < STATES; i++) {
+        CHECK(same_tensor(states[0][i], states[1][i]));
+        CHECK(same_tensor(states[0][i], states[2][i]));
+        for (int k = 0; k < 3; k++) mica_tensor_release(states[k][i]);
+    }
+    for (int i = 0; i < DATA; i++) mica_tensor_release(data[i]);
+    for (int k = 0; k < 3; k++) mica_executable_release(executables[k]);
+    free(numbers);
+    mica_graph_release(g);
     mica_device_release(device);
 }
