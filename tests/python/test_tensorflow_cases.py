@@ -1,0 +1,72 @@
+"""mica.tf gives what the real TensorFlow gave: the corpus of tests/tf."""
+
+import importlib.util
+import sys
+
+import pytest
+from house import ROOT
+
+sys.path.insert(0, str(ROOT / "tests" / "tf"))
+import corpus
+import results
+
+HINT = "python scripts/tensorflow_page.py --record"
+
+
+def page_script():
+    spec = importlib.util.spec_from_file_location("page", ROOT / "scripts/tensorflow_page.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def found():
+    pytest.importorskip("mica.tf")
+    return results.run()
+
+
+def test_every_case_has_a_figure_for_each_of_its_modes():
+    _, figures = corpus.read_figures()
+    cases = corpus.load()
+    assert set(figures) == set(cases), "make oracle"
+    for name, case in cases.items():
+        lacking = {corpus.FIGURE_OF[mode] for mode in case.modes} - set(figures[name])
+        assert not lacking, f"{name}: {lacking}; make oracle"
+
+
+def test_the_figures_are_small():
+    assert corpus.FIGURES.stat().st_size < 3_000_000
+
+
+def test_what_has_passed_passes(found):
+    lost = page_script().lost(found)
+    assert not lost, "\n".join(lost[:40])
+
+
+def test_what_passes_is_recorded(found):
+    known = corpus.read_passing()
+    fresh = [
+        f"{name} {mode}"
+        for name, modes in found.items()
+        for mode, wrong in modes.items()
+        if not wrong and mode not in known.get(name, ())
+    ]
+    assert not fresh, f"{len(fresh)} pass that are not recorded, {fresh[:5]}: {HINT}"
+
+
+def test_the_page_of_names_is_up_to_date(found):
+    page = ROOT / "docs/tensorflow.md"
+    if not page.exists():
+        pytest.skip("docs/tensorflow.md tells what works; so far nothing does")
+    assert page_script().page(found) == page.read_text(encoding="utf-8"), HINT
+
+
+def test_the_runner_notices_a_wrong_value_dtype_shape_and_structure():
+    one = ["float32", [2], [1.0, 2.0]]
+    assert corpus.difference(one, one, None, None) is None
+    assert corpus.difference(["float32", [2], [1.0, 2.0001]], one, None, None)
+    assert corpus.difference(["float64", [2], [1.0, 2.0]], one, None, None)
+    assert corpus.difference(["float32", [1, 2], [1.0, 2.0]], one, None, None)
+    assert corpus.difference({"python": None}, one, None, None)
+    assert corpus.difference(["float32", [2], [1.0, float("nan")]], one, None, None)
