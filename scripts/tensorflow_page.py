@@ -10,12 +10,12 @@ import json
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "tf"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "tf"))
 
 import corpus
 import results
 
+ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "tensorflow.md"
 INTRODUCTION = """# TensorFlow's names
 
@@ -23,8 +23,8 @@ Made by `scripts/tensorflow_page.py`; a test compares. The first table has the {
 TensorFlow's own guides and tutorials use, by how often they do; the second what Keras 3 asks of
 its TensorFlow backend beside those.
 
-- **works**: every case of `tests/tf` about the name gives what TensorFlow {version} gives: dtype and
-  shape exactly, values to 1e-5 or closer unless the case says otherwise; eagerly, in a
+- **works**: every case of `tests/tf` about the name gives what TensorFlow {version} gives: dtype
+  and shape exactly, values to 1e-5 or closer unless the case says otherwise; eagerly, in a
   `tf.function` with known and with unknown dimensions, with gradients (second order where the
   case asks), forward mode and `tf.vectorized_map`.
 - **differs**: the name is there; some case does not give that, the first is named.

@@ -9,7 +9,8 @@ READ = re.compile(r'(?:mica_environment|getenv|environ(?:\.get)?)[\[(]\s*"(MICA_
 
 def test_every_variable_is_documented():
     page = (ROOT / "docs" / "environment.md").read_text()
-    files = [*ROOT.glob("src/**/*.[ch]"), *ROOT.glob("python/**/*.[ch]"), *ROOT.glob("python/**/*.py")]
+    patterns = ("src/**/*.[ch]", "python/**/*.[ch]", "python/**/*.py")
+    files = [path for pattern in patterns for path in ROOT.glob(pattern)]
     names = {name for path in files for name in READ.findall(path.read_text())}
     assert "MICA_TIER" in names
     assert {name for name in names if f"`{name}`" not in page} == set()

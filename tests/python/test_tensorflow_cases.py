@@ -45,6 +45,8 @@ def test_what_has_passed_passes(found):
 
 
 def test_what_passes_is_recorded(found):
+    if not corpus.PASSING.exists():
+        pytest.skip("no pass is recorded so far")
     known = corpus.read_passing()
     fresh = [
         f"{name} {mode}"

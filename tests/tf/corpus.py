@@ -7,7 +7,7 @@ A case is a small function of ``tf``. There are three kinds:
     its inputs, and inside tf.function with every dimension unknown; so do its gradients with
     respect to the floating inputs, and on request its second derivatives.
 ``@plain(of, what)``
-    ``function(tf)`` does everything itself and gives tensors, numbers, strings or structures of them.
+    ``function(tf)`` does everything itself and gives tensors, numbers, strings or structures.
 ``raises(of, what, words, function)``
     ``function(tf)`` raises; the class and the words of its message are compared.
 
@@ -233,9 +233,7 @@ def plain(
     return wrap
 
 
-def raises(
-    of: str | tuple[str, ...], what: str, words: str, function: Callable[..., Any]
-) -> None:
+def raises(of: str | tuple[str, ...], what: str, words: str, function: Callable[..., Any]) -> None:
     """A case that raises; every one of the words is in the message."""
     _register(
         of, what, function=function, kind="raises", modes=("raises",), words=tuple(words.split())
@@ -445,13 +443,13 @@ class Runner:
                 return encode(self.tf, self._forward(case, inputs))
             call, extra = self._call(case, mode, inputs)
             if mode.endswith("static"):
-                call = self.tf.function(call)
+                call = self.tf.function(call, autograph=False)
             elif mode.endswith("unknown"):
                 specs = [
                     self.tf.TensorSpec([None] * len(each.shape), each.dtype)
                     for each in inputs + extra
                 ]
-                call = self.tf.function(call, input_signature=specs)
+                call = self.tf.function(call, autograph=False, input_signature=specs)
             return encode(self.tf, call(*inputs, *extra))
 
     def _error(self, case: Case) -> Any:
@@ -489,9 +487,7 @@ class Runner:
         if mode in ("eager", "static", "unknown"):
             return (lambda *tensors: case.function(tf, *tensors)), []
         outs = _flat(tf, case.function(tf, *inputs))
-        extra = [
-            tf.constant(cotangent(each.numpy())) for each in outs if _is_floating_tensor(each)
-        ]
+        extra = [tf.constant(cotangent(each.numpy())) for each in outs if _is_floating_tensor(each)]
         order = 2 if mode.startswith("second") else 1
         n = len(inputs)
 

@@ -9,97 +9,283 @@ def branch(tf, p, x):
 
 case("tf.cond", "taken", branch, lit(1.0), f(3), vmap=False, forward=False)
 case("tf.cond", "not taken", branch, lit(-1.0), f(3), vmap=False, forward=False)
-case("tf.cond", "second order", lambda tf, x: tf.cond(tf.reduce_sum(x) > 0, lambda: x**3, lambda: x**2),
-     lit([1.0, 2.0]), second=True, vmap=False)  # fmt: skip
-case("tf.cond", "a structure", lambda tf, x: tf.cond(x[0] > 0, lambda: (x, x + 1), lambda: (x - 1, x)),
-     f(2), vmap=False)  # fmt: skip
-case("tf.cond", "nested",
-     lambda tf, x: tf.cond(x > 0, lambda: tf.cond(x > 1, lambda: x * 3, lambda: x * 2), lambda: x),
-     lit(0.5), vmap=False)  # fmt: skip
-case("tf.cond", "integers", lambda tf, x: tf.cond(x[0] > x[1], lambda: x[0], lambda: x[1]), i32(2),
-     vmap=False)  # fmt: skip
-case("tf.case", "the second",
-     lambda tf, x: tf.case([(x < 0, lambda: x * 1), (x < 5, lambda: x * 2)], default=lambda: x * 3),
-     lit(2.0), vmap=False)  # fmt: skip
-case("tf.case", "the default",
-     lambda tf, x: tf.case([(x < 0, lambda: x * 1), (x < 5, lambda: x * 2)], default=lambda: x * 3),
-     lit(9.0), vmap=False)  # fmt: skip
-case("tf.switch_case", "in the middle",
-     lambda tf, i, x: tf.switch_case(i, [lambda: x, lambda: x * 2, lambda: x * 3]), lit(1, "int32"), f(2),
-     vmap=False)  # fmt: skip
-case("tf.switch_case", "beyond the end",
-     lambda tf, i, x: tf.switch_case(i, [lambda: x, lambda: x * 2]), lit(7, "int32"), f(2), vmap=False)  # fmt: skip
-case("tf.switch_case", "a default",
-     lambda tf, i, x: tf.switch_case(i, {0: lambda: x, 1: lambda: x * 2}, default=lambda: -x),
-     lit(-1, "int32"), f(2), vmap=False)  # fmt: skip
+case(
+    "tf.cond",
+    "second order",
+    lambda tf, x: tf.cond(tf.reduce_sum(x) > 0, lambda: x**3, lambda: x**2),
+    lit([1.0, 2.0]),
+    second=True,
+    vmap=False,
+)
+case(
+    "tf.cond",
+    "a structure",
+    lambda tf, x: tf.cond(x[0] > 0, lambda: (x, x + 1), lambda: (x - 1, x)),
+    f(2),
+    vmap=False,
+)
+case(
+    "tf.cond",
+    "nested",
+    lambda tf, x: tf.cond(x > 0, lambda: tf.cond(x > 1, lambda: x * 3, lambda: x * 2), lambda: x),
+    lit(0.5),
+    vmap=False,
+)
+case(
+    "tf.cond",
+    "integers",
+    lambda tf, x: tf.cond(x[0] > x[1], lambda: x[0], lambda: x[1]),
+    i32(2),
+    vmap=False,
+)
+case(
+    "tf.case",
+    "the second",
+    lambda tf, x: tf.case([(x < 0, lambda: x * 1), (x < 5, lambda: x * 2)], default=lambda: x * 3),
+    lit(2.0),
+    vmap=False,
+)
+case(
+    "tf.case",
+    "the default",
+    lambda tf, x: tf.case([(x < 0, lambda: x * 1), (x < 5, lambda: x * 2)], default=lambda: x * 3),
+    lit(9.0),
+    vmap=False,
+)
+case(
+    "tf.switch_case",
+    "in the middle",
+    lambda tf, i, x: tf.switch_case(i, [lambda: x, lambda: x * 2, lambda: x * 3]),
+    lit(1, "int32"),
+    f(2),
+    vmap=False,
+)
+case(
+    "tf.switch_case",
+    "beyond the end",
+    lambda tf, i, x: tf.switch_case(i, [lambda: x, lambda: x * 2]),
+    lit(7, "int32"),
+    f(2),
+    vmap=False,
+)
+case(
+    "tf.switch_case",
+    "a default",
+    lambda tf, i, x: tf.switch_case(i, {0: lambda: x, 1: lambda: x * 2}, default=lambda: -x),
+    lit(-1, "int32"),
+    f(2),
+    vmap=False,
+)
 
 # Loops.
-case("tf.while_loop", "a count",
-     lambda tf, x: tf.while_loop(lambda i, y: i < 4, lambda i, y: (i + 1, y * x), (0, x))[1], f(3),
-     second=True, vmap=False, forward=False)  # fmt: skip
-case("tf.while_loop", "until large",
-     lambda tf, x: tf.while_loop(lambda y: tf.reduce_sum(y) < 100.0, lambda y: (y + 0.1 * y * y,), (x,))[0],
-     lit([1.0, 2.0]), second=True, vmap=False, forward=False)  # fmt: skip
-case("tf.while_loop", "no turn",
-     lambda tf, x: tf.while_loop(lambda i, y: i < 0, lambda i, y: (i + 1, y * x), (0, x))[1], f(3),
-     vmap=False, forward=False)  # fmt: skip
-case("tf.while_loop", "a given trip count",
-     lambda tf, n, x: tf.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, tf.sin(y) * 2), (0, x))[1],
-     lit(3, "int32"), f(2), second=True, vmap=False, forward=False)  # fmt: skip
-case("tf.while_loop", "integers",
-     lambda tf, n: tf.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + i), (0, 0))[1],
-     lit(5, "int32"), vmap=False)  # fmt: skip
-case("tf.while_loop", "at most",
-     lambda tf, x: tf.while_loop(lambda y: True, lambda y: [y * 2.0], [x], maximum_iterations=3)[0], f(2),
-     vmap=False, forward=False)  # fmt: skip
-case("tf.while_loop", "a growing shape",
-     lambda tf, x: tf.while_loop(
-         lambda i, y: i < 3, lambda i, y: (i + 1, tf.concat([y, y[:1] * 2.0], 0)), (0, x),
-         shape_invariants=(tf.TensorShape([]), tf.TensorShape([None])))[1],
-     f(2), vmap=False, forward=False)  # fmt: skip
-case("tf.while_loop", "a condition inside",
-     lambda tf, x: tf.while_loop(
-         lambda i, y: i < 4,
-         lambda i, y: (i + 1, tf.cond(i % 2 == 0, lambda: y * x, lambda: y + x)), (0, x))[1],
-     f(), vmap=False, forward=False)  # fmt: skip
-case("tf.while_loop", "nested",
-     lambda tf, x: tf.while_loop(
-         lambda i, y: i < 2,
-         lambda i, y: (i + 1, tf.while_loop(
-             lambda j, z: j < 3, lambda j, z: (j + 1, z * x), (0, y))[1]), (0, x))[1],
-     lit(1.1), vmap=False, forward=False)  # fmt: skip
-case("tf.while_loop", "a structure",
-     lambda tf, x: tf.while_loop(
-         lambda i, d: i < 2, lambda i, d: (i + 1, {"a": d["a"] * 2.0, "b": d["b"] + d["a"]}),
-         (0, {"a": x, "b": x}))[1], f(2), vmap=False, forward=False)  # fmt: skip
-case("tf.map_fn", "rows", lambda tf, x: tf.map_fn(lambda r: r * tf.reduce_sum(r), x), f(3, 2),
-     vmap=False, forward=False)  # fmt: skip
-case("tf.map_fn", "another dtype",
-     lambda tf, x: tf.map_fn(lambda r: tf.argmax(r), x, fn_output_signature=tf.int64), f(3, 4),
-     grad=False, vmap=False)  # fmt: skip
-case("tf.map_fn", "two tensors", lambda tf, x, y: tf.map_fn(lambda t: t[0] * t[1], (x, y),
-     fn_output_signature=tf.float32), f(3), f(3), vmap=False, forward=False)  # fmt: skip
-case("tf.map_fn", "two results",
-     lambda tf, x: tf.map_fn(lambda r: (r, r * 2), x, fn_output_signature=(tf.float32, tf.float32)), f(3),
-     vmap=False, forward=False)  # fmt: skip
+case(
+    "tf.while_loop",
+    "a count",
+    lambda tf, x: tf.while_loop(lambda i, y: i < 4, lambda i, y: (i + 1, y * x), (0, x))[1],
+    f(3),
+    second=True,
+    vmap=False,
+    forward=False,
+)
+case(
+    "tf.while_loop",
+    "until large",
+    lambda tf, x: tf.while_loop(
+        lambda y: tf.reduce_sum(y) < 100.0, lambda y: (y + 0.1 * y * y,), (x,)
+    )[0],
+    lit([1.0, 2.0]),
+    second=True,
+    vmap=False,
+    forward=False,
+)
+case(
+    "tf.while_loop",
+    "no turn",
+    lambda tf, x: tf.while_loop(lambda i, y: i < 0, lambda i, y: (i + 1, y * x), (0, x))[1],
+    f(3),
+    vmap=False,
+    forward=False,
+)
+case(
+    "tf.while_loop",
+    "a given trip count",
+    lambda tf, n, x: tf.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, tf.sin(y) * 2), (0, x))[
+        1
+    ],
+    lit(3, "int32"),
+    f(2),
+    second=True,
+    vmap=False,
+    forward=False,
+)
+case(
+    "tf.while_loop",
+    "integers",
+    lambda tf, n: tf.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + i), (0, 0))[1],
+    lit(5, "int32"),
+    vmap=False,
+)
+case(
+    "tf.while_loop",
+    "at most",
+    lambda tf, x: tf.while_loop(lambda y: True, lambda y: [y * 2.0], [x], maximum_iterations=3)[0],
+    f(2),
+    vmap=False,
+    forward=False,
+)
+case(
+    "tf.while_loop",
+    "a growing shape",
+    lambda tf, x: tf.while_loop(
+        lambda i, y: i < 3,
+        lambda i, y: (i + 1, tf.concat([y, y[:1] * 2.0], 0)),
+        (0, x),
+        shape_invariants=(tf.TensorShape([]), tf.TensorShape([None])),
+    )[1],
+    f(2),
+    vmap=False,
+    forward=False,
+)
+case(
+    "tf.while_loop",
+    "a condition inside",
+    lambda tf, x: tf.while_loop(
+        lambda i, y: i < 4,
+        lambda i, y: (i + 1, tf.cond(i % 2 == 0, lambda: y * x, lambda: y + x)),
+        (0, x),
+    )[1],
+    f(),
+    vmap=False,
+    forward=False,
+)
+case(
+    "tf.while_loop",
+    "nested",
+    lambda tf, x: tf.while_loop(
+        lambda i, y: i < 2,
+        lambda i, y: (
+            i + 1,
+            tf.while_loop(lambda j, z: j < 3, lambda j, z: (j + 1, z * x), (0, y))[1],
+        ),
+        (0, x),
+    )[1],
+    lit(1.1),
+    vmap=False,
+    forward=False,
+)
+case(
+    "tf.while_loop",
+    "a structure",
+    lambda tf, x: tf.while_loop(
+        lambda i, d: i < 2,
+        lambda i, d: (i + 1, {"a": d["a"] * 2.0, "b": d["b"] + d["a"]}),
+        (0, {"a": x, "b": x}),
+    )[1],
+    f(2),
+    vmap=False,
+    forward=False,
+)
+case(
+    "tf.map_fn",
+    "rows",
+    lambda tf, x: tf.map_fn(lambda r: r * tf.reduce_sum(r), x),
+    f(3, 2),
+    vmap=False,
+    forward=False,
+)
+case(
+    "tf.map_fn",
+    "another dtype",
+    lambda tf, x: tf.map_fn(lambda r: tf.argmax(r), x, fn_output_signature=tf.int64),
+    f(3, 4),
+    grad=False,
+    vmap=False,
+)
+case(
+    "tf.map_fn",
+    "two tensors",
+    lambda tf, x, y: tf.map_fn(lambda t: t[0] * t[1], (x, y), fn_output_signature=tf.float32),
+    f(3),
+    f(3),
+    vmap=False,
+    forward=False,
+)
+case(
+    "tf.map_fn",
+    "two results",
+    lambda tf, x: tf.map_fn(lambda r: (r, r * 2), x, fn_output_signature=(tf.float32, tf.float32)),
+    f(3),
+    vmap=False,
+    forward=False,
+)
 case("tf.map_fn", "integers", lambda tf, x: tf.map_fn(lambda r: r + 1, x), i32(4), vmap=False)
-case("tf.scan", "sums", lambda tf, x: tf.scan(lambda a, r: a + r, x), f(4), vmap=False, forward=False)
-case("tf.scan", "with a start", lambda tf, x: tf.scan(lambda a, r: a * r, x, initializer=2.0), f(4),
-     vmap=False, forward=False)  # fmt: skip
-case("tf.scan", "reverse", lambda tf, x: tf.scan(lambda a, r: a + r * r, x, reverse=True), f(3, 2),
-     vmap=False, forward=False)  # fmt: skip
-case("tf.foldl", "products", lambda tf, x: tf.foldl(lambda a, r: a * r + 1.0, x), f(4), vmap=False,
-     forward=False)  # fmt: skip
-case("tf.foldr", "with a start", lambda tf, x: tf.foldr(lambda a, r: a - r, x, initializer=0.0), f(4),
-     vmap=False, forward=False)  # fmt: skip
-case("tf.vectorized_map", "rows", lambda tf, x: tf.vectorized_map(lambda r: r * tf.reduce_sum(r), x),
-     f(3, 2), vmap=False, forward=False, without="grad_unknown", why="slices where dense is meant")  # fmt: skip
-case("tf.vectorized_map", "outer products",
-     lambda tf, x, y: tf.vectorized_map(lambda t: tf.tensordot(t[0], t[1], 0), (x, y)), f(2, 3), f(2, 2),
-     vmap=False, forward=False, without="grad_unknown", why="slices where dense is meant")  # fmt: skip
-case("tf.vectorized_map", "matrices", lambda tf, x, w: tf.vectorized_map(lambda r: tf.linalg.matvec(w, r), x),
-     f(2, 3), f(4, 3), vmap=False, forward=False, without="grad_unknown",
-     why="slices where dense is meant")  # fmt: skip
+case(
+    "tf.scan", "sums", lambda tf, x: tf.scan(lambda a, r: a + r, x), f(4), vmap=False, forward=False
+)
+case(
+    "tf.scan",
+    "with a start",
+    lambda tf, x: tf.scan(lambda a, r: a * r, x, initializer=2.0),
+    f(4),
+    vmap=False,
+    forward=False,
+)
+case(
+    "tf.scan",
+    "reverse",
+    lambda tf, x: tf.scan(lambda a, r: a + r * r, x, reverse=True),
+    f(3, 2),
+    vmap=False,
+    forward=False,
+)
+case(
+    "tf.foldl",
+    "products",
+    lambda tf, x: tf.foldl(lambda a, r: a * r + 1.0, x),
+    f(4),
+    vmap=False,
+    forward=False,
+)
+case(
+    "tf.foldr",
+    "with a start",
+    lambda tf, x: tf.foldr(lambda a, r: a - r, x, initializer=0.0),
+    f(4),
+    vmap=False,
+    forward=False,
+)
+case(
+    "tf.vectorized_map",
+    "rows",
+    lambda tf, x: tf.vectorized_map(lambda r: r * tf.reduce_sum(r), x),
+    f(3, 2),
+    vmap=False,
+    forward=False,
+    without="grad_unknown",
+    why="slices where dense is meant",
+)
+case(
+    "tf.vectorized_map",
+    "outer products",
+    lambda tf, x, y: tf.vectorized_map(lambda t: tf.tensordot(t[0], t[1], 0), (x, y)),
+    f(2, 3),
+    f(2, 2),
+    vmap=False,
+    forward=False,
+    without="grad_unknown",
+    why="slices where dense is meant",
+)
+case(
+    "tf.vectorized_map",
+    "matrices",
+    lambda tf, x, w: tf.vectorized_map(lambda r: tf.linalg.matvec(w, r), x),
+    f(2, 3),
+    f(4, 3),
+    vmap=False,
+    forward=False,
+    without="grad_unknown",
+    why="slices where dense is meant",
+)
 
 # TensorArray.
 
@@ -112,21 +298,51 @@ def written(tf, x):
 
 
 case("tf.TensorArray", "write and stack", written, f(2), vmap=False, forward=False)
-case("tf.TensorArray", "unstack and gather",
-     lambda tf, x: tf.TensorArray(tf.float32, 3).unstack(x).gather([2, 0]), f(3, 2), vmap=False,
-     forward=False)  # fmt: skip
-case("tf.TensorArray", "read", lambda tf, x: tf.TensorArray(tf.float32, 3).unstack(x).read(1) * 2.0,
-     f(3, 2), vmap=False, forward=False)  # fmt: skip
-case("tf.TensorArray", "concat",
-     lambda tf, x, y: tf.TensorArray(tf.float32, 2, infer_shape=False).write(0, x).write(1, y).concat(),
-     f(1, 2), f(3, 2), vmap=False, forward=False,
-     without=("unknown", "grad_unknown"), why="the shapes of elements must be known")  # fmt: skip
-case("tf.TensorArray", "scatter",
-     lambda tf, x: tf.TensorArray(tf.float32, 4).scatter([3, 1, 0, 2], x).stack(), f(4), vmap=False,
-     forward=False)  # fmt: skip
-case("tf.TensorArray", "split",
-     lambda tf, x: tf.TensorArray(tf.float32, 2, infer_shape=False).split(x, [1, 2]).read(1), f(3, 2),
-     vmap=False, forward=False)  # fmt: skip
+case(
+    "tf.TensorArray",
+    "unstack and gather",
+    lambda tf, x: tf.TensorArray(tf.float32, 3).unstack(x).gather([2, 0]),
+    f(3, 2),
+    vmap=False,
+    forward=False,
+)
+case(
+    "tf.TensorArray",
+    "read",
+    lambda tf, x: tf.TensorArray(tf.float32, 3).unstack(x).read(1) * 2.0,
+    f(3, 2),
+    vmap=False,
+    forward=False,
+)
+case(
+    "tf.TensorArray",
+    "concat",
+    lambda tf, x, y: (
+        tf.TensorArray(tf.float32, 2, infer_shape=False).write(0, x).write(1, y).concat()
+    ),
+    f(1, 2),
+    f(3, 2),
+    vmap=False,
+    forward=False,
+    without=("unknown", "grad_unknown"),
+    why="the shapes of elements must be known",
+)
+case(
+    "tf.TensorArray",
+    "scatter",
+    lambda tf, x: tf.TensorArray(tf.float32, 4).scatter([3, 1, 0, 2], x).stack(),
+    f(4),
+    vmap=False,
+    forward=False,
+)
+case(
+    "tf.TensorArray",
+    "split",
+    lambda tf, x: tf.TensorArray(tf.float32, 2, infer_shape=False).split(x, [1, 2]).read(1),
+    f(3, 2),
+    vmap=False,
+    forward=False,
+)
 
 
 def filled_in_a_loop(tf, x):
@@ -138,8 +354,15 @@ def filled_in_a_loop(tf, x):
     return tf.while_loop(lambda i, y, a: i < 4, body, (0, x, array))[2].stack()
 
 
-case("tf.TensorArray", "grown in a loop", filled_in_a_loop, f(2), vmap=False, forward=False,
-     second=True)  # fmt: skip
+case(
+    "tf.TensorArray",
+    "grown in a loop",
+    filled_in_a_loop,
+    f(2),
+    vmap=False,
+    forward=False,
+    second=True,
+)
 
 
 @plain("tf.TensorArray", "its properties")

@@ -32,33 +32,88 @@ def traced(what, calls, body=lambda x: x, **options):
         return counts(tf, calls, body, **named)
 
 
-traced("by dtype and shape", lambda tf: [
-    [tf.constant(1)], [tf.constant(2)], [tf.constant(1.0)], [tf.constant([1])], [tf.constant([2])],
-    [tf.constant([1, 2])], [tf.constant(3)], [tf.constant([[1]])],
-])  # fmt: skip
-traced("by Python value", lambda tf: [[1], [1], [2], [True], [1.0], ["a"], ["a"], [None], [None], [1]])
-traced("of numpy arrays", lambda tf: [
-    [np.array([1, 2])], [np.array([3, 4])], [np.array([1, 2, 3])], [np.float32(1)], [np.float32(2)],
-    [tf.constant([5, 6], tf.int64)],
-])  # fmt: skip
-traced("of lists", lambda tf: [
-    [[tf.constant(1), tf.constant(2)]], [[tf.constant(3), tf.constant(4)]], [(tf.constant(1),) * 2],
-    [[tf.constant(1)]], [[1, 2]], [[1, 2]], [[1, 3]],
-])  # fmt: skip
-traced("of dictionaries", lambda tf: [
-    [{"a": tf.constant(1), "b": 2}], [{"b": 2, "a": tf.constant(5)}], [{"a": tf.constant(1)}],
-])  # fmt: skip
-traced("with a signature", lambda tf: [
-    [tf.constant([1.0])], [tf.constant([1.0, 2.0])], [tf.zeros([0])], [[1.0, 2.0]], [np.ones(3, np.float32)],
-], input_signature=lambda tf: [tf.TensorSpec([None], tf.float32)])  # fmt: skip
-traced("with reduced retracing", lambda tf: [
-    [tf.zeros([1])], [tf.zeros([2])], [tf.zeros([3])], [tf.zeros([4])], [tf.zeros([1, 1])],
-], reduce_retracing=True)  # fmt: skip
+traced(
+    "by dtype and shape",
+    lambda tf: [
+        [tf.constant(1)],
+        [tf.constant(2)],
+        [tf.constant(1.0)],
+        [tf.constant([1])],
+        [tf.constant([2])],
+        [tf.constant([1, 2])],
+        [tf.constant(3)],
+        [tf.constant([[1]])],
+    ],
+)
+traced(
+    "by Python value", lambda tf: [[1], [1], [2], [True], [1.0], ["a"], ["a"], [None], [None], [1]]
+)
+traced(
+    "of numpy arrays",
+    lambda tf: [
+        [np.array([1, 2])],
+        [np.array([3, 4])],
+        [np.array([1, 2, 3])],
+        [np.float32(1)],
+        [np.float32(2)],
+        [tf.constant([5, 6], tf.int64)],
+    ],
+)
+traced(
+    "of lists",
+    lambda tf: [
+        [[tf.constant(1), tf.constant(2)]],
+        [[tf.constant(3), tf.constant(4)]],
+        [(tf.constant(1),) * 2],
+        [[tf.constant(1)]],
+        [[1, 2]],
+        [[1, 2]],
+        [[1, 3]],
+    ],
+)
+traced(
+    "of dictionaries",
+    lambda tf: [
+        [{"a": tf.constant(1), "b": 2}],
+        [{"b": 2, "a": tf.constant(5)}],
+        [{"a": tf.constant(1)}],
+    ],
+)
+traced(
+    "with a signature",
+    lambda tf: [
+        [tf.constant([1.0])],
+        [tf.constant([1.0, 2.0])],
+        [tf.zeros([0])],
+        [[1.0, 2.0]],
+        [np.ones(3, np.float32)],
+    ],
+    input_signature=lambda tf: [tf.TensorSpec([None], tf.float32)],
+)
+traced(
+    "with reduced retracing",
+    lambda tf: [
+        [tf.zeros([1])],
+        [tf.zeros([2])],
+        [tf.zeros([3])],
+        [tf.zeros([4])],
+        [tf.zeros([1, 1])],
+    ],
+    reduce_retracing=True,
+)
 traced("without AutoGraph", lambda tf: [[tf.constant(1)], [tf.constant(1)]], autograph=False)
-traced("compiled", lambda tf: [[tf.constant(1.0)], [tf.constant(2.0)]], lambda x: x + 1, jit_compile=True)
+traced(
+    "compiled",
+    lambda tf: [[tf.constant(1.0)], [tf.constant(2.0)]],
+    lambda x: x + 1,
+    jit_compile=True,
+)
 traced("of no arguments", lambda tf: [[], [], []], lambda: 1)
-traced("of default arguments", lambda tf: [[tf.constant(1)], [tf.constant(1), 2], [tf.constant(1), 3]],
-       lambda x, n=2: x + n)  # fmt: skip
+traced(
+    "of default arguments",
+    lambda tf: [[tf.constant(1)], [tf.constant(1), 2], [tf.constant(1), 3]],
+    lambda x, n=2: x + n,
+)
 
 
 @plain("tf.function", "traces with variables")
@@ -120,8 +175,13 @@ def _(tf):
 @plain("tf.function", "keyword arguments")
 def _(tf):
     function, traces = counting(tf, lambda x, y=1, *, z=0: x * y + z)
-    out = [function(tf.constant(2)), function(x=tf.constant(2)), function(tf.constant(2), y=3),
-           function(tf.constant(2), 3), function(tf.constant(2), z=tf.constant(7))]  # fmt: skip
+    out = [
+        function(tf.constant(2)),
+        function(x=tf.constant(2)),
+        function(tf.constant(2), y=3),
+        function(tf.constant(2), 3),
+        function(tf.constant(2), z=tf.constant(7)),
+    ]
     return [out, len(traces)]
 
 
@@ -200,7 +260,22 @@ def _(tf):
         s = tf.shape(x)
         p = tf.reshape(x, [tf.shape(x)[0], 3, 1])
         g = tf.gather(x, [0, 1])
-        for each in (x, y, z, w, c, m, d, n, s, p, g, x + 1.0, x * tf.ones([4, 1, 3]), tf.where(x > 0)):
+        for each in (
+            x,
+            y,
+            z,
+            w,
+            c,
+            m,
+            d,
+            n,
+            s,
+            p,
+            g,
+            x + 1.0,
+            x * tf.ones([4, 1, 3]),
+            tf.where(x > 0),
+        ):
             seen.append(str(each.shape))
         return m
 
@@ -212,7 +287,13 @@ def _(tf):
 def _(tf):
     seen = []
 
-    @tf.function(input_signature=[tf.TensorSpec([None, 8, 8, 3]), tf.TensorSpec(None), tf.TensorSpec([2, None])])
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None, 8, 8, 3]),
+            tf.TensorSpec(None),
+            tf.TensorSpec([2, None]),
+        ]
+    )
     def f(x, u, r):
         seen.append(str(tf.nn.conv2d(x, tf.ones([3, 3, 3, 4]), 2, "SAME").shape))
         seen.append(str(tf.nn.max_pool2d(x, 2, 2, "VALID").shape))
@@ -220,12 +301,28 @@ def _(tf):
         seen.append(str(tf.reshape(x, [-1, 8 * 8 * 3]).shape))
         for each in (u, u + 1.0, tf.reshape(u, [-1, 2]), tf.reduce_sum(u), tf.expand_dims(u, 0)):
             seen.append(str(each.shape))
-        for each in (r, tf.stack([r, r]), tf.tile(r, [2, 2]), tf.pad(r, [[0, 1], [1, 1]]),
-                     tf.split(r, 2)[0], tf.squeeze(r[:1]), tf.one_hot(tf.argmax(r, 1), 5),
-                     tf.unstack(r)[0], tf.expand_dims(r, -1), tf.linalg.matmul(r, r, transpose_b=True),
-                     tf.nn.softmax(r), tf.cumsum(r), tf.math.top_k(r, 3)[0], tf.boolean_mask(r, r > 0),
-                     tf.range(tf.shape(r)[1]), tf.zeros_like(r), tf.broadcast_to(r, [3, 2, 4]),
-                     tf.transpose(r), tf.einsum("ij,kj->ik", r, r), tf.eye(tf.shape(r)[1])):  # fmt: skip
+        for each in (
+            r,
+            tf.stack([r, r]),
+            tf.tile(r, [2, 2]),
+            tf.pad(r, [[0, 1], [1, 1]]),
+            tf.split(r, 2)[0],
+            tf.squeeze(r[:1]),
+            tf.one_hot(tf.argmax(r, 1), 5),
+            tf.unstack(r)[0],
+            tf.expand_dims(r, -1),
+            tf.linalg.matmul(r, r, transpose_b=True),
+            tf.nn.softmax(r),
+            tf.cumsum(r),
+            tf.math.top_k(r, 3)[0],
+            tf.boolean_mask(r, r > 0),
+            tf.range(tf.shape(r)[1]),
+            tf.zeros_like(r),
+            tf.broadcast_to(r, [3, 2, 4]),
+            tf.transpose(r),
+            tf.einsum("ij,kj->ik", r, r),
+            tf.eye(tf.shape(r)[1]),
+        ):
             seen.append(str(each.shape))
         return x
 
@@ -281,8 +378,13 @@ def _(tf):
 
     c = f.get_concrete_function(tf.TensorSpec([None], tf.float32), tf.TensorSpec([], tf.float32))
     d = f.get_concrete_function(tf.TensorSpec([2], tf.float32, name="x"), 3.0)
-    return [c(tf.constant([1.0, 2.0]), tf.constant(1.0)), d(tf.constant([1.0, 2.0])),
-            [str(i.shape) for i in c.inputs], str(c.output_shapes), c.output_dtypes.name]  # fmt: skip
+    return [
+        c(tf.constant([1.0, 2.0]), tf.constant(1.0)),
+        d(tf.constant([1.0, 2.0])),
+        [str(i.shape) for i in c.inputs],
+        str(c.output_shapes),
+        c.output_dtypes.name,
+    ]
 
 
 @plain("tf.Graph", "operations of a function")
@@ -308,8 +410,12 @@ def _(tf):
 
     graph = f.get_concrete_function(tf.TensorSpec([2])).graph
     kinds = {op.type for op in graph.get_operations()}
-    return [bool(kinds & {"If", "StatelessIf"}), bool(kinds & {"While", "StatelessWhile"}),
-            f(tf.constant([1.0, 1.0])), f(tf.constant([-1.0, 0.5]))]  # fmt: skip
+    return [
+        bool(kinds & {"If", "StatelessIf"}),
+        bool(kinds & {"While", "StatelessWhile"}),
+        f(tf.constant([1.0, 1.0])),
+        f(tf.constant([-1.0, 0.5])),
+    ]
 
 
 @plain("tf.Graph", "building one")
@@ -370,16 +476,28 @@ def _(tf):
 def _(tf):
     s = tf.TensorSpec([None, 3], tf.int32, name="x")
     t = tf.TensorSpec.from_tensor(tf.constant([1.0]))
-    return [s.shape, s.dtype, s.name, repr(s), repr(t), s == tf.TensorSpec([None, 3], tf.int32, "x"),
-            s.is_compatible_with(tf.zeros([2, 3], tf.int32)), s.is_compatible_with(tf.zeros([2, 3])),
-            tf.TensorSpec([2]).dtype, repr(tf.TensorSpec(None)), s.most_specific_compatible_type(
-                tf.TensorSpec([2, 4], tf.int32, "x")).shape, t.is_subtype_of(tf.TensorSpec([None]))]  # fmt: skip
+    return [
+        s.shape,
+        s.dtype,
+        s.name,
+        repr(s),
+        repr(t),
+        s == tf.TensorSpec([None, 3], tf.int32, "x"),
+        s.is_compatible_with(tf.zeros([2, 3], tf.int32)),
+        s.is_compatible_with(tf.zeros([2, 3])),
+        tf.TensorSpec([2]).dtype,
+        repr(tf.TensorSpec(None)),
+        s.most_specific_compatible_type(tf.TensorSpec([2, 4], tf.int32, "x")).shape,
+        t.is_subtype_of(tf.TensorSpec([None])),
+    ]
 
 
 @plain("tf.type_spec_from_value", "values")
 def _(tf):
-    return [repr(tf.type_spec_from_value(tf.constant([1, 2]))),
-            type(tf.type_spec_from_value(tf.Variable(1.0))).__name__]  # fmt: skip
+    return [
+        repr(tf.type_spec_from_value(tf.constant([1, 2]))),
+        type(tf.type_spec_from_value(tf.Variable(1.0))).__name__,
+    ]
 
 
 @plain("tf.autograph.to_code", "has the name")
@@ -484,7 +602,14 @@ def _(tf):
     def f(v):
         return Vector(v.x * 2.0, v.tag)
 
-    return [v.norm(), v.tag, f(v).x, f(v).tag, v == Vector([3.0, 4.0]), tf.nest.flatten(v, expand_composites=True)]
+    return [
+        v.norm(),
+        v.tag,
+        f(v).x,
+        f(v).tag,
+        v == Vector([3.0, 4.0]),
+        tf.nest.flatten(v, expand_composites=True),
+    ]
 
 
 @plain("tf.experimental.ExtensionType", "is immutable")
@@ -564,4 +689,6 @@ def _wrong_shape(tf):
 
 
 raises("tf.function", "set_shape that does not fit", "Shapes", _wrong_shape)
-raises("tf.ensure_shape", "does not fit", "Shape", lambda tf: tf.ensure_shape(tf.zeros([2, 3]), [2, 4]))
+raises(
+    "tf.ensure_shape", "does not fit", "Shape", lambda tf: tf.ensure_shape(tf.zeros([2, 3]), [2, 4])
+)

@@ -26,8 +26,12 @@ def _(tf):
     b = tf.Variable([1.0, 1.0])
     with tf.GradientTape(persistent=True) as tape:
         y = tf.reduce_sum(tf.constant([[1.0, 2.0]]) @ w + b)
-    return [tape.gradient(y, {"w": w, "b": b}), tape.gradient(y, [w, b]), tape.gradient(y, (w, [b])),
-            tape.gradient([y, y * 2.0], b)]  # fmt: skip
+    return [
+        tape.gradient(y, {"w": w, "b": b}),
+        tape.gradient(y, [w, b]),
+        tape.gradient(y, (w, [b])),
+        tape.gradient([y, y * 2.0], b),
+    ]
 
 
 @plain("tf.GradientTape", "what is watched")
@@ -50,8 +54,11 @@ def _(tf):
     with tf.GradientTape(persistent=True) as tape:
         z = y * y
     zero = tf.UnconnectedGradients.ZERO
-    return [tape.gradient(z, x), tape.gradient(z, x, unconnected_gradients=zero),
-            tape.gradient(z, [x, y], unconnected_gradients="zero")]  # fmt: skip
+    return [
+        tape.gradient(z, x),
+        tape.gradient(z, x, unconnected_gradients=zero),
+        tape.gradient(z, [x, y], unconnected_gradients="zero"),
+    ]
 
 
 @plain("tf.UnconnectedGradients", "values")
@@ -89,8 +96,12 @@ def _(tf):
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(x)
         y = tf.tanh(x @ w)
-    return [tape.jacobian(y, w), tape.jacobian(y, x), tape.batch_jacobian(y, x),
-            tape.jacobian(y, [x, w], experimental_use_pfor=False)]  # fmt: skip
+    return [
+        tape.jacobian(y, w),
+        tape.jacobian(y, x),
+        tape.batch_jacobian(y, x),
+        tape.jacobian(y, [x, w], experimental_use_pfor=False),
+    ]
 
 
 @plain("tf.GradientTape", "jacobian in a function")
@@ -169,8 +180,12 @@ def _(tf):
         twice = y + tf.reduce_sum(tf.nn.embedding_lookup(table, [1]))
         dense = y + tf.reduce_sum(table)
         further = tf.reduce_sum(tf.gather(table * 2.0, [0, 0]))
-    return [tape.gradient(y, table), tape.gradient(twice, table), tape.gradient(dense, table),
-            tape.gradient(further, table)]  # fmt: skip
+    return [
+        tape.gradient(y, table),
+        tape.gradient(twice, table),
+        tape.gradient(dense, table),
+        tape.gradient(further, table),
+    ]
 
 
 @plain("tf.GradientTape", "integers have none")
@@ -190,12 +205,21 @@ def _(tf):
     x = tf.constant([1.0, 2.0])
     out = []
     for function in (
-        tf.floor, tf.round, tf.sign, tf.ones_like, tf.zeros_like, tf.stop_gradient,
-        lambda t: tf.cast(t > 0, tf.float32), lambda t: tf.one_hot(tf.argmax(t), 2),
-        lambda t: tf.shape(t), lambda t: tf.cast(tf.cast(t, tf.int32), tf.float32),
-        lambda t: tf.where(t > 0, 1.0, 0.0), lambda t: tf.gather(t, [0]) * 0.0,
-        lambda t: tf.cast(tf.size(t), tf.float32), tf.math.ceil,
-    ):  # fmt: skip
+        tf.floor,
+        tf.round,
+        tf.sign,
+        tf.ones_like,
+        tf.zeros_like,
+        tf.stop_gradient,
+        lambda t: tf.cast(t > 0, tf.float32),
+        lambda t: tf.one_hot(tf.argmax(t), 2),
+        lambda t: tf.shape(t),
+        lambda t: tf.cast(tf.cast(t, tf.int32), tf.float32),
+        lambda t: tf.where(t > 0, 1.0, 0.0),
+        lambda t: tf.gather(t, [0]) * 0.0,
+        lambda t: tf.cast(tf.size(t), tf.float32),
+        tf.math.ceil,
+    ):
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = function(x)
@@ -249,7 +273,11 @@ def _(tf):
             z = x * y + x
         return tape.gradient(z, [x, y])
 
-    return [f(tf.ones([2, 3]), tf.ones([3])), f(tf.ones([2, 1]), tf.ones([1, 3])), f(tf.ones([]), tf.ones([2]))]
+    return [
+        f(tf.ones([2, 3]), tf.ones([3])),
+        f(tf.ones([2, 1]), tf.ones([1, 3])),
+        f(tf.ones([]), tf.ones([2])),
+    ]
 
 
 @plain("tf.GradientTape", "through a function")
@@ -361,7 +389,11 @@ def _(tf):
     @tf.function
     def f(x, y):
         z = x * x * y
-        return tf.gradients(z, [x, y]), tf.gradients(tf.gradients(z, x)[0], x), tf.gradients(z, [x], grad_ys=2.0 * z)
+        return (
+            tf.gradients(z, [x, y]),
+            tf.gradients(tf.gradients(z, x)[0], x),
+            tf.gradients(z, [x], grad_ys=2.0 * z),
+        )
 
     return f(tf.constant(3.0), tf.constant(5.0))
 
@@ -432,13 +464,23 @@ def _(tf):
 def _(tf):
     s = tf.IndexedSlices(tf.constant([[1.0, 2], [3, 4]]), tf.constant([2, 0]), tf.constant([3, 2]))
     twice = tf.IndexedSlices(tf.constant([1.0, 2.0]), tf.constant([1, 1]), tf.constant([3]))
-    return [tf.convert_to_tensor(s), s.indices, s.values, s.dense_shape, s.shape, s.dtype, -s,
-            tf.convert_to_tensor(twice)]  # fmt: skip
+    return [
+        tf.convert_to_tensor(s),
+        s.indices,
+        s.values,
+        s.dense_shape,
+        s.shape,
+        s.dtype,
+        -s,
+        tf.convert_to_tensor(twice),
+    ]
 
 
 @plain("tf.stop_gradient", "in a sum")
 def _(tf):
-    return gradient(tf, lambda x, y: x * tf.stop_gradient(y) + y, tf.constant(2.0), tf.constant(3.0))
+    return gradient(
+        tf, lambda x, y: x * tf.stop_gradient(y) + y, tf.constant(2.0), tf.constant(3.0)
+    )
 
 
 def _twice(tf):

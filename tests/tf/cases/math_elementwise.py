@@ -59,12 +59,38 @@ UNARY = {
     "tf.nn.leaky_relu": f,
 }
 SECOND = {
-    "tf.abs", "tf.square", "tf.exp", "tf.sin", "tf.cos", "tf.tanh", "tf.sigmoid", "tf.sqrt",
-    "tf.math.log", "tf.math.log1p", "tf.math.expm1", "tf.math.rsqrt", "tf.math.erf", "tf.nn.relu",
-    "tf.nn.elu", "tf.nn.selu", "tf.math.softplus", "tf.math.reciprocal", "tf.nn.silu", "tf.atan",
-    "tf.asin", "tf.sinh", "tf.nn.leaky_relu", "tf.nn.relu6", "tf.asinh",
-    "tf.atanh", "tf.tan", "tf.acos", "tf.cosh", "tf.nn.gelu", "tf.math.lgamma",
-}  # fmt: skip
+    "tf.abs",
+    "tf.square",
+    "tf.exp",
+    "tf.sin",
+    "tf.cos",
+    "tf.tanh",
+    "tf.sigmoid",
+    "tf.sqrt",
+    "tf.math.log",
+    "tf.math.log1p",
+    "tf.math.expm1",
+    "tf.math.rsqrt",
+    "tf.math.erf",
+    "tf.nn.relu",
+    "tf.nn.elu",
+    "tf.nn.selu",
+    "tf.math.softplus",
+    "tf.math.reciprocal",
+    "tf.nn.silu",
+    "tf.atan",
+    "tf.asin",
+    "tf.sinh",
+    "tf.nn.leaky_relu",
+    "tf.nn.relu6",
+    "tf.asinh",
+    "tf.atanh",
+    "tf.tan",
+    "tf.acos",
+    "tf.cosh",
+    "tf.nn.gelu",
+    "tf.math.lgamma",
+}
 ROUGH = {"tf.math.lgamma", "tf.math.digamma", "tf.math.erfinv", "tf.math.ndtri"}
 
 
@@ -88,10 +114,26 @@ for _symbol, _draw in UNARY.items():
     case(_symbol, "nothing", unary(_symbol), _draw(0, 3))
 
 for _symbol in (
-    "tf.abs", "tf.exp", "tf.tanh", "tf.sqrt", "tf.math.log", "tf.square", "tf.sigmoid", "tf.sin",
-    "tf.math.erf", "tf.nn.relu", "tf.math.softplus", "tf.math.rsqrt", "tf.floor", "tf.round",
-    "tf.math.log1p", "tf.math.expm1", "tf.math.ceil", "tf.sign", "tf.nn.elu",
-):  # fmt: skip
+    "tf.abs",
+    "tf.exp",
+    "tf.tanh",
+    "tf.sqrt",
+    "tf.math.log",
+    "tf.square",
+    "tf.sigmoid",
+    "tf.sin",
+    "tf.math.erf",
+    "tf.nn.relu",
+    "tf.math.softplus",
+    "tf.math.rsqrt",
+    "tf.floor",
+    "tf.round",
+    "tf.math.log1p",
+    "tf.math.expm1",
+    "tf.math.ceil",
+    "tf.sign",
+    "tf.nn.elu",
+):
     _draw = UNARY[_symbol]
     _low, _high = _draw(1).low, _draw(1).high
     case(_symbol, "f64", unary(_symbol), f64(2, 3, low=_low, high=_high))
@@ -99,12 +141,38 @@ for _symbol in (
 
 # Infinities, NaN and zeros. Values only where the derivative there is a matter of rounding.
 for _symbol in (
-    "tf.abs", "tf.negative", "tf.sign", "tf.square", "tf.exp", "tf.tanh", "tf.sqrt", "tf.floor",
-    "tf.round", "tf.math.ceil", "tf.math.log", "tf.math.log1p", "tf.math.expm1", "tf.math.rsqrt",
-    "tf.math.reciprocal", "tf.math.erf", "tf.sigmoid", "tf.nn.relu", "tf.nn.elu", "tf.atan",
-    "tf.math.softplus", "tf.asinh", "tf.math.lgamma", "tf.math.reciprocal_no_nan", "tf.nn.relu6",
-    "tf.nn.leaky_relu", "tf.nn.selu", "tf.nn.silu", "tf.math.erfc", "tf.cosh", "tf.sinh",
-):  # fmt: skip
+    "tf.abs",
+    "tf.negative",
+    "tf.sign",
+    "tf.square",
+    "tf.exp",
+    "tf.tanh",
+    "tf.sqrt",
+    "tf.floor",
+    "tf.round",
+    "tf.math.ceil",
+    "tf.math.log",
+    "tf.math.log1p",
+    "tf.math.expm1",
+    "tf.math.rsqrt",
+    "tf.math.reciprocal",
+    "tf.math.erf",
+    "tf.sigmoid",
+    "tf.nn.relu",
+    "tf.nn.elu",
+    "tf.atan",
+    "tf.math.softplus",
+    "tf.asinh",
+    "tf.math.lgamma",
+    "tf.math.reciprocal_no_nan",
+    "tf.nn.relu6",
+    "tf.nn.leaky_relu",
+    "tf.nn.selu",
+    "tf.nn.silu",
+    "tf.math.erfc",
+    "tf.cosh",
+    "tf.sinh",
+):
     case(_symbol, "special values", unary(_symbol), SPECIAL, grad=False)
 
 # Derivatives at kinks and poles.
@@ -197,8 +265,13 @@ BINARY = {
     "tf.truncatemod": (f, pos),
 }
 COMPARISONS = [
-    "tf.equal", "tf.not_equal", "tf.less", "tf.less_equal", "tf.greater", "tf.greater_equal",
-]  # fmt: skip
+    "tf.equal",
+    "tf.not_equal",
+    "tf.less",
+    "tf.less_equal",
+    "tf.greater",
+    "tf.greater_equal",
+]
 
 
 def binary(symbol):
@@ -209,10 +282,19 @@ for _symbol, (_left, _right) in BINARY.items():
     _function = binary(_symbol)
     if _symbol == "tf.truncatediv":
         continue
-    _second = _symbol in ("tf.multiply", "tf.divide", "tf.pow", "tf.maximum", "tf.atan2",
-                          "tf.math.squared_difference", "tf.math.xlogy")  # fmt: skip
+    _second = _symbol in (
+        "tf.multiply",
+        "tf.divide",
+        "tf.pow",
+        "tf.maximum",
+        "tf.atan2",
+        "tf.math.squared_difference",
+        "tf.math.xlogy",
+    )
     _smooth = _symbol != "tf.truncatemod"
-    case(_symbol, "two matrices", _function, _left(2, 3), _right(2, 3), second=_second, grad=_smooth)
+    case(
+        _symbol, "two matrices", _function, _left(2, 3), _right(2, 3), second=_second, grad=_smooth
+    )
     case(_symbol, "a row", _function, _left(2, 3), _right(3), second=_second, grad=_smooth)
     case(_symbol, "a column and a row", _function, _left(3, 1), _right(1, 4), grad=_smooth)
     case(_symbol, "a scalar", _function, _left(), _right(2, 2), grad=_smooth)
@@ -247,7 +329,9 @@ case("tf.minimum", "ties", binary("tf.minimum"), lit([1.0, 2, 3]), lit([1.0, 3, 
 case("tf.maximum", "NaN", binary("tf.maximum"), lit([NAN, 1, 1]), lit([1.0, NAN, 2]), grad=False)
 case("tf.minimum", "NaN", binary("tf.minimum"), lit([NAN, 1, 1]), lit([1.0, NAN, 2]), grad=False)
 case("tf.pow", "at zero", binary("tf.pow"), lit([0.0, 0, 0, 2]), lit([2.0, 1, 0, 3]), forward=False)
-case("tf.pow", "of a negative base", binary("tf.pow"), lit([-2.0, -3]), lit([2.0, 3]), forward=False)
+case(
+    "tf.pow", "of a negative base", binary("tf.pow"), lit([-2.0, -3]), lit([2.0, 3]), forward=False
+)
 case("tf.pow", "integers", binary("tf.pow"), i32(4, low=-3, high=4), i32(4, low=0, high=4))
 case("tf.pow", "i64", binary("tf.pow"), i64(4), i64(4, low=0, high=4))
 case("tf.pow", "a Python number", lambda tf, x: tf.pow(x, 3), f(4), second=True)
@@ -257,47 +341,109 @@ case("tf.divide", "i64", binary("tf.divide"), i64(4), lit([1, 2, 3, -2], "int64"
 case("tf.divide", "u8", binary("tf.divide"), u8(4), lit([1, 2, 3, 9], "uint8"))
 case("tf.divide", "by zero", binary("tf.divide"), lit([1.0, -1, 0]), lit([0.0, 0, 0]), grad=False)
 case(
-    "tf.math.divide_no_nan", "by zero", binary("tf.math.divide_no_nan"),
-    lit([1.0, -1, 0, 3]), lit([0.0, 0, 0, 2]), forward=False,
-)  # fmt: skip
+    "tf.math.divide_no_nan",
+    "by zero",
+    binary("tf.math.divide_no_nan"),
+    lit([1.0, -1, 0, 3]),
+    lit([0.0, 0, 0, 2]),
+    forward=False,
+)
 case(
-    "tf.math.multiply_no_nan", "by zero", binary("tf.math.multiply_no_nan"),
-    lit([INF, NAN, 2, 3]), lit([0.0, 0, 0, 2]), grad=False,
-)  # fmt: skip
+    "tf.math.multiply_no_nan",
+    "by zero",
+    binary("tf.math.multiply_no_nan"),
+    lit([INF, NAN, 2, 3]),
+    lit([0.0, 0, 0, 2]),
+    grad=False,
+)
 case(
-    "tf.math.xlogy", "at zero", binary("tf.math.xlogy"),
-    lit([0.0, 0, 2, 0]), lit([0.0, 2, 3, NAN]), forward=False,
-)  # fmt: skip
+    "tf.math.xlogy",
+    "at zero",
+    binary("tf.math.xlogy"),
+    lit([0.0, 0, 2, 0]),
+    lit([0.0, 2, 3, NAN]),
+    forward=False,
+)
 case(
-    "tf.math.xdivy", "at zero", binary("tf.math.xdivy"),
-    lit([0.0, 0, 2]), lit([0.0, 2, 3]), forward=False,
-)  # fmt: skip
-case("tf.math.xlog1py", "at zero", binary("tf.math.xlog1py"), lit([0.0, 0]), lit([-1.0, 2]),
-     forward=False)  # fmt: skip
+    "tf.math.xdivy",
+    "at zero",
+    binary("tf.math.xdivy"),
+    lit([0.0, 0, 2]),
+    lit([0.0, 2, 3]),
+    forward=False,
+)
+case(
+    "tf.math.xlog1py",
+    "at zero",
+    binary("tf.math.xlog1py"),
+    lit([0.0, 0]),
+    lit([-1.0, 2]),
+    forward=False,
+)
 case("tf.math.floordiv", "integers", binary("tf.math.floordiv"), i32(8), lit([3, -3] * 4, "int32"))
 case("tf.math.floormod", "integers", binary("tf.math.floormod"), i32(8), lit([3, -3] * 4, "int32"))
-case("tf.math.floormod", "signs", binary("tf.math.floormod"),
-     lit([5.5, -5.5, 5.5, -5.5]), lit([3.0, 3, -3, -3]))  # fmt: skip
+case(
+    "tf.math.floormod",
+    "signs",
+    binary("tf.math.floormod"),
+    lit([5.5, -5.5, 5.5, -5.5]),
+    lit([3.0, 3, -3, -3]),
+)
 case("tf.math.mod", "integers", binary("tf.math.mod"), i64(8), lit([3, -3] * 4, "int64"))
 case("tf.truncatediv", "integers", binary("tf.truncatediv"), i32(8), lit([3, -3] * 4, "int32"))
 case("tf.truncatemod", "integers", binary("tf.truncatemod"), i32(8), lit([3, -3] * 4, "int32"))
 case("tf.realdiv", "two matrices", binary("tf.realdiv"), f(2, 3), pos(2, 3))
 case("tf.atan2", "quadrants", binary("tf.atan2"), lit([1.0, 1, -1, -1]), lit([1.0, -1, 1, -1]))
 case("tf.atan2", "axes", binary("tf.atan2"), lit([0.0, 0, 1, -1]), lit([1.0, -1, 0, 0]), grad=False)
-case("tf.math.nextafter", "doubles", binary("tf.math.nextafter"), f64(4), f64(4), grad=False,
-     rtol=1e-16)  # fmt: skip
+case(
+    "tf.math.nextafter",
+    "doubles",
+    binary("tf.math.nextafter"),
+    f64(4),
+    f64(4),
+    grad=False,
+    rtol=1e-16,
+)
 case("tf.math.nextafter", "floats", binary("tf.math.nextafter"), f(4), f(4), grad=False, rtol=1e-9)
 case("tf.math.igamma", "a matrix", binary("tf.math.igamma"), pos(2, 3), pos(2, 3), rtol=3e-5)
 case("tf.math.igammac", "a matrix", binary("tf.math.igammac"), pos(2, 3), pos(2, 3), rtol=3e-5)
 case("tf.math.lbeta", "a matrix", lambda tf, x: tf.math.lbeta(x), pos(3, 4), rtol=3e-5)
-case("tf.math.betainc", "a vector", lambda tf, a, c, x: tf.math.betainc(a, c, x),
-     pos(5), pos(5), pos(5, low=0.1, high=0.9), grad=False, rtol=1e-4)  # fmt: skip
-case("tf.math.zeta", "a vector", binary("tf.math.zeta"), pos(4, low=1.5, high=4), pos(4),
-     grad=False, rtol=3e-5)  # fmt: skip
-case("tf.math.polygamma", "a vector", binary("tf.math.polygamma"), lit([1.0, 2, 3]), pos(3),
-     grad=False, rtol=3e-5)  # fmt: skip
-case("tf.math.polyval", "three coefficients", lambda tf, a, c, x: tf.math.polyval([a, c, a], x),
-     f(), f(), f(2, 3))  # fmt: skip
+case(
+    "tf.math.betainc",
+    "a vector",
+    lambda tf, a, c, x: tf.math.betainc(a, c, x),
+    pos(5),
+    pos(5),
+    pos(5, low=0.1, high=0.9),
+    grad=False,
+    rtol=1e-4,
+)
+case(
+    "tf.math.zeta",
+    "a vector",
+    binary("tf.math.zeta"),
+    pos(4, low=1.5, high=4),
+    pos(4),
+    grad=False,
+    rtol=3e-5,
+)
+case(
+    "tf.math.polygamma",
+    "a vector",
+    binary("tf.math.polygamma"),
+    lit([1.0, 2, 3]),
+    pos(3),
+    grad=False,
+    rtol=3e-5,
+)
+case(
+    "tf.math.polyval",
+    "three coefficients",
+    lambda tf, a, c, x: tf.math.polyval([a, c, a], x),
+    f(),
+    f(),
+    f(2, 3),
+)
 case("tf.math.multiply", "two rows", lambda tf, x, y: tf.math.multiply(x, y), f(4), f(4))
 case("tf.math.add", "two rows", lambda tf, x, y: tf.math.add(x, y), f(4), f(4))
 case("tf.math.square", "a row", lambda tf, x: tf.math.square(x), f(4))
@@ -308,24 +454,48 @@ case("tf.math.less", "two rows", lambda tf, x, y: tf.math.less(x, y), f(4), f(4)
 case("tf.math.equal", "two rows", lambda tf, x, y: tf.math.equal(x, y), i32(9), i32(9))
 
 # Operators of tensors, with Python numbers on either side.
-case("tf.Tensor", "operators", lambda tf, x, y: (x + y, x - y, x * y, x / y, x**y, -x, abs(x)),
-     pos(2, 3), pos(3))  # fmt: skip
-case("tf.Tensor", "operators with numbers",
-     lambda tf, x: (x + 1, 1 + x, x - 1, 1 - x, x * 2, 2 * x, x / 2, 2 / x, x**2, 2**x),
-     pos(2, 3))  # fmt: skip
-case("tf.Tensor", "operators with arrays",
-     lambda tf, x: (x + lit([1.0, 2, 3]), lit([1.0, 2, 3]) * x, lit([1.0, 2, 3]) - x),
-     f(2, 3))  # fmt: skip
-case("tf.Tensor", "operators of integers",
-     lambda tf, x, y: (x // y, x % y, x / y, x & y, x | y, x ^ y, ~x, x < y, x >= y),
-     i32(6, low=1, high=9), i32(6, low=1, high=5))  # fmt: skip
+case(
+    "tf.Tensor",
+    "operators",
+    lambda tf, x, y: (x + y, x - y, x * y, x / y, x**y, -x, abs(x)),
+    pos(2, 3),
+    pos(3),
+)
+case(
+    "tf.Tensor",
+    "operators with numbers",
+    lambda tf, x: (x + 1, 1 + x, x - 1, 1 - x, x * 2, 2 * x, x / 2, 2 / x, x**2, 2**x),
+    pos(2, 3),
+)
+case(
+    "tf.Tensor",
+    "operators with arrays",
+    lambda tf, x: (x + lit([1.0, 2, 3]), lit([1.0, 2, 3]) * x, lit([1.0, 2, 3]) - x),
+    f(2, 3),
+)
+case(
+    "tf.Tensor",
+    "operators of integers",
+    lambda tf, x, y: (x // y, x % y, x / y, x & y, x | y, x ^ y, ~x, x < y, x >= y),
+    i32(6, low=1, high=9),
+    i32(6, low=1, high=5),
+)
 case("tf.Tensor", "operators of booleans", lambda tf, x, y: (x & y, x | y, x ^ y, ~x), b(8), b(8))
 case("tf.Tensor", "comparisons", lambda tf, x: (x < 0.5, x <= 0.5, x > 0.5, x >= 0.5), f(6))
-case("tf.Tensor", "equality", lambda tf, x, y: (x == y, x != y), i32(6, low=0, high=2),
-     i32(6, low=0, high=2))  # fmt: skip
+case(
+    "tf.Tensor",
+    "equality",
+    lambda tf, x, y: (x == y, x != y),
+    i32(6, low=0, high=2),
+    i32(6, low=0, high=2),
+)
 case("tf.Tensor", "matmul operator", lambda tf, x, y: x @ y, f(2, 3), f(3, 4))
-case("tf.Tensor", "floor and modulo by numbers", lambda tf, x: (x // 2, x % 3, 7 // x, 7 % x),
-     i32(5, low=1, high=9))  # fmt: skip
+case(
+    "tf.Tensor",
+    "floor and modulo by numbers",
+    lambda tf, x: (x // 2, x % 3, 7 // x, 7 % x),
+    i32(5, low=1, high=9),
+)
 case("tf.Tensor", "floor of floats", lambda tf, x: (x // 0.7, x % 0.7), f(5), grad=False)
 
 # Logic and bits.
@@ -364,31 +534,71 @@ case("tf.add_n", "one", lambda tf, x: tf.add_n([x]), f(2, 3))
 case("tf.add_n", "integers", lambda tf, x, y: tf.add_n([x, y]), i32(4), i32(4))
 case("tf.math.add_n", "two", lambda tf, x, y: tf.math.add_n((x, y)), f(2), f(2), second=True)
 case("tf.math.accumulate_n", "three", lambda tf, x, y: tf.math.accumulate_n([x, y, x]), f(3), f(3))
-case("tf.clip_by_value", "two numbers", lambda tf, x: tf.clip_by_value(x, -0.5, 1.0), f(3, 4),
-     forward=False)  # fmt: skip
-case("tf.clip_by_value", "tensors", lambda tf, x, lo, hi: tf.clip_by_value(x, lo, hi),
-     f(3, 4), f(4, low=-1, high=-0.5), f(4, low=0.5, high=1))  # fmt: skip
-case("tf.clip_by_value", "at its ends", lambda tf, x: tf.clip_by_value(x, 0.0, 1.0),
-     lit([0.0, 1.0, 0.5, -1, 2]), forward=False)  # fmt: skip
+case(
+    "tf.clip_by_value",
+    "two numbers",
+    lambda tf, x: tf.clip_by_value(x, -0.5, 1.0),
+    f(3, 4),
+    forward=False,
+)
+case(
+    "tf.clip_by_value",
+    "tensors",
+    lambda tf, x, lo, hi: tf.clip_by_value(x, lo, hi),
+    f(3, 4),
+    f(4, low=-1, high=-0.5),
+    f(4, low=0.5, high=1),
+)
+case(
+    "tf.clip_by_value",
+    "at its ends",
+    lambda tf, x: tf.clip_by_value(x, 0.0, 1.0),
+    lit([0.0, 1.0, 0.5, -1, 2]),
+    forward=False,
+)
 case("tf.clip_by_value", "integers", lambda tf, x: tf.clip_by_value(x, -2, 3), i32(8))
 case("tf.clip_by_norm", "all", lambda tf, x: tf.clip_by_norm(x, 1.5), f(3, 4))
 case("tf.clip_by_norm", "an axis", lambda tf, x: tf.clip_by_norm(x, 1.5, axes=[1]), f(3, 4))
 case("tf.clip_by_norm", "small", lambda tf, x: tf.clip_by_norm(x, 100.0), f(3))
-case("tf.clip_by_norm", "zeros", lambda tf, x: tf.clip_by_norm(x, 1.0), lit([0.0, 0, 0]),
-     forward=False)  # fmt: skip
-case("tf.clip_by_global_norm", "two", lambda tf, x, y: tf.clip_by_global_norm([x, y], 1.0),
-     f(3), f(2, 2))  # fmt: skip
-case("tf.clip_by_global_norm", "with None", lambda tf, x: tf.clip_by_global_norm([x, None], 9.0)[0][0],
-     f(3))  # fmt: skip
+case(
+    "tf.clip_by_norm",
+    "zeros",
+    lambda tf, x: tf.clip_by_norm(x, 1.0),
+    lit([0.0, 0, 0]),
+    forward=False,
+)
+case(
+    "tf.clip_by_global_norm",
+    "two",
+    lambda tf, x, y: tf.clip_by_global_norm([x, y], 1.0),
+    f(3),
+    f(2, 2),
+)
+case(
+    "tf.clip_by_global_norm",
+    "with None",
+    lambda tf, x: tf.clip_by_global_norm([x, None], 9.0)[0][0],
+    f(3),
+)
 case("tf.linalg.global_norm", "two", lambda tf, x, y: tf.linalg.global_norm([x, y]), f(3), f(2, 2))
 case("tf.where", "three", lambda tf, c, x, y: tf.where(c, x, y), b(2, 3), f(2, 3), f(2, 3))
 case("tf.where", "broadcast", lambda tf, c, x, y: tf.where(c, x, y), b(2, 1), f(3), f(2, 3))
 case("tf.where", "scalars", lambda tf, x: tf.where(x > 0, x, 0.0), f(6), second=True)
-case("tf.where", "a pole not taken", lambda tf, x: tf.where(x > 0, tf.sqrt(x), 0.0),
-     lit([1.0, 0.0, 4.0]), forward=False)  # fmt: skip
+case(
+    "tf.where",
+    "a pole not taken",
+    lambda tf, x: tf.where(x > 0, tf.sqrt(x), 0.0),
+    lit([1.0, 0.0, 4.0]),
+    forward=False,
+)
 case("tf.where", "integers", lambda tf, c, x, y: tf.where(c, x, y), b(5), i32(5), i32(5))
 case("tf.where", "indices", lambda tf, c: tf.where(c), b(3, 4), vmap=False)
 case("tf.where", "indices of numbers", lambda tf, x: tf.where(x), i32(8, low=-1, high=2))
 case("tf.where", "indices of nothing", lambda tf, c: tf.where(c), lit([[False, False]], "bool"))
-case("tf.where", "indices of floats", lambda tf, x: tf.where(x), lit([[0.0, 2], [-0.0, 1]]),
-     grad=False)  # fmt: skip
+case(
+    "tf.where",
+    "indices of floats",
+    lambda tf, x: tf.where(x),
+    lit([[0.0, 2], [-0.0, 1]]),
+    grad=False,
+)

@@ -61,7 +61,9 @@ of(
 )
 of(
     "tf.random.categorical",
-    rows=lambda tf: tf.random.categorical(tf.math.log([[0.1, 0.2, 0.7], [0.5, 0.4, 0.1]]), 6, seed=2),
+    rows=lambda tf: tf.random.categorical(
+        tf.math.log([[0.1, 0.2, 0.7], [0.5, 0.4, 0.1]]), 6, seed=2
+    ),
     i32=lambda tf: tf.random.categorical([[0.0, 1.0]], 5, dtype=tf.int32, seed=2),
 )
 of("tf.random.gamma", alpha=lambda tf: tf.random.gamma([4], [0.5, 2.0], seed=1))
@@ -81,16 +83,22 @@ def _(tf):
     first = tf.random.uniform([3])
     second = tf.random.uniform([3])
     tf.random.set_seed(5)
-    return [bool(tf.reduce_all(first == tf.random.uniform([3]))), bool(tf.reduce_all(first == second))]
+    return [
+        bool(tf.reduce_all(first == tf.random.uniform([3]))),
+        bool(tf.reduce_all(first == second)),
+    ]
 
 
 @plain("tf.random.set_seed", "different operations", **TIGHT)
 def _(tf):
     tf.random.set_seed(1234)
     return [
-        tf.random.uniform([2]), tf.random.normal([2]), tf.random.truncated_normal([2]),
-        tf.random.uniform([2], maxval=9, dtype=tf.int32), tf.random.shuffle([1, 2, 3, 4]),
-    ]  # fmt: skip
+        tf.random.uniform([2]),
+        tf.random.normal([2]),
+        tf.random.truncated_normal([2]),
+        tf.random.uniform([2], maxval=9, dtype=tf.int32),
+        tf.random.shuffle([1, 2, 3, 4]),
+    ]
 
 
 @plain("tf.random.set_seed", "zero and large", **TIGHT)
@@ -136,7 +144,11 @@ def stateless(symbol, **draws):
 
         @plain(symbol, name.replace("_", " "), **TIGHT)
         def _(tf, draw=draw):
-            return [draw(tf, [1, 2]), draw(tf, tf.constant([-7, 2**40], tf.int64)), draw(tf, [0, 0])]
+            return [
+                draw(tf, [1, 2]),
+                draw(tf, tf.constant([-7, 2**40], tf.int64)),
+                draw(tf, [0, 0]),
+            ]
 
 
 stateless(
@@ -210,9 +222,15 @@ stateless(
 def _(tf):
     g = tf.random.Generator.from_seed(1)
     return [
-        g.uniform([3]), g.normal([2, 2]), g.truncated_normal([3]), g.uniform([3], -1.0, 1.0),
-        g.uniform([4], 0, 50, dtype=tf.int32), g.uniform_full_int([2]), g.normal([1], 3.0, 0.1), g.state,
-    ]  # fmt: skip
+        g.uniform([3]),
+        g.normal([2, 2]),
+        g.truncated_normal([3]),
+        g.uniform([3], -1.0, 1.0),
+        g.uniform([4], 0, 50, dtype=tf.int32),
+        g.uniform_full_int([2]),
+        g.normal([1], 3.0, 0.1),
+        g.state,
+    ]
 
 
 @plain("tf.random.Generator.from_seed", "splits", **TIGHT)
@@ -261,7 +279,10 @@ def _(tf):
 @plain("tf.random.get_global_generator", "after a seed", **TIGHT)
 def _(tf):
     tf.random.set_global_generator(tf.random.Generator.from_seed(6))
-    return [tf.random.get_global_generator().uniform([2]), tf.random.get_global_generator().normal([2])]
+    return [
+        tf.random.get_global_generator().uniform([2]),
+        tf.random.get_global_generator().normal([2]),
+    ]
 
 
 @plain("tf.random_normal_initializer", "draws", **TIGHT)
@@ -276,9 +297,21 @@ def _(tf):
     return [tf.random_uniform_initializer(-1, 1, seed=3)([2, 2])]
 
 
-raises("tf.random.uniform", "an empty range", "minval < maxval",
-       lambda tf: tf.random.uniform([2], 5, 5, dtype=tf.int32))  # fmt: skip
-raises("tf.random.uniform", "integers need a range", "maxval",
-       lambda tf: tf.random.uniform([2], dtype=tf.int32))  # fmt: skip
-raises("tf.random.stateless_uniform", "a seed of three", "seed",
-       lambda tf: tf.random.stateless_uniform([2], [1, 2, 3]))  # fmt: skip
+raises(
+    "tf.random.uniform",
+    "an empty range",
+    "minval < maxval",
+    lambda tf: tf.random.uniform([2], 5, 5, dtype=tf.int32),
+)
+raises(
+    "tf.random.uniform",
+    "integers need a range",
+    "maxval",
+    lambda tf: tf.random.uniform([2], dtype=tf.int32),
+)
+raises(
+    "tf.random.stateless_uniform",
+    "a seed of three",
+    "seed",
+    lambda tf: tf.random.stateless_uniform([2], [1, 2, 3]),
+)

@@ -3,17 +3,48 @@
 import numpy as np
 from corpus import captured_stderr, plain, raises
 
-DTYPES = ["float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8",
-          "uint16", "uint32", "uint64", "bool", "complex64", "complex128", "string"]  # fmt: skip
+DTYPES = [
+    "float32",
+    "float64",
+    "float16",
+    "bfloat16",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "bool",
+    "complex64",
+    "complex128",
+    "string",
+]
 
 for _name in DTYPES:
 
     @plain(f"tf.{_name}", "properties")
     def _(tf, name=_name):
         d = getattr(tf, name)
-        out = [d.name, repr(d), str(d), d.size, d.is_floating, d.is_integer, d.is_complex, d.is_unsigned,
-               d.is_bool, d.is_numeric, d.as_datatype_enum, d.base_dtype == d, d == name, hash(d) == hash(getattr(tf, name)),
-               np.dtype(d.as_numpy_dtype).name, d.real_dtype.name]  # fmt: skip
+        out = [
+            d.name,
+            repr(d),
+            str(d),
+            d.size,
+            d.is_floating,
+            d.is_integer,
+            d.is_complex,
+            d.is_unsigned,
+            d.is_bool,
+            d.is_numeric,
+            d.as_datatype_enum,
+            d.base_dtype == d,
+            d == name,
+            hash(d) == hash(getattr(tf, name)),
+            np.dtype(d.as_numpy_dtype).name,
+            d.real_dtype.name,
+        ]
         if not (d.is_complex or name == "string" or name == "bool"):
             out += [float(d.min), float(d.max)]
         return out
@@ -28,51 +59,123 @@ for _name in ("int32", "int64", "float32", "string", "bool", "uint8"):
 
 @plain("tf.as_dtype", "kinds")
 def _(tf):
-    return [tf.as_dtype(each).name for each in ("float32", np.int64, tf.bool, np.dtype("uint8"), float, bool, 1)]
+    return [
+        tf.as_dtype(each).name
+        for each in ("float32", np.int64, tf.bool, np.dtype("uint8"), float, bool, 1)
+    ]
 
 
 @plain("tf.DType", "comparisons")
 def _(tf):
-    return [tf.float32 == np.float32, tf.float32 == "float32", tf.float32 != tf.float64, tf.float32.is_compatible_with(tf.float32),
-            tf.float32.is_compatible_with(tf.int32), isinstance(tf.int32, tf.DType), tf.int32 in [tf.int32],
-            {tf.int32: 1}[tf.int32], tf.float32.limits, tf.int8.limits]  # fmt: skip
+    return [
+        tf.float32 == np.float32,
+        tf.float32 == "float32",
+        tf.float32 != tf.float64,
+        tf.float32.is_compatible_with(tf.float32),
+        tf.float32.is_compatible_with(tf.int32),
+        isinstance(tf.int32, tf.DType),
+        tf.int32 in [tf.int32],
+        {tf.int32: 1}[tf.int32],
+        tf.float32.limits,
+        tf.int8.limits,
+    ]
 
 
 @plain("tf.TensorShape", "making")
 def _(tf):
     t = tf.TensorShape
-    return [repr(t([2, None])), str(t([2, None])), repr(t(None)), str(t(None)), repr(t([])), repr(t(3)), repr(t((1, 2))),
-            t([2, 3]).as_list(), t([2, 3]).rank, t(None).rank, t([2, 3]).num_elements(), t([None]).num_elements(),
-            len(t([2, 3])), t([2, 3])[0], t([2, None])[1], repr(t([2, 3, 4])[1:]), list(t([2, 3])), bool(t([])),
-            bool(t(None)), t([2, 3]).ndims, t([2, 3]).dims[1].value if t([2, 3]).dims else None,
-            tf.constant([[1]]).shape == (1, 1), tuple(tf.zeros([2, 3]).shape)]  # fmt: skip
+    return [
+        repr(t([2, None])),
+        str(t([2, None])),
+        repr(t(None)),
+        str(t(None)),
+        repr(t([])),
+        repr(t(3)),
+        repr(t((1, 2))),
+        t([2, 3]).as_list(),
+        t([2, 3]).rank,
+        t(None).rank,
+        t([2, 3]).num_elements(),
+        t([None]).num_elements(),
+        len(t([2, 3])),
+        t([2, 3])[0],
+        t([2, None])[1],
+        repr(t([2, 3, 4])[1:]),
+        list(t([2, 3])),
+        bool(t([])),
+        bool(t(None)),
+        t([2, 3]).ndims,
+        t([2, 3]).dims[1].value if t([2, 3]).dims else None,
+        tf.constant([[1]]).shape == (1, 1),
+        tuple(tf.zeros([2, 3]).shape),
+    ]
 
 
 @plain("tf.TensorShape", "comparing and joining")
 def _(tf):
     t = tf.TensorShape
-    return [t([2, 3]) == [2, 3], t([2, 3]) == (2, 3), t([2]) != [3], t([None]) == t([None]), t([2, None]).is_fully_defined(),
-            t([2, None]).is_compatible_with([2, 5]), t([2]).is_compatible_with([3]), repr(t([2]).concatenate([None])),
-            repr(t([None, 3]).merge_with([2, None])), repr(t([2, 3]).with_rank(2)), repr(t(None).with_rank(2)),
-            repr(t([2]) + [3]), repr([1] + t([2])), repr(t([2, 3]).most_specific_compatible_shape([2, 4])),
-            hash(t([2, 3])) == hash(t([2, 3])), repr(t([4, 5]).with_rank_at_least(1)), t([2, 3]).as_proto() is not None,
-            repr(tf.broadcast_static_shape(t([2, 1]), t([3]))), t([1, 2]).is_subtype_of(t([None, 2]))]  # fmt: skip
+    return [
+        t([2, 3]) == [2, 3],
+        t([2, 3]) == (2, 3),
+        t([2]) != [3],
+        t([None]) == t([None]),
+        t([2, None]).is_fully_defined(),
+        t([2, None]).is_compatible_with([2, 5]),
+        t([2]).is_compatible_with([3]),
+        repr(t([2]).concatenate([None])),
+        repr(t([None, 3]).merge_with([2, None])),
+        repr(t([2, 3]).with_rank(2)),
+        repr(t(None).with_rank(2)),
+        repr(t([2]) + [3]),  # noqa: RUF005
+        repr([1] + t([2])),  # noqa: RUF005
+        repr(t([2, 3]).most_specific_compatible_shape([2, 4])),
+        hash(t([2, 3])) == hash(t([2, 3])),
+        repr(t([4, 5]).with_rank_at_least(1)),
+        t([2, 3]).as_proto() is not None,
+        repr(tf.broadcast_static_shape(t([2, 1]), t([3]))),
+        t([1, 2]).is_subtype_of(t([None, 2])),
+    ]
 
 
 @plain("tf.Tensor", "its representation")
 def _(tf):
-    return [repr(each) for each in (
-        tf.constant(1), tf.constant(1.5), tf.constant([1, 2]), tf.constant([[1.0, 2], [3, 4]]), tf.constant(True),
-        tf.constant([]), tf.constant([[1.25, -3e10]]), tf.constant([1 + 2j]), tf.zeros([2, 0]), tf.constant(1, tf.uint8),
-        tf.range(2000), tf.constant([1.5], tf.float16), tf.constant([0.1, 1e-7]), tf.ones([2, 2, 2], tf.int64),
-        tf.constant([float("nan"), float("inf")]))]  # fmt: skip
+    return [
+        repr(each)
+        for each in (
+            tf.constant(1),
+            tf.constant(1.5),
+            tf.constant([1, 2]),
+            tf.constant([[1.0, 2], [3, 4]]),
+            tf.constant(True),
+            tf.constant([]),
+            tf.constant([[1.25, -3e10]]),
+            tf.constant([1 + 2j]),
+            tf.zeros([2, 0]),
+            tf.constant(1, tf.uint8),
+            tf.range(2000),
+            tf.constant([1.5], tf.float16),
+            tf.constant([0.1, 1e-7]),
+            tf.ones([2, 2, 2], tf.int64),
+            tf.constant([float("nan"), float("inf")]),
+        )
+    ]
 
 
 @plain("tf.Tensor", "as a string")
 def _(tf):
-    return [str(each) for each in (
-        tf.constant(1), tf.constant(1.5), tf.constant([1, 2]), tf.constant([[1.0, 2], [3, 4]]), tf.constant(True),
-        tf.constant([[1.25, -3e10]]), tf.zeros([2, 0]), tf.range(2000))] + [f"{tf.constant(2.5)}", f"{tf.constant(2.5):.2f}"]  # fmt: skip
+    return [
+        str(each)
+        for each in (
+            tf.constant(1),
+            tf.constant(1.5),
+            tf.constant([1, 2]),
+            tf.constant([[1.0, 2], [3, 4]]),
+            tf.constant(True),
+            tf.constant([[1.25, -3e10]]),
+            tf.zeros([2, 0]),
+            tf.range(2000),
+        )
+    ] + [f"{tf.constant(2.5)}", f"{tf.constant(2.5):.2f}"]
 
 
 @plain("tf.Tensor", "representation in a graph")
@@ -82,7 +185,17 @@ def _(tf):
     @tf.function
     def f(x):
         y = tf.add(x, 1.0, name="y")
-        seen.extend([repr(x), repr(y), y.name, y.op.name, y.op.type, [i.name for i in y.op.inputs][:1], str(y.dtype)])
+        seen.extend(
+            [
+                repr(x),
+                repr(y),
+                y.name,
+                y.op.name,
+                y.op.type,
+                [i.name for i in y.op.inputs][:1],
+                str(y.dtype),
+            ]
+        )
         return y
 
     f.get_concrete_function(tf.TensorSpec([None, 2], name="x"))
@@ -92,17 +205,41 @@ def _(tf):
 @plain("tf.Tensor", "properties")
 def _(tf):
     t = tf.constant([[1.0, 2.0]])
-    return [t.shape, t.dtype, t.ndim, t.numpy().tolist(), float(t[0, 0]), int(tf.constant(3)), bool(tf.constant(True)),
-            len(t), [x.numpy().tolist() for x in t], tf.is_tensor(t), tf.is_tensor(1), isinstance(t, tf.Tensor),
-            t.get_shape(), np.asarray(t).dtype.name, np.add(t, 1).tolist(), tf.constant(5).__index__(), [10, 20][tf.constant(1)],
-            t.device.endswith("CPU:0"), tf.is_tensor(tf.Variable(1))]  # fmt: skip
+    return [
+        t.shape,
+        t.dtype,
+        t.ndim,
+        t.numpy().tolist(),
+        float(t[0, 0]),
+        int(tf.constant(3)),
+        bool(tf.constant(True)),
+        len(t),
+        [x.numpy().tolist() for x in t],
+        tf.is_tensor(t),
+        tf.is_tensor(1),
+        isinstance(t, tf.Tensor),
+        t.get_shape(),
+        np.asarray(t).dtype.name,
+        np.add(t, 1).tolist(),
+        tf.constant(5).__index__(),
+        [10, 20][tf.constant(1)],
+        t.device.endswith("CPU:0"),
+        tf.is_tensor(tf.Variable(1)),
+    ]
 
 
 @plain("tf.Tensor", "numpy behaviour")
 def _(tf):
     a = np.array([1.0, 2.0], np.float32)
     t = tf.constant([3.0, 4.0])
-    return [type(a + t).__name__ == type(t).__name__, a + t, t + a, np.sum(t), np.sin(t).dtype.name, np.array([t, t]).shape]
+    return [
+        type(a + t).__name__ == type(t).__name__,
+        a + t,
+        t + a,
+        np.sum(t),
+        np.sin(t).dtype.name,
+        np.array([t, t]).shape,
+    ]
 
 
 @plain("tf.constant", "is not changed by its source")
@@ -115,7 +252,10 @@ def _(tf):
 
 @plain("tf.is_tensor", "kinds")
 def _(tf):
-    return [tf.is_tensor(each) for each in (tf.constant(1), tf.Variable(1), 1, np.ones(2), [tf.constant(1)], None)]
+    return [
+        tf.is_tensor(each)
+        for each in (tf.constant(1), tf.Variable(1), 1, np.ones(2), [tf.constant(1)], None)
+    ]
 
 
 @plain("tf.get_static_value", "kinds")
@@ -148,7 +288,11 @@ printed("a matrix", lambda tf: tf.constant([[1.5, 2], [3, 4]]))
 printed("long", lambda tf: tf.range(20))
 printed("all of it", lambda tf: tf.range(10), summarize=-1)
 printed("a long matrix", lambda tf: tf.reshape(tf.range(80), [8, 10]))
-printed("structures", lambda tf: {"a": tf.constant(1), "b": [tf.constant(2.0), 3]}, lambda tf: (1, "two"))
+printed(
+    "structures",
+    lambda tf: {"a": tf.constant(1), "b": [tf.constant(2.0), 3]},
+    lambda tf: (1, "two"),
+)
 printed("separated", 1, 2, 3, sep=", ", end="!\n")
 printed("floats", lambda tf: tf.constant([0.1, 1e-7, 1e10, 123456.789, 1 / 3]))
 printed("doubles", lambda tf: tf.constant([0.1, 1e-7, 1e10, 1 / 3], tf.float64))
@@ -191,8 +335,14 @@ def _(tf):
 # Nests.
 @plain("tf.nest.flatten", "structures")
 def _(tf):
-    return [tf.nest.flatten({"b": 1, "a": [2, (3,)]}), tf.nest.flatten(5), tf.nest.flatten([]),
-            tf.nest.flatten(np.ones(2))[0].tolist(), tf.nest.flatten([None, {"x": None}]), tf.nest.flatten("text")]  # fmt: skip
+    return [
+        tf.nest.flatten({"b": 1, "a": [2, (3,)]}),
+        tf.nest.flatten(5),
+        tf.nest.flatten([]),
+        tf.nest.flatten(np.ones(2))[0].tolist(),
+        tf.nest.flatten([None, {"x": None}]),
+        tf.nest.flatten("text"),
+    ]
 
 
 @plain("tf.nest.flatten", "named tuples")
@@ -206,7 +356,12 @@ def _(tf):
 @plain("tf.nest.map_structure", "structures")
 def _(tf):
     m = tf.nest.map_structure
-    return [m(lambda x: x + 1, {"a": 1, "b": (2, [3])}), m(lambda x, y: x * y, [1, 2], [3, 4]), m(lambda x: x, 3), m(str, ())]
+    return [
+        m(lambda x: x + 1, {"a": 1, "b": (2, [3])}),
+        m(lambda x, y: x * y, [1, 2], [3, 4]),
+        m(lambda x: x, 3),
+        m(str, ()),
+    ]
 
 
 @plain("tf.nest.map_structure", "tensors")
@@ -217,8 +372,15 @@ def _(tf):
 @plain("tf.nest.pack_sequence_as", "structures")
 def _(tf):
     p = tf.nest.pack_sequence_as
-    return [p({"a": 0, "b": [0, 0]}, [1, 2, 3]), p((0, [0]), [4, 5]), p(0, [9]), tf.nest.is_nested([1]),
-            tf.nest.is_nested(1), tf.nest.is_nested({"a": 1}), tf.nest.is_nested("text")]  # fmt: skip
+    return [
+        p({"a": 0, "b": [0, 0]}, [1, 2, 3]),
+        p((0, [0]), [4, 5]),
+        p(0, [9]),
+        tf.nest.is_nested([1]),
+        tf.nest.is_nested(1),
+        tf.nest.is_nested({"a": 1}),
+        tf.nest.is_nested("text"),
+    ]
 
 
 @plain("tf.nest.assert_same_structure", "equal")
@@ -228,17 +390,34 @@ def _(tf):
     return True
 
 
-raises("tf.nest.assert_same_structure", "different", "structure",
-       lambda tf: tf.nest.assert_same_structure([1, 2], [1, [2]]))  # fmt: skip
-raises("tf.nest.map_structure", "different", "structure", lambda tf: tf.nest.map_structure(max, [1], [1, 2]))
-raises("tf.nest.pack_sequence_as", "too many", "2", lambda tf: tf.nest.pack_sequence_as([0], [1, 2]))
+raises(
+    "tf.nest.assert_same_structure",
+    "different",
+    "structure",
+    lambda tf: tf.nest.assert_same_structure([1, 2], [1, [2]]),
+)
+raises(
+    "tf.nest.map_structure",
+    "different",
+    "structure",
+    lambda tf: tf.nest.map_structure(max, [1], [1, 2]),
+)
+raises(
+    "tf.nest.pack_sequence_as", "too many", "2", lambda tf: tf.nest.pack_sequence_as([0], [1, 2])
+)
 
 
 # Devices and the rest.
 @plain("tf.config.list_physical_devices", "CPUs")
 def _(tf):
     devices = tf.config.list_physical_devices("CPU")
-    return [len(devices), devices[0].name, devices[0].device_type, repr(devices[0]), tf.config.list_physical_devices("GPU")]
+    return [
+        len(devices),
+        devices[0].name,
+        devices[0].device_type,
+        repr(devices[0]),
+        tf.config.list_physical_devices("GPU"),
+    ]
 
 
 @plain("tf.config.list_logical_devices", "CPUs")
@@ -262,7 +441,10 @@ def _(tf):
 @plain("tf.config.set_visible_devices", "CPUs")
 def _(tf):
     tf.config.set_visible_devices([], "GPU")
-    return [len(tf.config.get_visible_devices("GPU")), tf.config.get_visible_devices()[0].device_type]
+    return [
+        len(tf.config.get_visible_devices("GPU")),
+        tf.config.get_visible_devices()[0].device_type,
+    ]
 
 
 @plain("tf.config.set_soft_device_placement", "is told")
@@ -283,6 +465,35 @@ def _(tf):
 @plain("tf.config.optimizer.get_experimental_options", "is a dictionary")
 def _(tf):
     return isinstance(tf.config.optimizer.get_experimental_options(), dict)
+
+
+raises(
+    (
+        "tf.config.set_logical_device_configuration",
+        "tf.config.experimental.set_virtual_device_configuration",
+    ),
+    "after the start",
+    "modified",
+    lambda tf: tf.config.set_logical_device_configuration(
+        tf.config.list_physical_devices("CPU")[0],
+        [tf.config.LogicalDeviceConfiguration()] * (1 + len(tf.config.list_logical_devices("CPU"))),
+    ),
+)
+raises(
+    "tf.config.experimental.set_memory_growth",
+    "of a CPU",
+    "memory growth GPU",
+    lambda tf: tf.config.experimental.set_memory_growth(
+        tf.config.list_physical_devices("CPU")[0], True
+    ),
+)
+
+
+@plain("tf.types.experimental.TraceType", "its methods")
+def _(tf):
+    kind = tf.types.experimental.TraceType
+    names = ("is_subtype_of", "most_specific_common_supertype", "placeholder_value")
+    return [isinstance(kind, type), *[hasattr(kind, name) for name in names]]
 
 
 @plain("tf.debugging.set_log_device_placement", "can be set")
@@ -336,10 +547,20 @@ def _(tf):
     return [y, tape.gradient(y, x)]
 
 
-raises("tf.debugging.check_numerics", "NaN", "look NaN",
-       lambda tf: tf.debugging.check_numerics(tf.constant([float("nan")]), "look"))  # fmt: skip
-raises("tf.debugging.check_numerics", "infinity in a function", "look Inf",
-       lambda tf: tf.function(lambda x: tf.debugging.check_numerics(x, "look"))(tf.constant([float("inf")])))  # fmt: skip
+raises(
+    "tf.debugging.check_numerics",
+    "NaN",
+    "look NaN",
+    lambda tf: tf.debugging.check_numerics(tf.constant([float("nan")]), "look"),
+)
+raises(
+    "tf.debugging.check_numerics",
+    "infinity in a function",
+    "look Inf",
+    lambda tf: tf.function(lambda x: tf.debugging.check_numerics(x, "look"))(
+        tf.constant([float("inf")])
+    ),
+)
 
 
 @plain("tf.debugging.assert_equal", "that hold")
@@ -370,16 +591,39 @@ def _(tf):
     return [d.is_numeric_tensor(a), tf.math.is_strictly_increasing(a), tf.math.is_non_decreasing(c)]
 
 
-raises("tf.debugging.assert_equal", "that fails", "not equal message",
-       lambda tf: tf.debugging.assert_equal([1, 2], [1, 3], message="not equal message"))  # fmt: skip
-raises("tf.debugging.assert_less", "that fails", "too large",
-       lambda tf: tf.debugging.assert_less([3], [2], message="too large"))  # fmt: skip
-raises("tf.debugging.assert_positive", "in a function", "positive",
-       lambda tf: tf.function(lambda x: (tf.debugging.assert_positive(x, "positive please"), x)[1])(tf.constant([-1])))  # fmt: skip
-raises("tf.debugging.assert_rank", "static", "rank", lambda tf: tf.debugging.assert_rank(tf.zeros([2]), 2))
+raises(
+    "tf.debugging.assert_equal",
+    "that fails",
+    "not equal message",
+    lambda tf: tf.debugging.assert_equal([1, 2], [1, 3], message="not equal message"),
+)
+raises(
+    "tf.debugging.assert_less",
+    "that fails",
+    "too large",
+    lambda tf: tf.debugging.assert_less([3], [2], message="too large"),
+)
+raises(
+    "tf.debugging.assert_positive",
+    "in a function",
+    "positive",
+    lambda tf: tf.function(lambda x: (tf.debugging.assert_positive(x, "positive please"), x)[1])(
+        tf.constant([-1])
+    ),
+)
+raises(
+    "tf.debugging.assert_rank",
+    "static",
+    "rank",
+    lambda tf: tf.debugging.assert_rank(tf.zeros([2]), 2),
+)
 raises("tf.Assert", "fails", "3 wrong", lambda tf: tf.Assert(False, ["wrong", 3]))
-raises("tf.debugging.assert_type", "another", "int32",
-       lambda tf: tf.debugging.assert_type(tf.constant(1.0), tf.int32))  # fmt: skip
+raises(
+    "tf.debugging.assert_type",
+    "another",
+    "int32",
+    lambda tf: tf.debugging.assert_type(tf.constant(1.0), tf.int32),
+)
 
 
 # Errors.
@@ -391,53 +635,116 @@ def _assign(tf):
 @plain("tf.errors.InvalidArgumentError", "classes")
 def _(tf):
     e = tf.errors
-    names = ["InvalidArgumentError", "NotFoundError", "OutOfRangeError", "UnimplementedError", "AlreadyExistsError",
-             "FailedPreconditionError", "InternalError", "UnknownError", "CancelledError", "PermissionDeniedError",
-             "ResourceExhaustedError", "UnavailableError", "DataLossError", "AbortedError", "DeadlineExceededError",
-             "UnauthenticatedError"]  # fmt: skip
+    names = [
+        "InvalidArgumentError",
+        "NotFoundError",
+        "OutOfRangeError",
+        "UnimplementedError",
+        "AlreadyExistsError",
+        "FailedPreconditionError",
+        "InternalError",
+        "UnknownError",
+        "CancelledError",
+        "PermissionDeniedError",
+        "ResourceExhaustedError",
+        "UnavailableError",
+        "DataLossError",
+        "AbortedError",
+        "DeadlineExceededError",
+        "UnauthenticatedError",
+    ]
     made = [getattr(e, n)(None, None, "words") for n in names]
-    return [[type(m).__name__, m.error_code, m.message, str(m), isinstance(m, e.OpError)] for m in made]
+    return [
+        [type(m).__name__, m.error_code, m.message, str(m), isinstance(m, e.OpError)] for m in made
+    ]
 
 
 @plain("tf.errors.UnimplementedError", "a class")
 def _(tf):
     error = tf.errors.UnimplementedError(None, None, "not here")
-    return [error.message, error.error_code, error.op is None, error.node_def is None, isinstance(error, Exception)]
+    return [
+        error.message,
+        error.error_code,
+        error.op is None,
+        error.node_def is None,
+        isinstance(error, Exception),
+    ]
 
 
-raises("tf.add", "dtypes that differ", "float",
-       lambda tf: tf.constant(1.0) + tf.constant(1))  # fmt: skip
-raises("tf.add", "shapes that do not fit", "Incompatible shapes: [2] [3]",
-       lambda tf: tf.constant([1, 2]) + tf.constant([1, 2, 3]))  # fmt: skip
-raises("tf.add", "shapes that do not fit in a function", "2 3 Dimensions equal",
-       lambda tf: tf.function(lambda x, y: x + y)(tf.constant([1, 2]), tf.constant([1, 2, 3])))  # fmt: skip
-raises("tf.add", "a float and an integer tensor", "int32",
-       lambda tf: tf.constant(1) + 1.5)  # fmt: skip
-raises("tf.add", "f32 and f64", "float double", lambda tf: tf.constant(1.0) + tf.constant(1.0, tf.float64))
-raises("tf.multiply", "f32 and f64 in a function", "float32 float64",
-       lambda tf: tf.function(lambda x, y: x * y)(tf.constant(1.0), tf.constant(1.0, tf.float64)))  # fmt: skip
-raises("tf.matmul", "inner sizes", "Matrix size-incompatible",
-       lambda tf: tf.matmul(tf.zeros([2, 3]), tf.zeros([2, 3])))  # fmt: skip
-raises("tf.matmul", "inner sizes in a function", "3 2 Dimensions equal",
-       lambda tf: tf.function(lambda x, y: tf.matmul(x, y))(tf.zeros([2, 3]), tf.zeros([2, 3])))  # fmt: skip
+raises("tf.add", "dtypes that differ", "float", lambda tf: tf.constant(1.0) + tf.constant(1))
+raises(
+    "tf.add",
+    "shapes that do not fit",
+    "Incompatible shapes: [2] [3]",
+    lambda tf: tf.constant([1, 2]) + tf.constant([1, 2, 3]),
+)
+raises(
+    "tf.add",
+    "shapes that do not fit in a function",
+    "2 3 Dimensions equal",
+    lambda tf: tf.function(lambda x, y: x + y)(tf.constant([1, 2]), tf.constant([1, 2, 3])),
+)
+raises("tf.add", "a float and an integer tensor", "int32", lambda tf: tf.constant(1) + 1.5)
+raises(
+    "tf.add",
+    "f32 and f64",
+    "float double",
+    lambda tf: tf.constant(1.0) + tf.constant(1.0, tf.float64),
+)
+raises(
+    "tf.multiply",
+    "f32 and f64 in a function",
+    "float32 float64",
+    lambda tf: tf.function(lambda x, y: x * y)(tf.constant(1.0), tf.constant(1.0, tf.float64)),
+)
+raises(
+    "tf.matmul",
+    "inner sizes",
+    "Matrix size-incompatible",
+    lambda tf: tf.matmul(tf.zeros([2, 3]), tf.zeros([2, 3])),
+)
+raises(
+    "tf.matmul",
+    "inner sizes in a function",
+    "3 2 Dimensions equal",
+    lambda tf: tf.function(lambda x, y: tf.matmul(x, y))(tf.zeros([2, 3]), tf.zeros([2, 3])),
+)
 raises("tf.reshape", "too few", "6 4", lambda tf: tf.reshape(tf.zeros([2, 3]), [2, 2]))
 raises("tf.reshape", "two unknown", "one", lambda tf: tf.reshape(tf.zeros([2, 3]), [-1, -1]))
-raises("tf.concat", "sizes", "Dimension", lambda tf: tf.concat([tf.zeros([2, 3]), tf.zeros([2, 4])], 0))
-raises("tf.concat", "dtypes", "float", lambda tf: tf.concat([tf.zeros([2]), tf.zeros([2], tf.int32)], 0))
+raises(
+    "tf.concat", "sizes", "Dimension", lambda tf: tf.concat([tf.zeros([2, 3]), tf.zeros([2, 4])], 0)
+)
+raises(
+    "tf.concat",
+    "dtypes",
+    "float",
+    lambda tf: tf.concat([tf.zeros([2]), tf.zeros([2], tf.int32)], 0),
+)
 raises("tf.gather", "beyond the end", "indices 5", lambda tf: tf.gather([1, 2, 3], [5]))
-raises("tf.gather_nd", "beyond the end", "indices", lambda tf: tf.gather_nd([[1, 2], [3, 4]], [[2, 0]]))
+raises(
+    "tf.gather_nd", "beyond the end", "indices", lambda tf: tf.gather_nd([[1, 2], [3, 4]], [[2, 0]])
+)
 raises("tf.stack", "shapes", "Shapes", lambda tf: tf.stack([tf.zeros([2]), tf.zeros([3])]))
 raises("tf.squeeze", "a dimension of two", "squeeze", lambda tf: tf.squeeze(tf.zeros([2]), 0))
 raises("tf.split", "unevenly", "split", lambda tf: tf.split(tf.zeros([5]), 2))
-raises("tf.reduce_sum", "an axis too far", "dimension", lambda tf: tf.reduce_sum(tf.zeros([2, 3]), axis=2))
+raises(
+    "tf.reduce_sum",
+    "an axis too far",
+    "dimension",
+    lambda tf: tf.reduce_sum(tf.zeros([2, 3]), axis=2),
+)
 raises("tf.transpose", "a bad perm", "", lambda tf: tf.transpose(tf.zeros([2, 3]), [0]))
 raises("tf.constant", "ragged", "non-rectangular", lambda tf: tf.constant([[1, 2], [3]]))
 raises("tf.constant", "a float as an integer", "int32", lambda tf: tf.constant(1.5, tf.int32))
 raises("tf.constant", "an object", "object", lambda tf: tf.constant(object()))
 raises("tf.constant", "another shape", "shape", lambda tf: tf.constant([1, 2, 3], shape=[2, 2]))
 raises("tf.convert_to_tensor", "None", "None", lambda tf: tf.convert_to_tensor(None))
-raises("tf.convert_to_tensor", "another dtype", "int32 float32",
-       lambda tf: tf.convert_to_tensor(tf.constant(1), dtype=tf.float32))  # fmt: skip
+raises(
+    "tf.convert_to_tensor",
+    "another dtype",
+    "int32 float32",
+    lambda tf: tf.convert_to_tensor(tf.constant(1), dtype=tf.float32),
+)
 raises("tf.cast", "an unknown dtype", "nonsense", lambda tf: tf.cast(1, "nonsense"))
 raises("tf.Tensor", "an index too far", "index", lambda tf: tf.constant([1, 2])[5])
 raises("tf.Tensor", "too many indices", "", lambda tf: tf.constant([1, 2])[0, 0])
@@ -450,23 +757,54 @@ raises("tf.Tensor", "hashing", "unhashable", lambda tf: hash(tf.constant(1)))
 raises("tf.expand_dims", "too far", "dimension", lambda tf: tf.expand_dims(tf.zeros([2]), 3))
 raises("tf.broadcast_to", "does not fit", "shape", lambda tf: tf.broadcast_to(tf.zeros([2]), [3]))
 raises("tf.one_hot", "no depth", "", lambda tf: tf.one_hot([1]))
-raises("tf.nn.conv2d", "channels", "depth", lambda tf: tf.nn.conv2d(tf.zeros([1, 4, 4, 3]), tf.zeros([2, 2, 2, 1]), 1, "SAME"))
-raises("tf.nn.sparse_softmax_cross_entropy_with_logits", "ranks", "rank",
-       lambda tf: tf.nn.sparse_softmax_cross_entropy_with_logits([[1]], tf.zeros([1, 3])))  # fmt: skip
-raises("tf.nn.softmax_cross_entropy_with_logits", "shapes", "logits labels",
-       lambda tf: tf.nn.softmax_cross_entropy_with_logits(tf.zeros([2, 3]), tf.zeros([2, 4])))  # fmt: skip
-raises("tf.linalg.inv", "singular", "invertible", lambda tf: tf.linalg.inv([[1.0, 2.0], [2.0, 4.0]]))
+raises(
+    "tf.nn.conv2d",
+    "channels",
+    "depth",
+    lambda tf: tf.nn.conv2d(tf.zeros([1, 4, 4, 3]), tf.zeros([2, 2, 2, 1]), 1, "SAME"),
+)
+raises(
+    "tf.nn.sparse_softmax_cross_entropy_with_logits",
+    "ranks",
+    "rank",
+    lambda tf: tf.nn.sparse_softmax_cross_entropy_with_logits([[1]], tf.zeros([1, 3])),
+)
+raises(
+    "tf.nn.softmax_cross_entropy_with_logits",
+    "shapes",
+    "logits labels",
+    lambda tf: tf.nn.softmax_cross_entropy_with_logits(tf.zeros([2, 3]), tf.zeros([2, 4])),
+)
+raises(
+    "tf.linalg.inv", "singular", "invertible", lambda tf: tf.linalg.inv([[1.0, 2.0], [2.0, 4.0]])
+)
 raises("tf.tile", "too few multiples", "multiples", lambda tf: tf.tile(tf.zeros([2, 2]), [2]))
 raises("tf.slice", "too far", "", lambda tf: tf.slice(tf.zeros([3]), [2], [4]))
 raises("tf.pad", "negative", "", lambda tf: tf.pad(tf.zeros([3]), [[-1, 0]]))
-raises("tf.while_loop", "shapes that vary", "shape",
-       lambda tf: tf.function(lambda: tf.while_loop(
-           lambda i, x: i < 3, lambda i, x: (i + 1, tf.concat([x, x], 0)), (0, tf.zeros([1]))))())  # fmt: skip
-raises("tf.cond", "different dtypes", "type",
-       lambda tf: tf.function(lambda p: tf.cond(p, lambda: 1, lambda: 1.0))(tf.constant(True)))  # fmt: skip
+raises(
+    "tf.while_loop",
+    "shapes that vary",
+    "shape",
+    lambda tf: tf.function(
+        lambda: tf.while_loop(
+            lambda i, x: i < 3, lambda i, x: (i + 1, tf.concat([x, x], 0)), (0, tf.zeros([1]))
+        )
+    )(),
+)
+raises(
+    "tf.cond",
+    "different dtypes",
+    "type",
+    lambda tf: tf.function(lambda p: tf.cond(p, lambda: 1, lambda: 1.0))(tf.constant(True)),
+)
 raises("tf.math.floordiv", "by zero", "zero", lambda tf: tf.constant([1]) // tf.constant([0]))
 raises("tf.range", "no steps", "delta", lambda tf: tf.range(0, 5, 0))
 raises("tf.zeros", "a negative size", "", lambda tf: tf.zeros([-1]))
-raises("tf.einsum", "a bad equation", "", lambda tf: tf.einsum("ij,jk->iz", tf.zeros([2, 2]), tf.zeros([2, 2])))
+raises(
+    "tf.einsum",
+    "a bad equation",
+    "",
+    lambda tf: tf.einsum("ij,jk->iz", tf.zeros([2, 2]), tf.zeros([2, 2])),
+)
 raises("tf.TensorShape", "merging", "compatible", lambda tf: tf.TensorShape([2]).merge_with([3]))
 raises("tf.device", "nonsense", "", lambda tf: tf.device("nonsense:::").__enter__())

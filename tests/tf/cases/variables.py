@@ -9,8 +9,22 @@ def _(tf):
     v = tf.Variable([1.0, 2.0], name="weights")
     w = tf.Variable(3, dtype=tf.float64, trainable=False)
     u = tf.Variable(lambda: tf.ones([2]))
-    return [v, v.shape, v.dtype, v.name, v.trainable, w, w.trainable, u, tf.Variable(2), tf.Variable(True),
-            tf.Variable(np.arange(3)), v.numpy().tolist(), v.read_value(), v.value()]  # fmt: skip
+    return [
+        v,
+        v.shape,
+        v.dtype,
+        v.name,
+        v.trainable,
+        w,
+        w.trainable,
+        u,
+        tf.Variable(2),
+        tf.Variable(True),
+        tf.Variable(np.arange(3)),
+        v.numpy().tolist(),
+        v.read_value(),
+        v.value(),
+    ]
 
 
 @plain("tf.Variable", "assignments")
@@ -25,8 +39,25 @@ def _(tf):
 def _(tf):
     v = tf.Variable([1.0, 2.0])
     m = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
-    return [v + 1, 1 - v, v * v, v / 2, -v, v**2, v[0], v[::-1], m @ m, v > 1, abs(v), v == v, m[:, 1],
-            tf.reduce_sum(v), tf.matmul(m, m), tf.concat([v, v], 0), tf.stack([v, v])]  # fmt: skip
+    return [
+        v + 1,
+        1 - v,
+        v * v,
+        v / 2,
+        -v,
+        v**2,
+        v[0],
+        v[::-1],
+        m @ m,
+        v > 1,
+        abs(v),
+        v == v,
+        m[:, 1],
+        tf.reduce_sum(v),
+        tf.matmul(m, m),
+        tf.concat([v, v], 0),
+        tf.stack([v, v]),
+    ]
 
 
 @plain("tf.Variable", "slices assigned")
@@ -48,8 +79,15 @@ def _(tf):
     slices = tf.IndexedSlices(tf.constant([[10.0, 20.0], [1.0, 1.0]]), tf.constant([2, 0]))
     twice = tf.IndexedSlices(tf.constant([[10.0, 20.0], [1.0, 1.0]]), tf.constant([1, 1]))
     out = []
-    for name in ("scatter_add", "scatter_sub", "scatter_update", "scatter_max", "scatter_min",
-                 "scatter_mul", "scatter_div"):  # fmt: skip
+    for name in (
+        "scatter_add",
+        "scatter_sub",
+        "scatter_update",
+        "scatter_max",
+        "scatter_min",
+        "scatter_mul",
+        "scatter_div",
+    ):
         v = fresh()
         getattr(v, name)(slices)
         out.append(tf.identity(v))
@@ -121,8 +159,11 @@ def _(tf):
 
 @plain("tf.Variable", "its representation")
 def _(tf):
-    return [repr(tf.Variable(1.0)), repr(tf.Variable([1, 2], name="counts")),
-            str(tf.Variable([[1.5]], name="w"))]  # fmt: skip
+    return [
+        repr(tf.Variable(1.0)),
+        repr(tf.Variable([1, 2], name="counts")),
+        str(tf.Variable([[1.5]], name="w")),
+    ]
 
 
 @plain("tf.Variable", "counts up and down")
@@ -156,10 +197,14 @@ def _(tf):
 
     net = Net()
     return [
-        net(tf.constant([[1.0, 2.0]])), net.name, [v.name for v in net.variables],
-        [v.name for v in net.trainable_variables], [v.name for v in net.non_trainable_variables],
-        [m.name for m in net.submodules], len(net.variables),
-    ]  # fmt: skip
+        net(tf.constant([[1.0, 2.0]])),
+        net.name,
+        [v.name for v in net.variables],
+        [v.name for v in net.trainable_variables],
+        [v.name for v in net.non_trainable_variables],
+        [m.name for m in net.submodules],
+        len(net.variables),
+    ]
 
 
 @plain("tf.Module", "names by itself")
@@ -171,7 +216,13 @@ def _(tf):
         pass
 
     m = MyBlock()
-    return [m.name, LSTMCell().name, m.name_scope.name, m.variables == (), MyBlock(name="given").name]
+    return [
+        m.name,
+        LSTMCell().name,
+        m.name_scope.name,
+        m.variables == (),
+        MyBlock(name="given").name,
+    ]
 
 
 @plain("tf.Module", "with name scope")
@@ -292,8 +343,13 @@ def _(tf):
 
 @plain("tf.initializers.zeros", "values")
 def _(tf):
-    return [tf.initializers.zeros()([2]), tf.zeros_initializer()([2, 1]), tf.ones_initializer()([2]),
-            tf.constant_initializer(3.0)([2, 2]), tf.zeros_initializer()([1], tf.int32)]  # fmt: skip
+    return [
+        tf.initializers.zeros()([2]),
+        tf.zeros_initializer()([2, 1]),
+        tf.ones_initializer()([2]),
+        tf.constant_initializer(3.0)([2, 2]),
+        tf.zeros_initializer()([1], tf.int32),
+    ]
 
 
 @plain("tf.initializers.TruncatedNormal", "shapes")
@@ -304,11 +360,22 @@ def _(tf):
 @plain("tf.VariableAggregation", "names")
 def _(tf):
     a, s = tf.VariableAggregation, tf.VariableSynchronization
-    return [a.NONE.name, a.SUM.value, a.MEAN.name, a.ONLY_FIRST_REPLICA.name, s.AUTO.name, s.ON_READ.name]
+    return [
+        a.NONE.name,
+        a.SUM.value,
+        a.MEAN.name,
+        a.ONLY_FIRST_REPLICA.name,
+        s.AUTO.name,
+        s.ON_READ.name,
+    ]
 
 
-raises("tf.Variable", "another shape", "shape",
-       lambda tf: tf.Variable([1.0, 2.0]).assign([1.0, 2.0, 3.0]))  # fmt: skip
+raises(
+    "tf.Variable",
+    "another shape",
+    "shape",
+    lambda tf: tf.Variable([1.0, 2.0]).assign([1.0, 2.0, 3.0]),
+)
 raises("tf.Variable", "no value", "initial_value", lambda tf: tf.Variable())
 
 
