@@ -7,6 +7,7 @@
 #include "codegen/nest.h"
 #include "compile/passes.h"
 #include "compile/planner.h"
+#include "ir/contraction.h"
 
 /* ---- memory of the planner --------------------------------------------------------------------*/
 
@@ -201,6 +202,10 @@ static double estimate_work(const mica_node *n) {
             elements * (double)product(mica_operand_type(n, 0), mica_node_ints(n, "lhs_contract"));
     else if (n->op == MICA_OP_conv)
         work += elements * (double)mica_type_elements(mica_operand_type(n, 1)) / 4;
+    else if (mica_node_is_contraction(n))
+        for (int32_t i = 0; i < n->regions[0]->n_nodes; i++)
+            if (mica_op_class_of(n->regions[0]->nodes[i]->op) == MICA_CLASS_CONTRACTION)
+                work += estimate_work(n->regions[0]->nodes[i]);
     return work;
 }
 
@@ -283,7 +288,8 @@ static mica_status plan_callback(mica_planning *p, const mica_node *n) {
 }
 
 static mica_status plan_node(mica_planning *p, const mica_node *n) {
-    if (mica_node_is_fused(n) || mica_node_is_claimed(n)) return plan_launch(p, n);
+    if (mica_node_is_fused(n) || mica_node_is_claimed(n) || mica_node_is_contraction(n))
+        return plan_launch(p, n);
     switch ((int)n->op) {
     case MICA_OP_PARAMETER: return NULL;
     case MICA_OP_constant: return plan_constant(p, n);

@@ -6,6 +6,7 @@
 #include "codegen/nest.h"
 #include "compile/passes.h"
 #include "compile/rewrite.h"
+#include "ir/contraction.h"
 
 typedef struct scheduling {
     mica_rewrite w;
@@ -20,7 +21,8 @@ static bool is_cheap(const scheduling *s, const mica_node *n) {
 }
 
 static bool is_update(const scheduling *s, const mica_node *n) {
-    if (s->used[n->id] || (n->n_regions && !mica_node_is_fused(n))) return false;
+    if (s->used[n->id] || (n->n_regions && !mica_node_is_fused(n) && !mica_node_is_contraction(n)))
+        return false;
     for (int32_t i = 0; i < n->n_operands; i++)
         for (int32_t k = 0; k < n->n_results; k++)
             if (n->operands[i].node->op == MICA_OP_PARAMETER &&

@@ -10,6 +10,7 @@ typedef struct contract_run {
     char *scratch;                           /* packed y, or partial sums */
     int64_t batch, first_n, n, first_k, n_k; /* shared: the part of y that is packed now */
     int64_t pieces_m, pieces_n;
+    const cpu_finish *finish; /* or NULL */
 } contract_run;
 
 /* ---- one piece --------------------------------------------------------------------------------*/
@@ -17,10 +18,11 @@ typedef struct contract_run {
 /* Where a piece works: rows, columns and blocks of k within one batch. */
 typedef struct contract_block {
     int64_t m, n_m, n, n_n, k, n_k;
-    const char *packed;    /* y, packed; NULL: the piece packs it */
-    int64_t packed_panels; /* panels per block of k in `packed` */
-    char *c;               /* the batch's */
-    bool first;            /* the first block is stored, not added */
+    const char *packed;       /* y, packed; NULL: the piece packs it */
+    int64_t packed_panels;    /* panels per block of k in `packed` */
+    char *c;                  /* the batch's */
+    bool first;               /* the first block is stored, not added */
+    const cpu_finish *finish; /* told of the piece's lines at its end; NULL: nobody */
 } contract_block;
 
 /* The rows of a piece, cut into tiles. */
@@ -167,6 +169,38 @@ static void take_y(const cpu_contract *k, const char *y, const contract_block *a
     }
 }
 
+/* ---- what is done -----------------------------------------------------------------------------*/
+
+#define FINISH_COLUMNS 256
+
+/* Lines of positions across[i] + along, for all i. */
+static void finish_lines(const cpu_finish *finish, int64_t begin, const int64_t *across,
+                         int64_t n_across, const int64_t *along, int64_t n_along) {
+    for (int64_t j = 0, n; j < n_along; j += n) {
+        for (n = 1; j + n < n_along && along[j + n] == along[j] + n;) n++;
+        for (int64_t i = 0, lines; i < n_across; i += lines) {
+            for (lines = 1; i + lines < n_across && across[i + lines] == across[i] + lines * n;)
+                lines++; /* lines that follow each other are one */
+            finish->line(finish->context, begin + across[i] + along[j], lines * n);
+        }
+    }
+}
+
+static void finish_block(const cpu_contract *k, const contract_block *at,
+                         const contract_rows *rows) {
+    const cpu_finish *finish = at->finish;
+    int64_t begin = (at->c - (const char *)finish->result) / k->gemm.bytes;
+    int64_t columns[FINISH_COLUMNS];
+    for (int64_t j = 0; j < at->n_n; j += FINISH_COLUMNS) {
+        int64_t n = cpu_min(FINISH_COLUMNS, at->n_n - j);
+        mica_cpu_space_positions(&k->c_n, at->n + j, n, columns);
+        if (mica_cpu_contract_is_line(&k->c_n) || !mica_cpu_contract_is_line(&k->c_m))
+            finish_lines(finish, begin, rows->c, at->n_m, columns, n);
+        else
+            finish_lines(finish, begin, columns, n, rows->c, at->n_m);
+    }
+}
+
 static void run_block(const cpu_contract *k, const char *x, const char *y,
                       const contract_block *at) {
     _Alignas(64) char x_panels[CONTRACT_X_BYTES];
@@ -191,6 +225,7 @@ static void run_block(const cpu_contract *k, const char *x, const char *y,
             multiply(k, &step, at, &rows, at->n + j);
         }
     }
+    if (at->finish) finish_block(k, at, &rows);
 }
 
 /* ---- modes ------------------------------------------------------------------------------------*/
@@ -214,7 +249,7 @@ static void run_local_pieces(void *context, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
         int64_t n = i % run->pieces_n, m = i / run->pieces_n % run->pieces_m;
         int64_t batch = i / run->pieces_n / run->pieces_m;
-        contract_block at = {.n_k = k->blocks_k, .first = true};
+        contract_block at = {.n_k = k->blocks_k, .first = true, .finish = run->finish};
         at.m = m * k->block_m, at.n_m = cpu_min(k->block_m, k->c_m.n - at.m);
         at.n = n * k->block_n, at.n_n = cpu_min(k->block_n, k->c_n.n - at.n);
         at.c = batch_of_c(run, batch);
@@ -261,6 +296,7 @@ static void run_shared_pieces(void *context, int64_t begin, int64_t end) {
         at.n = run->first_n, at.n_n = run->n;
         at.c = batch_of_c(run, run->batch + batch);
         at.first = run->first_k == 0;
+        if (run->first_k + run->n_k == k->blocks_k) at.finish = run->finish;
         at.packed = run->scratch + batch * run->n_k * panels * panel;
         at.packed_panels = panels;
         run_block(k, batch_of_x(run, run->batch + batch), NULL, &at);
@@ -323,6 +359,8 @@ static void add_split(void *context, int64_t begin, int64_t end) {
                 k->gemm.scatter(run->scratch + from * k->gemm.bytes, 0, c, &row, 1, columns, count,
                                 group == 0);
             }
+            if (run->finish)
+                finish_lines(run->finish, (c - run->c) / k->gemm.bytes, &row, 1, columns, count);
         }
     }
 }
@@ -336,36 +374,45 @@ static void run_split(contract_run *run) {
 
 /* ---- the whole --------------------------------------------------------------------------------*/
 
-typedef struct narrow_run {
+typedef struct whole_run {
     const cpu_contract *contract;
     const char *wide;
     char *c;
-} narrow_run;
+    const cpu_finish *finish;
+} whole_run;
 
 static void narrow_range(void *context, int64_t begin, int64_t end) {
-    const narrow_run *run = context;
+    const whole_run *run = context;
     const void *x = run->wide + begin * run->contract->gemm.bytes;
     run->contract->narrow(&x, run->c + begin * run->contract->c_bytes, end - begin);
+    if (run->finish) run->finish->line(run->finish->context, begin, end - begin);
+}
+
+static void finish_range(void *context, int64_t begin, int64_t end) {
+    const whole_run *run = context;
+    run->finish->line(run->finish->context, begin, end - begin);
 }
 
 void mica_cpu_contract_run(const cpu_contract *k, const void *x, const void *y, void *c,
-                           void *scratch) {
-    int64_t n = k->c_batch.n * k->c_m.n * k->c_n.n;
-    if (k->mode == CONTRACT_ZERO) {
-        memset(c, 0, (size_t)(n * k->c_bytes));
-        return;
-    }
+                           void *scratch, const cpu_finish *finish) {
+    int64_t parts = k->complex_pack ? 2 : 1, n = k->c_batch.n * k->c_m.n * k->c_n.n;
+    whole_run whole = {k, NULL, c, finish};
+    /* Complex numbers are told of when all are there: positions here are those of their parts. */
+    bool is_late = finish && (k->mode == CONTRACT_ZERO || parts == 2);
+    if (k->mode == CONTRACT_ZERO) memset(c, 0, (size_t)(n * k->c_bytes));
     char *wide = k->narrow ? (char *)scratch + k->wide_offset : c;
     contract_run run = {.contract = k,
                         .x = k->exchanged ? y : x,
                         .y = k->exchanged ? x : y,
                         .c = wide,
-                        .scratch = scratch};
+                        .scratch = scratch,
+                        .finish = k->narrow || is_late ? NULL : finish};
     if (k->mode == CONTRACT_LOCAL) run_local(&run);
     if (k->mode == CONTRACT_SHARED) run_shared(&run);
     if (k->mode == CONTRACT_SPLIT) run_split(&run);
-    if (k->narrow) {
-        narrow_run last = {k, wide, c};
-        mica_parallel_for(n, 65536, narrow_range, &last);
-    }
+    whole.wide = wide;
+    if (k->narrow && k->mode != CONTRACT_ZERO)
+        mica_parallel_for(n, 65536, narrow_range, &whole);
+    else if (is_late)
+        mica_parallel_for(n / parts, 65536, finish_range, &whole);
 }

@@ -50,8 +50,9 @@ bool mica_cpu_contract_init(cpu_contract *contract, mica_dtype dtype);
 /* For tests, so that small arrays take the way of large ones: how many bytes of y CONTRACT_SHARED
  * packs at a time, from now on; at least a panel. 0: as usual. */
 void mica_cpu_contract_share(int64_t bytes);
+/* finish: told of c's lines, or NULL. */
 void mica_cpu_contract_run(const cpu_contract *contract, const void *x, const void *y, void *c,
-                           void *scratch);
+                           void *scratch, const cpu_finish *finish);
 
 /* The highest tile for the first of `rows` rows, an index of gemm->heights. Tiles of rows that
  * are read as they lie are never higher than what is there. */

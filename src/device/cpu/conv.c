@@ -21,8 +21,8 @@ typedef struct conv_kernel {
     size_t padded_bytes; /* of scratch; the contraction's follows */
 } conv_kernel;
 
-static void run_conv(const cpu_kernel *kernel, const void *const *operands, void *const *results,
-                     void *scratch) {
+static void run_conv_finished(const cpu_kernel *kernel, const void *const *operands,
+                              void *const *results, void *scratch, const cpu_finish *finish) {
     const conv_kernel *k = (const conv_kernel *)kernel;
     const char *x = operands[0];
     if (k->pads) {
@@ -34,7 +34,12 @@ static void run_conv(const cpu_kernel *kernel, const void *const *operands, void
         x = scratch;
     }
     mica_cpu_contract_run(&k->contract, x, operands[1], results[0],
-                          (char *)scratch + k->padded_bytes);
+                          (char *)scratch + k->padded_bytes, finish);
+}
+
+static void run_conv(const cpu_kernel *kernel, const void *const *operands, void *const *results,
+                     void *scratch) {
+    run_conv_finished(kernel, operands, results, scratch, NULL);
 }
 
 static conv_axis read_axis(const mica_node *node, const mica_conv_layout *l, int32_t i) {
@@ -178,6 +183,7 @@ mica_status mica_cpu_create_conv(const mica_node *node, cpu_kernel **out) {
         mica_free(k);
         return mica_cpu_unsupported(node, x->dtype);
     }
+    k->base.run_finished = run_conv_finished;
     k->base.head.scratch_bytes = k->padded_bytes + k->contract.scratch_bytes;
     *out = &k->base;
     return NULL;

@@ -7,10 +7,15 @@ typedef struct dot_kernel {
     cpu_contract contract;
 } dot_kernel;
 
+static void run_dot_finished(const cpu_kernel *kernel, const void *const *operands,
+                             void *const *results, void *scratch, const cpu_finish *finish) {
+    const dot_kernel *k = (const dot_kernel *)kernel;
+    mica_cpu_contract_run(&k->contract, operands[0], operands[1], results[0], scratch, finish);
+}
+
 static void run_dot(const cpu_kernel *kernel, const void *const *operands, void *const *results,
                     void *scratch) {
-    const dot_kernel *k = (const dot_kernel *)kernel;
-    mica_cpu_contract_run(&k->contract, operands[0], operands[1], results[0], scratch);
+    run_dot_finished(kernel, operands, results, scratch, NULL);
 }
 
 /* ---- a matrix and a vector --------------------------------------------------------------------*/
@@ -150,6 +155,7 @@ mica_status mica_cpu_create_dot(const mica_node *node, cpu_kernel **out) {
         mica_free(k);
         return mica_cpu_unsupported(node, x->dtype);
     }
+    k->base.run_finished = run_dot_finished;
     k->base.head.scratch_bytes = c->scratch_bytes;
     *out = &k->base;
     return NULL;

@@ -74,6 +74,14 @@ static void run_elementwise(const cpu_kernel *kernel, const void *const *operand
     mica_parallel_for(k->n, k->grain, k->widen ? run_half_range : run_range, &run);
 }
 
+void mica_cpu_elementwise_range(const cpu_kernel *kernel, const void *const *operands, void *result,
+                                int64_t n) {
+    const elementwise_kernel *k = (const elementwise_kernel *)kernel;
+    elementwise_run run = {.kernel = k, .y = result};
+    for (int32_t i = 0; i < k->arity; i++) run.x[i] = operands[k->swapped ? 1 - i : i];
+    (k->widen ? run_half_range : run_range)(&run, 0, n);
+}
+
 static bool is_half(mica_dtype dtype) {
     return dtype == MICA_DTYPE_f16 || dtype == MICA_DTYPE_bf16;
 }

@@ -10,11 +10,23 @@
 #include "device/cpu/isa.h"
 #include "device/cpu/kernels.h"
 
+/* Told of every line of a result when it is done: n elements from `position` on, each once. Called
+ * by any thread of the pool. */
+typedef struct cpu_finish {
+    void (*line)(const void *context, int64_t position, int64_t n);
+    const void *context;
+    const void *result;
+} cpu_finish;
+
 typedef struct cpu_kernel cpu_kernel;
 struct cpu_kernel {
     mica_kernel head;
     void (*run)(const cpu_kernel *kernel, const void *const *operands, void *const *results,
                 void *scratch);
+    /* Or NULL: this kernel cannot tell. */
+    void (*run_finished)(const cpu_kernel *kernel, const void *const *operands,
+                         void *const *results, void *scratch, const cpu_finish *finish);
+    void (*destroy)(cpu_kernel *kernel); /* NULL: it is one block of memory */
 };
 
 /* Zeroed memory of `bytes`, of which the first are a cpu_kernel. */
@@ -41,6 +53,7 @@ MICA_MUST_CHECK mica_status mica_cpu_create_top_k(const mica_node *node, cpu_ker
 MICA_MUST_CHECK mica_status mica_cpu_create_rng_bits(const mica_node *node, cpu_kernel **out);
 MICA_MUST_CHECK mica_status mica_cpu_create_dot(const mica_node *node, cpu_kernel **out);
 MICA_MUST_CHECK mica_status mica_cpu_create_conv(const mica_node *node, cpu_kernel **out);
+MICA_MUST_CHECK mica_status mica_cpu_create_contraction(const mica_node *node, cpu_kernel **out);
 MICA_MUST_CHECK mica_status mica_cpu_create_triangular_solve(const mica_node *node,
                                                              cpu_kernel **out);
 MICA_MUST_CHECK mica_status mica_cpu_create_cholesky(const mica_node *node, cpu_kernel **out);
@@ -57,6 +70,11 @@ MICA_MUST_CHECK mica_status mica_cpu_create_lstm_steps(const mica_node *node, cp
 bool mica_cpu_fits_lstm_steps_back(const mica_node *node);
 MICA_MUST_CHECK mica_status mica_cpu_create_lstm_steps_back(const mica_node *node,
                                                             cpu_kernel **out);
+
+/* An elementwise kernel on n elements at other addresses, on the calling thread; not of
+ * reduce_precision. */
+void mica_cpu_elementwise_range(const cpu_kernel *kernel, const void *const *operands, void *result,
+                                int64_t n);
 
 /* ---- index spaces ------------------------------------------------------------------------------
  * The positions that a list of axes visits in row-major order, in elements: position i is the sum

@@ -6,6 +6,7 @@
 #include "base/platform.h"
 #include "compile/passes.h"
 #include "device/cpu/kernel.h"
+#include "ir/contraction.h"
 
 /* ---- instruction sets -------------------------------------------------------------------------*/
 
@@ -137,6 +138,7 @@ bool mica_cpu_claims(const mica_node *call) {
 
 static creator creator_of(const mica_node *node) {
     if (node->op >= MICA_OP_COUNT) return NULL;
+    if (mica_node_is_contraction(node)) return mica_cpu_create_contraction;
     if (!mica_node_is_claimed(node)) return creators[node->op];
     const composite *found =
         find_composite(mica_node_string(node, "name") + sizeof MICA_CLAIMED - 1);
@@ -166,7 +168,11 @@ mica_status mica_cpu_kernel_create(const mica_node *node, mica_kernel **out_kern
 }
 
 void mica_cpu_kernel_destroy(mica_kernel *kernel) {
-    mica_free(kernel);
+    cpu_kernel *self = (cpu_kernel *)kernel;
+    if (self && self->destroy)
+        self->destroy(self);
+    else
+        mica_free(self);
 }
 
 void mica_cpu_kernel_run(const mica_kernel *kernel, const void *const *operands,

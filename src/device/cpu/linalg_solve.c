@@ -88,7 +88,7 @@ static void run_triangular_solve(const cpu_kernel *kernel, const void *const *op
             const char *x = run.x + known * (k->left ? k->systems : 1) * bytes;
             if (step > 0)
                 mica_cpu_contract_run(&k->before[step - 1], k->left ? a : x, k->left ? x : a,
-                                      run.rest, (char *)scratch + k->rest);
+                                      run.rest, (char *)scratch + k->rest, NULL);
         }
         int64_t work = run.size * run.size * together(k);
         mica_parallel_for(k->head.batch * cpu_ceil_div(k->systems, together(k)),
