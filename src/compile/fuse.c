@@ -393,8 +393,9 @@ static mica_status make_node(fusing *f, const mica_node *n) {
     }
     f->done[n->id] = true;
     for (int32_t i = 0; i < n->n_operands; i++) MICA_TRY(make_node(f, n->operands[i].node));
-    mica_rewrite_keep(&f->w, n,
-                      mica_rewrite_node(&f->w, n, f->alone ? mica_pass_wrap : mica_pass_fuse));
+    mica_region_rule inside = f->alone ? mica_pass_wrap : mica_pass_fuse;
+    if (mica_node_is_claimed(n)) inside = NULL; /* its body is not run */
+    mica_rewrite_keep(&f->w, n, mica_rewrite_node(&f->w, n, inside));
     return NULL;
 }
 

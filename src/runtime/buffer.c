@@ -38,6 +38,7 @@ void mica_pool_return(mica_buffer *buffer) {
     buffer->next = r->free_buffers[buffer->size_class];
     r->free_buffers[buffer->size_class] = buffer;
     r->cached += buffer->bytes;
+    buffer->returned = ++r->returns;
 }
 
 bool mica_pool_give(mica_buffer *buffer) {
@@ -59,6 +60,14 @@ void mica_buffer_destroy(mica_buffer *buffer) {
     mica_free(buffer);
 }
 
+static void destroy_all(mica_buffer *list) {
+    while (list) {
+        mica_buffer *buffer = list;
+        list = buffer->next;
+        mica_buffer_destroy(buffer);
+    }
+}
+
 void mica_device_trim(mica_device *device) {
     mica_device_runtime *r = device->runtime;
     mica_buffer *all = NULL;
@@ -72,11 +81,32 @@ void mica_device_trim(mica_device *device) {
         }
     r->cached = 0;
     mica_mutex_unlock(&r->lock);
-    while (all) {
-        mica_buffer *buffer = all;
-        all = buffer->next;
-        mica_buffer_destroy(buffer);
+    destroy_all(all);
+}
+
+/* The size class that was given something back least recently; -1 when the pool is empty. */
+static int32_t oldest_class(const mica_device_runtime *r) {
+    int32_t oldest = -1;
+    for (int32_t c = 0; c < MICA_SIZE_CLASSES; c++)
+        if (r->free_buffers[c] &&
+            (oldest < 0 || r->free_buffers[c]->returned < r->free_buffers[oldest]->returned))
+            oldest = c;
+    return oldest;
+}
+
+/* With the lock held: takes out of the pool what must go before `bytes` more are allocated. */
+static mica_buffer *make_room(mica_device_runtime *r, size_t bytes) {
+    size_t limit = r->peak > LEAST_CACHED_BYTES ? r->peak : LEAST_CACHED_BYTES;
+    mica_buffer *list = NULL;
+    if (r->in_use + bytes > limit) limit = r->in_use + bytes;
+    for (int32_t c; r->in_use + r->cached + bytes > limit && (c = oldest_class(r)) >= 0;) {
+        mica_buffer *buffer = r->free_buffers[c];
+        r->free_buffers[c] = buffer->next;
+        r->cached -= buffer->bytes;
+        buffer->next = list;
+        list = buffer;
     }
+    return list;
 }
 
 static mica_status allocate(mica_device *device, size_t bytes, mica_address *out_address) {
@@ -114,8 +144,12 @@ static mica_status create_fresh(mica_device *device, size_t bytes, mica_buffer *
 mica_status mica_buffer_create(mica_device *device, size_t bytes, mica_buffer **out_buffer) {
     mica_device_runtime *r = device->runtime;
     mica_mutex_lock(&r->lock);
+    mica_buffer *unwanted = NULL;
+    size_t rounded;
     *out_buffer = mica_pool_take(device, bytes);
+    if (!*out_buffer && class_of(bytes, &rounded) >= 0) unwanted = make_room(r, rounded);
     mica_mutex_unlock(&r->lock);
+    destroy_all(unwanted);
     if (*out_buffer) return NULL;
     MICA_TRY(create_fresh(device, bytes, out_buffer));
     mica_mutex_lock(&r->lock);

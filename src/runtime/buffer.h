@@ -1,7 +1,8 @@
 /* runtime/buffer.h: reference-counted device memory, and what the runtime keeps per device.
  *
- * A freed buffer goes back to its device's pool, with its struct, into the list of its size class;
- * the pool keeps at most as many bytes as were ever in use at once. When the device runs out of
+ * A freed buffer goes back to its device's pool, with its struct, into the list of its size class.
+ * What is in use and what the pool keeps are together at most as many bytes as were ever in use at
+ * once: before new memory is taken, what lay unused for longest goes. When the device runs out of
  * memory the pool is emptied and the allocation tried once more.
  *
  * Memory returns to the pool only when no device command can still touch it: runs hold what they
@@ -25,6 +26,7 @@ typedef struct mica_buffer {
     void (*free_data)(void *context);
     void *context;
     struct mica_buffer *next; /* in the pool */
+    uint64_t returned;        /* to the pool: larger is later */
 } mica_buffer;
 
 enum { MICA_SIZE_CLASSES = 168 };
@@ -37,6 +39,7 @@ typedef struct mica_device_runtime {
     mica_mutex lock; /* guards what follows, up to the streams */
     mica_buffer *free_buffers[MICA_SIZE_CLASSES];
     size_t cached, in_use, peak;
+    uint64_t returns; /* of buffers to the pool, so far */
     mica_tensor *free_tensors;
     int32_t n_free_tensors;
     struct mica_eager_cache *eager;

@@ -181,6 +181,26 @@ TEST(memory_is_used_again_and_given_back_when_it_runs_out) {
     mica_device_release(device);
 }
 
+TEST(what_was_not_used_for_long_makes_room_for_what_is) {
+    mica_device *device = open_device("cpu");
+    mica_device_trim(device);
+    size_t large = (size_t)200 << 20, other = (size_t)160 << 20;
+    mica_buffer *first = NULL, *second = NULL;
+    mica_address before = 0;
+    REQUIRE_OK(mica_buffer_create(device, large, &first));
+    mica_buffer_release(first);
+    for (int i = 0; i < 3; i++) { /* as a second program does after the first */
+        REQUIRE_OK(mica_buffer_create(device, other, &second));
+        CHECK(i == 0 || second->address == before);
+        before = second->address;
+        mica_buffer_release(second);
+        CHECK(device->runtime->in_use + device->runtime->cached <=
+              (device->runtime->peak > large * 5 / 4 ? device->runtime->peak : large * 5 / 4));
+    }
+    mica_device_trim(device);
+    mica_device_release(device);
+}
+
 TEST(what_the_pool_keeps_is_bounded) {
     mica_device *device = open_device("cpu");
     mica_device_trim(device);
