@@ -66,9 +66,7 @@ def dropout(x: Array, rate: float, key: Array) -> Array:
 
 def cross_entropy(logits: Array, labels: Array) -> Array:
     """The mean of -ln softmax at the labels."""
-    logits = logits.reshape(-1, logits.shape[-1])
-    labels = labels.reshape(-1, 1)
-    return -mica.take_along_axis(mica.log_softmax(logits), labels, -1).mean()
+    return mica.nn.cross_entropy(logits, labels).mean()
 
 
 # ---- models: (params, x, key) -> (logits, changed params) ----------------------------------------

@@ -16,7 +16,6 @@ from . import _mica
 from ._mica import Executable, Graph, Tensor, Trace, Traced, flatten, unflatten
 from ._tracing import Region, as_array, device_of, is_array, name_of, on_device, stage
 
-
 # ---- jit -----------------------------------------------------------------------------------------
 #: Signatures that a jitted function keeps compiled; those not used for longest go first.
 _SIGNATURES_LIMIT = 256

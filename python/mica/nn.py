@@ -5,10 +5,12 @@ They are composites of primitives, so `jit`, `grad`, `vmap` and the rest go thro
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from . import _mica
-from ._functions import zeros
+from ._control import composite
+from ._functions import where, zeros
 from ._mica import Tensor
 from ._tracing import as_array, stage
 
@@ -78,4 +80,66 @@ def lstm(
     return stage("lstm", staged, x, input_weights, hidden_weights, bias, *states)
 
 
-__all__ = ["lstm"]
+# ---- cross entropy -------------------------------------------------------------------------------
+def _hot(logits: Any, labels: Any) -> Any:
+    """Where an element is that of its row's label."""
+    classes = _mica.iota(shape=logits.shape, axis=logits.ndim - 1, dtype=labels.dtype)
+    return classes == labels.reshape(*labels.shape, 1)
+
+
+def _forward(logits: Any, labels: Any) -> Any:
+    top = logits.max(-1, True)
+    top = where(_mica.is_finite(top), top, 0.0)
+    shifted = logits - top
+    total = _mica.exp(shifted).sum(-1, True)
+    picked = where(_hot(logits, labels), shifted, 0.0).sum(-1)
+    valid = (labels >= 0) & (labels < logits.shape[-1])
+    losses = _mica.log(total.reshape(labels.shape)) - picked
+    return where(valid, losses, math.nan), top, total
+
+
+def _backward(arguments: tuple, result: tuple, cotangent: tuple) -> tuple:
+    # Nothing but the losses leaves this module, and they do not change with what is subtracted
+    # from the logits: so `top` counts as constant.
+    logits, labels = arguments
+    _, top, total = result
+    dy, _, dtotal = cotangent
+    powers = _mica.exp(logits - top)
+    slope = powers / total - _hot(logits, labels).astype(logits.dtype)
+    return slope * dy.reshape(*dy.shape, 1) + powers * dtotal, None
+
+
+_cross_entropy = composite("cross_entropy", vjp=_backward)(_forward)
+
+
+def cross_entropy(logits: Array, labels: Array) -> Tensor:
+    """The losses ``-ln softmax(logits)`` at the labels, along the last axis.
+
+    Parameters
+    ----------
+    logits : array (..., classes)
+    labels : integers (...)
+        A label that is no class has the loss NaN.
+
+    Returns
+    -------
+    Tensor
+        Of the labels' shape. The gradient is computed from the logits and two numbers per row, in
+        one pass.
+
+    Examples
+    --------
+    >>> import mica
+    >>> mica.nn.cross_entropy([[0.0, 0.0]], [1]).tolist()
+    [0.6931471824645996]
+    """
+    logits, labels = as_array(logits), as_array(labels)
+    if labels.dtype.kind not in ("signed", "unsigned") or logits.shape[:-1] != labels.shape:
+        raise ValueError(
+            f"[cross_entropy] logits {tuple(logits.shape)} need integer labels of shape "
+            f"{tuple(logits.shape[:-1])}, not {labels.dtype}{list(labels.shape)}"
+        )
+    return _cross_entropy(logits, labels)[0]
+
+
+__all__ = ["cross_entropy", "lstm"]

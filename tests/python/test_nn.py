@@ -135,3 +135,63 @@ def test_wrong_shapes_are_named():
         mica.nn.lstm(x, wx, wx)
     with pytest.raises(ValueError, match=r"\[lstm_steps\] projected inputs"):
         mica.nn.lstm(x, wx, wh, b, h, c[:1])
+
+
+# ---- cross entropy -------------------------------------------------------------------------------
+def plain_cross_entropy(logits, labels):
+    picked = mica.take_along_axis(mica.log_softmax(logits), labels.reshape(*labels.shape, 1), -1)
+    return -picked.reshape(labels.shape)
+
+
+def logits_and_labels(*shape, dtype="f32"):
+    rng = np.random.default_rng(2)
+    labels = mica.tensor(rng.integers(0, shape[-1], shape[:-1]).astype("int32"))
+    return mica.tensor(rng.standard_normal(shape) * 3, dtype), labels
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (2, 4, 70), (300, 10)])
+def test_cross_entropy_and_its_gradient_are_those_of_log_softmax(shape):
+    logits, labels = logits_and_labels(*shape)
+    ramp = mica.arange(labels.size, dtype="f32").reshape(labels.shape) + 1
+
+    def weighted_loss(function):
+        return mica.jit(mica.value_and_grad(lambda x: (function(x, labels) * ramp).sum()))(logits)
+
+    for a, b in zip(
+        weighted_loss(mica.nn.cross_entropy), weighted_loss(plain_cross_entropy), strict=True
+    ):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_derivatives_of_any_order_and_vmap_go_through_cross_entropy():
+    logits, labels = logits_and_labels(3, 4, dtype="f64")
+    move = mica.tensor(np.random.default_rng(3).standard_normal((3, 4)), "f64")
+
+    def every_way(function):
+        def loss(x):
+            return (function(x, labels) ** 2).sum()
+
+        slope = mica.jvp(loss, [logits], [move])[1]
+        forward_over_reverse = mica.jvp(mica.grad(loss), [logits], [move])[1]
+        reverse_over_reverse = mica.grad(lambda x: (mica.grad(loss)(x) * move).sum())
+        third = mica.grad(lambda x: (reverse_over_reverse(x) ** 2).sum())(logits)
+        mapped = mica.vmap(function)(logits, labels)
+        return slope, forward_over_reverse, reverse_over_reverse(logits), third, mapped
+
+    ours, plain = every_way(mica.nn.cross_entropy), every_way(plain_cross_entropy)
+    for a, b in zip(ours, plain, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-8, atol=1e-10)
+
+
+def test_cross_entropy_of_large_and_infinite_logits_is_exact_and_of_a_label_outside_nan():
+    logits = mica.tensor([[1000.0, 0.0], [0.0, -np.inf], [-1000.0, -1000.0], [1.0, 2.0]])
+    losses = mica.nn.cross_entropy(logits, mica.tensor([0, 0, 1, 2])).numpy()
+    np.testing.assert_allclose(losses[:3], [0, 0, np.log(2)], atol=1e-7)
+    assert np.isnan(losses[3])
+    gradient = mica.grad(lambda x: mica.nn.cross_entropy(x, mica.tensor([0, 0, 1])).sum())
+    found = gradient(logits[:3]).numpy()
+    np.testing.assert_allclose(found, [[0, 0], [0, 0], [0.5, -0.5]], atol=1e-7)
+    with pytest.raises(ValueError, match=r"\[cross_entropy\] logits"):
+        mica.nn.cross_entropy(logits, [0, 1])
+    with pytest.raises(ValueError, match=r"\[cross_entropy\] logits"):
+        mica.nn.cross_entropy(logits, [0.0, 1.0, 0.0, 0.0])
