@@ -7,10 +7,13 @@
 #include "codegen/embedded.h"
 #include "ir/scalar_reduce.h"
 
-#define STRIP 128       /* columns that a unit holds at a time */
+#define STRIP 512       /* columns that a unit holds at a time */
 #define UNIT_WORK 16384 /* turns that are worth another thread, about */
 #define COSTLY_TURN 8   /* a turn with a costly function counts as so many */
 #define ENOUGH_UNITS 16 /* below this, the parts of a line are shared between units */
+
+#define TEXT_OF(x) TEXT_OF_VALUE(x)
+#define TEXT_OF_VALUE(x) #x
 
 /* ---- pieces of text ---------------------------------------------------------------------------*/
 
@@ -74,50 +77,93 @@ static void write_reducers(mica_text *text, const char *dtype, const char *type,
                          kinds[i], dtype, identities[i]);
 }
 
+/* best_max_f32(row, n) and the like. */
+static void write_best(mica_text *text, const char *dtype, const char *type, const char *word,
+                       const char *infinite) {
+    const char *big = !strcmp(dtype, "f32") ? "F32" : "F64";
+    for (int i = 0; i < 2; i++)
+        mica_text_printf(text,
+                         "MICA_REDUCE_BEST(best_%s_%s, %s, %s, mica_bits_%s, mica_from_bits_%s, "
+                         "%s, %s, %sMICA_INF_%s, %s, MICA_NAN_%s)\n",
+                         i ? "min" : "max", dtype, type, word, dtype, dtype, i ? "<" : ">",
+                         i ? "|" : "&", i ? "" : "-", big, infinite, big);
+}
+
 void mica_write_prelude(mica_text *text) {
     uint32_t pasted = 0;
     paste_header(text, "ir/scalar.h", &pasted);
     paste_header(text, "ir/scalar_reduce.h", &pasted);
     mica_text_append(
-        text,
-        "#if defined(__clang__)\n"
-        "#define INDEPENDENT _Pragma(\"clang loop vectorize(assume_safety)\")\n"
-        "#else\n"
-        "#define INDEPENDENT _Pragma(\"GCC ivdep\")\n"
-        "#endif\n"
-        "#define MIN(a, b) ((a) < (b) ? (a) : (b))\n"
-        "#define REDUCER(name, type, OP, IDENTITY)                                          \\\n"
-        "    MICA_REDUCE_ONE(row_##name, type, OP, (type)(IDENTITY))                          \\\n"
-        "    static inline void tree_##name(type *levels, uint64_t count, type part) {        \\\n"
-        "        int l = 0;                                                                   \\\n"
-        "        for (; count >> l & 1; l++) part = OP(levels[l], part);                      \\\n"
-        "        levels[l] = part;                                                            \\\n"
-        "    }                                                                                \\\n"
-        "    static inline type root_##name(const type *levels, uint64_t count) {             \\\n"
-        "        int l = 0;                                                                   \\\n"
-        "        while (!(count >> l & 1)) l++;                                               \\\n"
-        "        type all = levels[l];                                                        \\\n"
-        "        for (l++; count >> l; l++) if (count >> l & 1) all = OP(levels[l], all);     \\\n"
-        "        return all;                                                                  \\\n"
-        "    }                                                                                \\\n"
-        "    static inline void lines_##name(type (*levels)[128], uint64_t count, type *part, \\\n"
-        "                                    int64_t n) {                                     \\\n"
-        "        int l = 0;                                                                   \\\n"
-        "        for (; count >> l & 1; l++)                                                  \\\n"
-        "            for (int64_t j = 0; j < n; j++) part[j] = OP(levels[l][j], part[j]);     \\\n"
-        "        for (int64_t j = 0; j < n; j++) levels[l][j] = part[j];                      \\\n"
-        "    }                                                                                \\\n"
-        "    static inline void sum_lines_##name(type (*levels)[128], uint64_t count,         \\\n"
-        "                                        type *all, int64_t n) {                      \\\n"
-        "        int l = 0;                                                                   \\\n"
-        "        while (!(count >> l & 1)) l++;                                               \\\n"
-        "        for (int64_t j = 0; j < n; j++) all[j] = levels[l][j];                       \\\n"
-        "        for (l++; count >> l; l++)                                                   \\\n"
-        "            if (count >> l & 1)                                                      \\\n"
-        "                for (int64_t j = 0; j < n; j++) all[j] = OP(levels[l][j], all[j]);   \\\n"
-        "    }\n");
+        text, "#if defined(__clang__)\n"
+              "#define INDEPENDENT _Pragma(\"clang loop vectorize(assume_safety)\")\n"
+              "#else\n"
+              "#define INDEPENDENT _Pragma(\"GCC ivdep\")\n"
+              "#endif\n"
+              "#define MIN(a, b) ((a) < (b) ? (a) : (b))\n"
+              "#define STRIP " TEXT_OF(STRIP) "\n"
+                                              "#define REDUCER(name, type, OP, IDENTITY)           "
+                                              "                               \\\n"
+                                              "    MICA_REDUCE_ONE(row_##name, type, OP, "
+                                              "(type)(IDENTITY))                          \\\n"
+                                              "    static inline void tree_##name(type *levels, "
+                                              "uint64_t count, type part) {        \\\n"
+                                              "        int l = 0;                                  "
+                                              "                                 \\\n"
+                                              "        for (; count >> l & 1; l++) part = "
+                                              "OP(levels[l], part);                      \\\n"
+                                              "        levels[l] = part;                           "
+                                              "                                 \\\n"
+                                              "    }                                               "
+                                              "                                 \\\n"
+                                              "    static inline type root_##name(const type "
+                                              "*levels, uint64_t count) {             \\\n"
+                                              "        int l = 0;                                  "
+                                              "                                 \\\n"
+                                              "        while (!(count >> l & 1)) l++;              "
+                                              "                                 \\\n"
+                                              "        type all = levels[l];                       "
+                                              "                                 \\\n"
+                                              "        for (l++; count >> l; l++) if (count >> l & "
+                                              "1) all = OP(levels[l], all);     \\\n"
+                                              "        return all;                                 "
+                                              "                                 \\\n"
+                                              "    }                                               "
+                                              "                                 \\\n"
+                                              "    static inline void lines_##name(type "
+                                              "(*levels)[STRIP], uint64_t count, type *part, \\\n"
+                                              "                                    int64_t n) {    "
+                                              "                                 \\\n"
+                                              "        int l = 0;                                  "
+                                              "                                 \\\n"
+                                              "        for (; count >> l & 1; l++)                 "
+                                              "                                 \\\n"
+                                              "            for (int64_t j = 0; j < n; j++) part[j] "
+                                              "= OP(levels[l][j], part[j]);     \\\n"
+                                              "        for (int64_t j = 0; j < n; j++) "
+                                              "levels[l][j] = part[j];                      \\\n"
+                                              "    }                                               "
+                                              "                                 \\\n"
+                                              "    static inline void sum_lines_##name(type "
+                                              "(*levels)[STRIP], uint64_t count,         \\\n"
+                                              "                                        type *all, "
+                                              "int64_t n) {                      \\\n"
+                                              "        int l = 0;                                  "
+                                              "                                 \\\n"
+                                              "        while (!(count >> l & 1)) l++;              "
+                                              "                                 \\\n"
+                                              "        for (int64_t j = 0; j < n; j++) all[j] = "
+                                              "levels[l][j];                       \\\n"
+                                              "        for (l++; count >> l; l++)                  "
+                                              "                                 \\\n"
+                                              "            if (count >> l & 1)                     "
+                                              "                                 \\\n"
+                                              "                for (int64_t j = 0; j < n; j++) "
+                                              "all[j] = OP(levels[l][j], all[j]);   \\\n"
+                                              "    }\n");
     write_reducers(text, "f32", "float", "-MICA_INF_F32", "MICA_INF_F32");
     write_reducers(text, "f64", "double", "-MICA_INF_F64", "MICA_INF_F64");
+    write_best(text, "f32", "float", "uint32_t", "0x7f800000u");
+    write_best(text, "f64", "double", "uint64_t", "UINT64_C(0x7ff0000000000000)");
 }
 
 /* ---- values -----------------------------------------------------------------------------------*/
@@ -313,13 +359,29 @@ static bool is_stored_in(const mica_nest *nest, const mica_store *store, int32_t
     return is_inner_store(nest, store) && store_pass(nest, store) == pass;
 }
 
+/* What is reduced lies side by side already: it is read as it is, or kept for later passes. */
+static bool lies_in_line(const writer *w, int32_t reduce, int32_t pass) {
+    const mica_nest *nest = w->nest;
+    const mica_use *x = &nest->uses[nest->uses[reduce].operands[0]];
+    if (is_half(mica_value_type(x->value)->dtype)) return false;
+    if (x->is_kept) return x->pass <= pass;
+    return x->value.node->op == MICA_OP_PARAMETER && nest->rank == nest->inner + 1 &&
+           x->steps[nest->inner] == 1;
+}
+
+/* Turns write what is reduced to t<reduce>. */
+static bool needs_line(const writer *w, int32_t reduce, int32_t pass) {
+    return !lies_in_line(w, reduce, pass);
+}
+
 /* All that a turn of this pass needs; nothing is stored before everything is read, since a result
  * may lie where an operand does. */
 static void write_turn_values(writer *w, int32_t pass) {
     const mica_nest *nest = w->nest;
     for (int32_t i = 0; i < nest->n_uses; i++) {
         const mica_use *u = &nest->uses[i];
-        if (is_reduced_in(nest, i, pass)) write_turn_value(w, u->operands[0], pass);
+        if (is_reduced_in(nest, i, pass) && needs_line(w, i, pass))
+            write_turn_value(w, u->operands[0], pass);
         if (u->is_kept && u->pass == pass) write_turn_value(w, i, pass);
     }
     for (int32_t i = 0; i < nest->body->n_outputs; i++)
@@ -333,7 +395,7 @@ static void write_turn(writer *w, int32_t pass, const char *at) {
     write_turn_values(w, pass);
     for (int32_t i = 0; i < nest->n_uses; i++) {
         const mica_use *u = &nest->uses[i];
-        if (is_reduced_in(nest, i, pass)) {
+        if (is_reduced_in(nest, i, pass) && needs_line(w, i, pass)) {
             mica_text_printf(w->text, "t%d[%s] = ", i, at);
             write_operand(w, u->operands[0]);
             mica_text_append(w->text, ";\n");
@@ -350,17 +412,21 @@ static void write_turn(writer *w, int32_t pass, const char *at) {
     forget_turn(w);
 }
 
-static bool pass_has_turns(const mica_nest *nest, int32_t pass, bool *out_reduces) {
-    bool any = false;
+/* out_turns: something is computed turn by turn. */
+static bool pass_has_work(const writer *w, int32_t pass, bool *out_reduces, bool *out_turns) {
+    const mica_nest *nest = w->nest;
+    bool turns = false;
     *out_reduces = false;
     for (int32_t i = 0; i < nest->n_uses; i++) {
-        *out_reduces = *out_reduces || is_reduced_in(nest, i, pass);
-        any = any || (nest->uses[i].is_kept && nest->uses[i].pass == pass);
+        bool reduced = is_reduced_in(nest, i, pass);
+        *out_reduces = *out_reduces || reduced;
+        turns = turns || (reduced && needs_line(w, i, pass)) ||
+                (nest->uses[i].is_kept && nest->uses[i].pass == pass);
     }
     for (int32_t i = 0; i < nest->body->n_outputs; i++)
-        any = any || (is_inner_store(nest, &nest->stores[i]) &&
-                      store_pass(nest, &nest->stores[i]) == pass);
-    return any || *out_reduces;
+        turns = turns || is_stored_in(nest, &nest->stores[i], pass);
+    *out_turns = turns;
+    return turns || *out_reduces;
 }
 
 /* ---- rows -------------------------------------------------------------------------------------*/
@@ -424,48 +490,104 @@ static void write_reduced(writer *w, int32_t use, const char *text) {
     w->written[use] = WRITTEN_IN_ROW;
 }
 
-static void write_reducing_pass(writer *w, int32_t pass) {
+static bool is_best(const mica_node *reduce) {
+    const char *kind = mica_node_string(reduce, "kind");
+    return !strcmp(kind, "max") || !strcmp(kind, "min");
+}
+
+/* Where the line of a reduction begins, at element `at` of the row. */
+static void describe_line(const writer *w, int32_t reduce, int32_t pass, const char *at, char *text,
+                          size_t capacity) {
+    int32_t x = w->nest->uses[reduce].operands[0];
+    if (needs_line(w, reduce, pass))
+        snprintf(text, capacity, "t%d", reduce);
+    else if (w->nest->uses[x].is_kept)
+        snprintf(text, capacity, "kept%d + %s", x, at);
+    else
+        snprintf(text, capacity, "p%d + %s", x, at);
+}
+
+static void write_line_storage(writer *w, int32_t pass, int64_t blocks) {
     const mica_nest *nest = w->nest;
-    int64_t n = nest->inner_turns, blocks = (n + MICA_REDUCE_BLOCK - 1) / MICA_REDUCE_BLOCK;
-    char text[160];
     for (int32_t i = 0; i < nest->n_uses; i++) {
         if (!is_reduced_in(nest, i, pass)) continue;
         const char *type = mica_storage_type(compute_dtype(dtype_of(w, i)));
-        mica_text_printf(w->text, "%s t%d[%lld];\n", type, i,
-                         (long long)(blocks > 1 ? MICA_REDUCE_BLOCK : n));
-        if (blocks > 1)
+        if (needs_line(w, i, pass))
+            mica_text_printf(w->text, "%s t%d[%lld];\n", type, i,
+                             (long long)(blocks > 1 ? MICA_REDUCE_BLOCK : nest->inner_turns));
+        if (blocks > 1 && !is_best(nest->uses[i].value.node))
             mica_text_printf(w->text, "%s levels%d[%d];\n", type, i, MICA_REDUCE_LEVELS);
+        else if (blocks > 1)
+            mica_text_printf(w->text, "%s best%d = 0;\n", type, i);
     }
+}
+
+/* Block b of what is reduced becomes a part of the tree, or is compared with the best so far. */
+static void write_parts(writer *w, int32_t pass) {
+    const mica_nest *nest = w->nest;
+    char line[64];
+    for (int32_t i = 0; i < nest->n_uses; i++) {
+        if (!is_reduced_in(nest, i, pass)) continue;
+        const mica_node *reduce = nest->uses[i].value.node;
+        const char *name = reducer_name(reduce);
+        const char *dtype = mica_dtype_name(compute_dtype(dtype_of(w, i)));
+        describe_line(w, i, pass, "at", line, sizeof line);
+        if (!is_best(reduce))
+            mica_text_printf(w->text, "tree_%s_%s(levels%d, (uint64_t)b, row_%s_%s(%s, n));\n",
+                             name, dtype, i, name, dtype, line);
+        else if (needs_line(w, i, pass))
+            mica_text_printf(w->text,
+                             "{ const %s part = best_%s_%s(%s, n);\n"
+                             "best%d = b ? mica_%s_%s(best%d, part) : part; }\n",
+                             mica_storage_type(compute_dtype(dtype_of(w, i))), name, dtype, line, i,
+                             name, dtype, i);
+    }
+}
+
+static void write_results(writer *w, int32_t pass, int64_t blocks) {
+    const mica_nest *nest = w->nest;
+    char text[200], line[64];
+    for (int32_t i = 0; i < nest->n_uses; i++) {
+        if (!is_reduced_in(nest, i, pass)) continue;
+        const mica_node *reduce = nest->uses[i].value.node;
+        const char *name = reducer_name(reduce);
+        const char *dtype = mica_dtype_name(compute_dtype(dtype_of(w, i)));
+        describe_line(w, i, pass, "0", line, sizeof line);
+        if (blocks > 1 && is_best(reduce) && needs_line(w, i, pass))
+            snprintf(text, sizeof text, "best%d", i);
+        else if (blocks > 1 && !is_best(reduce))
+            snprintf(text, sizeof text, "root_%s_%s(levels%d, %lldu)", name, dtype, i,
+                     (long long)blocks);
+        else
+            snprintf(text, sizeof text, "%s_%s_%s(%s, %lld)", is_best(reduce) ? "best" : "row",
+                     name, dtype, line, (long long)nest->inner_turns);
+        write_reduced(w, i, text);
+    }
+}
+
+static void write_reducing_pass(writer *w, int32_t pass, bool has_turns) {
+    int64_t n = w->nest->inner_turns, blocks = (n + MICA_REDUCE_BLOCK - 1) / MICA_REDUCE_BLOCK;
+    write_line_storage(w, pass, blocks);
     if (blocks > 1)
         mica_text_printf(w->text,
                          "for (int64_t b = 0; b < %lld; b++) {\n"
-                         "const int64_t n = MIN(%d, %lld - b * %d);\n"
-                         "INDEPENDENT\nfor (int64_t j = 0; j < n; j++) {\n"
-                         "const int64_t i = b * %d + j;\n",
-                         (long long)blocks, MICA_REDUCE_BLOCK, (long long)n, MICA_REDUCE_BLOCK,
-                         MICA_REDUCE_BLOCK);
-    else
+                         "const int64_t at = b * %d, n = MIN(%d, %lld - at);\n",
+                         (long long)blocks, MICA_REDUCE_BLOCK, MICA_REDUCE_BLOCK, (long long)n);
+    if (has_turns && blocks > 1)
+        mica_text_append(w->text, "INDEPENDENT\nfor (int64_t j = 0; j < n; j++) {\n"
+                                  "const int64_t i = at + j;\n");
+    else if (has_turns)
         mica_text_printf(w->text, "INDEPENDENT\nfor (int64_t i = 0; i < %lld; i++) {\n",
                          (long long)n);
-    write_turn(w, pass, blocks > 1 ? "j" : "i");
-    mica_text_append(w->text, "}\n");
-    for (int32_t i = 0; i < nest->n_uses && blocks > 1; i++) {
-        if (!is_reduced_in(nest, i, pass)) continue;
-        const char *name = reducer_name(nest->uses[i].value.node);
-        const char *dtype = mica_dtype_name(compute_dtype(dtype_of(w, i)));
-        mica_text_printf(w->text, "tree_%s_%s(levels%d, (uint64_t)b, row_%s_%s(t%d, n));\n", name,
-                         dtype, i, name, dtype, i);
+    if (has_turns) {
+        write_turn(w, pass, blocks > 1 ? "j" : "i");
+        mica_text_append(w->text, "}\n");
     }
-    if (blocks > 1) mica_text_append(w->text, "}\n");
-    for (int32_t i = 0; i < nest->n_uses; i++) {
-        if (!is_reduced_in(nest, i, pass)) continue;
-        const char *name = reducer_name(nest->uses[i].value.node);
-        const char *dtype = mica_dtype_name(compute_dtype(dtype_of(w, i)));
-        snprintf(text, sizeof text,
-                 blocks > 1 ? "root_%s_%s(levels%d, %lldu)" : "row_%s_%s(t%d, %lld)", name, dtype,
-                 i, (long long)(blocks > 1 ? blocks : n));
-        write_reduced(w, i, text);
+    if (blocks > 1) {
+        write_parts(w, pass);
+        mica_text_append(w->text, "}\n");
     }
+    write_results(w, pass, blocks);
 }
 
 static void write_row(writer *w) {
@@ -475,11 +597,11 @@ static void write_row(writer *w) {
             mica_text_printf(w->text, "%s kept%d[%lld];\n", mica_storage_type(dtype_of(w, i)), i,
                              (long long)nest->inner_turns);
     for (int32_t pass = 0; pass < nest->n_passes; pass++) {
-        bool reduces;
+        bool reduces, turns;
         write_row_values(w, pass);
-        if (!pass_has_turns(nest, pass, &reduces)) continue;
+        if (!pass_has_work(w, pass, &reduces, &turns)) continue;
         if (reduces) {
-            write_reducing_pass(w, pass);
+            write_reducing_pass(w, pass, turns);
             continue;
         }
         mica_text_printf(w->text, "INDEPENDENT\nfor (int64_t i = 0; i < %lld; i++) {\n",

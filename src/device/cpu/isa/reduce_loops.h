@@ -98,49 +98,10 @@ typedef uint64_t __attribute__((may_alias, aligned(1))) reduce_word;
     static void name##_store(const void *acc, void *y, int64_t n) {                                \
         for (int64_t j = 0; j < n; j++) ((storage *)y)[j] = STORE(((const compute *)acc)[j]);      \
     }
-#define REDUCE_FOLD_BEST(width, BETTER)                                                            \
-    for (int l = 0; l < width; l++) {                                                              \
-        lanes[l] = lanes[l + width] BETTER lanes[l] ? lanes[l + width] : lanes[l];                 \
-        marks[l] = marks[l + width] > marks[l] ? marks[l + width] : marks[l];                      \
-    }
-/* The larger (BETTER >) or smaller of floats: comparisons alone, and marks of the magnitudes' bits,
- * which show NaN. Equal zeros of both signs: `merged` is the bits of both, joined by SIGN. */
+/* The larger (BETTER >) or smaller of floats, see MICA_REDUCE_BEST. */
 #define REDUCE_BEST(name, compute, word, bits, from_bits, BETTER, SIGN, IDENTITY, infinite, nan)   \
-    static compute name##_one(const compute *restrict row, int64_t n) {                            \
-        const word magnitude = (word) ~(word)0 >> 1;                                               \
-        compute lanes[REDUCE_WIDTH];                                                               \
-        word marks[REDUCE_WIDTH], mark = 0;                                                        \
-        int64_t i = 0;                                                                             \
-        for (int l = 0; l < REDUCE_WIDTH; l++) lanes[l] = IDENTITY, marks[l] = 0;                  \
-        for (; i + REDUCE_WIDTH <= n; i += REDUCE_WIDTH)                                           \
-            for (int l = 0; l < REDUCE_WIDTH; l++) {                                               \
-                compute v = row[i + l];                                                            \
-                word m = bits(v) & magnitude;                                                      \
-                lanes[l] = v BETTER lanes[l] ? v : lanes[l];                                       \
-                marks[l] = m > marks[l] ? m : marks[l];                                            \
-            }                                                                                      \
-        for (int l = 0; i + l < n; l++) {                                                          \
-            compute v = row[i + l];                                                                \
-            word m = bits(v) & magnitude;                                                          \
-            lanes[l] = v BETTER lanes[l] ? v : lanes[l];                                           \
-            marks[l] = m > marks[l] ? m : marks[l];                                                \
-        }                                                                                          \
-        REDUCE_FOLD_BEST(32, BETTER)                                                               \
-        REDUCE_FOLD_BEST(16, BETTER)                                                               \
-        REDUCE_FOLD_BEST(8, BETTER)                                                                \
-        compute best = lanes[0];                                                                   \
-        mark = marks[0];                                                                           \
-        for (int l = 1; l < 8; l++) {                                                              \
-            best = lanes[l] BETTER best ? lanes[l] : best;                                         \
-            mark = marks[l] > mark ? marks[l] : mark;                                              \
-        }                                                                                          \
-        if (mark > infinite) return nan;                                                           \
-        if (best != 0) return best;                                                                \
-        word merged = bits(best);                                                                  \
-        for (i = 0; i < n; i++)                                                                    \
-            if (row[i] == 0) merged = merged SIGN bits(row[i]);                                    \
-        return from_bits(merged);                                                                  \
-    }                                                                                              \
+    MICA_REDUCE_BEST(name##_one, compute, word, bits, from_bits, BETTER, SIGN, IDENTITY, infinite, \
+                     nan)                                                                          \
     static void name##_columns(const void *x, const int64_t *offsets, int64_t count, int64_t n,    \
                                void *acc) {                                                        \
         const word magnitude = (word) ~(word)0 >> 1;                                               \
