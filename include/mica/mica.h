@@ -7,6 +7,7 @@
 #include "nn.h"
 #include "runtime.h"
 #include "status.h"
+#include "tf.h"
 #include "transform.h"
 #include "types.h"
 

@@ -1,5 +1,6 @@
 /* mica._mica: the module. */
 #include "extension.h"
+#include "tf_extension.h"
 
 /* restore(bytes, dtype, shape): what unpickling calls. */
 static PyObject *restore(PyObject *Py_UNUSED(module), PyObject *args) {
@@ -161,7 +162,7 @@ PyMODINIT_FUNC PyInit__mica(void) {
         PyModule_AddFunctions(module, transform_methods) < 0 ||
         PyModule_AddFunctions(module, control_methods) < 0 ||
         PyModule_AddFunctions(module, callback_methods) < 0 ||
-        PyModule_AddFunctions(module, tree_methods) < 0 ||
+        PyModule_AddFunctions(module, tree_methods) < 0 || tf_add_to(module) < 0 ||
         PyModule_AddStringConstant(module, "__version__", mica_version()) < 0)
         Py_CLEAR(module);
     return module;

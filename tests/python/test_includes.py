@@ -6,7 +6,7 @@ import pytest
 from house import ROOT, sources
 
 # A room may include the rooms below it and itself. transform and compile are side by
-# side; nn sees base and include/ alone, and mlc these and the scalar mathematics.
+# side; nn and tf see base and include/ alone, and mlc these and the scalar mathematics.
 LEVELS = {
     "base": 0,
     "nn": 1,
@@ -14,6 +14,7 @@ LEVELS = {
     "transform": 2,
     "codegen": 2,
     "mlc": 2,
+    "tf": 2,
     "compile": 3,
     "runtime": 4,
     "device": 5,
@@ -71,6 +72,14 @@ def test_mlc_stands_on_the_public_headers():
     for path in sources("src/mlc/*.[ch]"):
         for included in includes(path):
             assert included.startswith(("mica/", "base/", "mlc/")) or included == "ir/scalar.h", (
+                f"{path.name} includes {included}"
+            )
+
+
+def test_tf_stands_on_the_public_headers():
+    for path in sources("src/tf/*.[ch]"):
+        for included in includes(path):
+            assert included.startswith(("mica/", "base/", "tf/")), (
                 f"{path.name} includes {included}"
             )
 

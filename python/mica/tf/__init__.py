@@ -1,6 +1,7 @@
 """TensorFlow 2's names on Mica: ``import mica.tf as tf``.
 
-Submodules are imported when they are first touched, so that importing the package stays quick.
+Namespaces such as tf.nn are imported when they are first touched, so that importing the package
+stays quick.
 
 Examples
 --------
@@ -9,24 +10,59 @@ Examples
 9.0
 """
 
+# ruff: noqa: F401
+
 from __future__ import annotations
 
 import importlib
 
+from . import _dtypes, errors
+from ._array import *  # noqa: F403
+from ._context import executing_eagerly, init_scope
+from ._control import case, cond, switch_case, while_loop
+from ._core import Tensor, convert_to_tensor
+from ._dtypes import DType, as_dtype
+from ._function import function
+from ._graph import Graph, Operation
 from ._install import install
+from ._math import *  # noqa: F403
+from ._print import Assert, print
+from ._shapes import TensorShape
+from ._slices import IndexedSlices
+from ._specs import TensorSpec, TypeSpec, type_spec_from_value
+from ._tape import (
+    GradientTape,
+    UnconnectedGradients,
+    custom_gradient,
+    grad_pass_through,
+    recompute_grad,
+)
+from ._variable import (
+    Variable,
+    VariableAggregation,
+    VariableSynchronization,
+    variable_creator_scope,
+)
+from .linalg import matmul
 
 __version__ = "2.16.0"
 newaxis = None
 
-# Where a public name comes from, for what is not imported at once: name -> module of this package.
-# A module that stands for a namespace of TensorFlow (tf.nn) is its own value.
-_LAZY_MODULES = ("autograph", "nest")
+for _name in _dtypes.PUBLIC_NAMES:
+    globals()[_name] = getattr(_dtypes, _name)
+del _name
+
+# Namespaces, modules of this package.
+_MODULES = frozenset(
+    "autodiff autograph config debugging dtypes linalg math nest nn raw_ops".split()
+)
 
 
 def __getattr__(name: str):
-    if name in _LAZY_MODULES:
+    if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module 'tensorflow' has no attribute '{name}'")
 
 
-__all__ = ["install", "newaxis"]
+def __dir__() -> list[str]:
+    return sorted([n for n in globals() if not n.startswith("_")] + list(_MODULES))

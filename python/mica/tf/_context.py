@@ -1,31 +1,46 @@
-"""Where ops go: to be run at once, or into the graph of a function that is being traced.
-
-AutoGraph's operators and the control flow of the public API meet here: `cond` and `while_loop`
-take functions and give tensors, in both worlds.
-"""
+"""Where ops go: to be run at once, or into the graph of a function that is being traced."""
 
 from __future__ import annotations
 
-import threading
-
-
-class _State(threading.local):
-    graphs: list | None = None
-
-
-_state = _State()
+from .. import _mica
 
 
 def current_graph():
     """Return the graph that ops are added to on this thread, or None when they run at once."""
-    return _state.graphs[-1] if _state.graphs else None
+    return _mica.tf_current_graph()
 
 
 def in_graph() -> bool:
     """Whether ops are being added to a graph on this thread."""
-    return bool(_state.graphs) and _state.graphs[-1] is not None
+    return not _mica.tf_executing_eagerly()
 
 
 def executing_eagerly() -> bool:
     """Whether ops run at once on this thread."""
-    return not in_graph()
+    return _mica.tf_executing_eagerly()
+
+
+class building:
+    """A context in which ops go to the given graph (None: they run at once)."""
+
+    def __init__(self, graph) -> None:
+        self._graph = graph
+
+    def __enter__(self):
+        self._before = _mica.tf_set_graph(self._graph)
+        return self._graph
+
+    def __exit__(self, *unused) -> None:
+        _mica.tf_set_graph(self._before)
+
+
+class init_scope:
+    """Lift ops out of functions under construction: within it they run at once."""
+
+    def __enter__(self) -> None:
+        self._before = _mica.tf_set_graph(None)
+        _mica.tf_stop_recording(1)
+
+    def __exit__(self, *unused) -> None:
+        _mica.tf_stop_recording(-1)
+        _mica.tf_set_graph(self._before)

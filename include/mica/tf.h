@@ -1,0 +1,294 @@
+/* mica/tf.h: TensorFlow's ops and graphs.
+ *
+ * tf_ops.def has a row per TensorFlow op. An op runs by itself (mica_tf_eager) or becomes a node of
+ * a graph, whose shapes may be partly unknown; a graph is a function, and running it lowers what
+ * lies between host ops to graphs of primitives, once for each set of concrete sizes.
+ *
+ * A value is a dtype and a reference-counted object: a mica_tensor for numbers, else an object of
+ * this header (strings, a variable, a list). Whoever gets a value from a call releases it.
+ * A graph belongs to one thread while it is built; once it has run it does not change,
+ * and any thread may run it.
+ *
+ * @example
+ *     mica_tf_graph *g = NULL;
+ *     mica_tf_shape any_vector = {.rank = 1, .dims = {-1}};
+ *     mica_tf_ref x, y;
+ *     mica_status status = mica_tf_graph_create("twice", &g);
+ *     if (!status) status = mica_tf_graph_parameter(g, MICA_TF_float32, &any_vector, "x", &x);
+ *     mica_tf_ref operands[2] = {x, x};
+ *     if (!status) status = mica_tf_graph_add(g, MICA_TF_AddV2, NULL, operands, 2, "y", &y);
+ *     if (!status) status = mica_tf_graph_output(g, y);
+ *     mica_tf_graph_release(g);
+ *     mica_status_release(status);
+ * @end
+ */
+#ifndef MICA_TF_H
+#define MICA_TF_H
+
+#include "runtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- dtypes, shapes ---------------------------------------------------------------------------*/
+
+typedef enum mica_tf_dtype {
+    MICA_TF_no_dtype = 0,
+#define MICA_TF_DTYPE(name, number, core, meaning) MICA_TF_##name = number,
+#include "tf_dtypes.def"
+#undef MICA_TF_DTYPE
+} mica_tf_dtype;
+
+MICA_API const char *mica_tf_dtype_name(mica_tf_dtype dtype); /* "float32"; NULL: no such number */
+/* The dtype of the tensors that hold it; MICA_DTYPE_COUNT for string, resource and variant. */
+MICA_API mica_dtype mica_tf_dtype_core(mica_tf_dtype dtype);
+MICA_API mica_tf_dtype mica_tf_dtype_of_core(mica_dtype dtype);
+
+/* rank -1: not even the rank is known; a dim of -1 is unknown. */
+typedef struct mica_tf_shape {
+    int32_t rank;
+    int64_t dims[MICA_MAX_RANK];
+} mica_tf_shape;
+
+/* ---- values -----------------------------------------------------------------------------------*/
+
+typedef struct mica_tf_value {
+    mica_tf_dtype dtype;
+    void *object; /* NULL: no value */
+} mica_tf_value;
+
+MICA_API void mica_tf_value_retain(mica_tf_value value);
+MICA_API void mica_tf_value_release(mica_tf_value value);
+MICA_API void mica_tf_value_shape(mica_tf_value value, mica_tf_shape *out_shape);
+/* Takes the tensor's reference. */
+MICA_API mica_tf_value mica_tf_value_of(mica_tensor *tensor);
+
+/* Strings: n = product of dims of them; bytes are copied. */
+MICA_API MICA_MUST_CHECK mica_status mica_tf_strings_create(mica_ints dims, const char *const *data,
+                                                            const size_t *lengths,
+                                                            mica_tf_value *out_value);
+MICA_API int64_t mica_tf_strings_count(mica_tf_value strings);
+MICA_API const char *mica_tf_strings_get(mica_tf_value strings, int64_t i, size_t *out_length);
+
+/* A variable: a cell that holds a value; its handle is of dtype resource. */
+MICA_API MICA_MUST_CHECK mica_status mica_tf_variable_create(const char *name, mica_tf_dtype dtype,
+                                                             const mica_tf_shape *shape,
+                                                             mica_tf_value *out_handle);
+/* FAILED_PRECONDITION before the first assignment. */
+MICA_API MICA_MUST_CHECK mica_status mica_tf_variable_read(mica_tf_value handle,
+                                                           mica_tf_value *out_value);
+MICA_API MICA_MUST_CHECK mica_status mica_tf_variable_assign(mica_tf_value handle,
+                                                             mica_tf_value value);
+MICA_API bool mica_tf_variable_is_set(mica_tf_value handle);
+MICA_API mica_tf_dtype mica_tf_variable_dtype(mica_tf_value handle);
+MICA_API void mica_tf_variable_shape(mica_tf_value handle, mica_tf_shape *out_shape);
+MICA_API const char *mica_tf_variable_name(mica_tf_value handle);
+
+/* ---- the table --------------------------------------------------------------------------------*/
+
+typedef enum mica_tf_op {
+#define MICA_TF_OP(name, ...) MICA_TF_##name,
+#include "tf_ops.def"
+#undef MICA_TF_OP
+    MICA_TF_OP_COUNT,
+    MICA_TF_PARAMETER = MICA_TF_OP_COUNT /* a graph's parameter; not an op */
+} mica_tf_op;
+
+typedef enum mica_tf_attr_kind {
+    MICA_TF_INT,
+    MICA_TF_FLOAT,
+    MICA_TF_BOOL,
+    MICA_TF_STRING,
+    MICA_TF_TYPE,
+    MICA_TF_SHAPE,
+    MICA_TF_TENSOR,
+    MICA_TF_FUNCTION,
+    MICA_TF_OPERATION, /* an op with its attributes: what Vjp and Jvp are of */
+    MICA_TF_INTS,      /* lists */
+    MICA_TF_FLOATS,
+    MICA_TF_TYPES,
+    MICA_TF_SHAPES,
+    MICA_TF_STRINGS,
+    MICA_TF_FUNCTIONS,
+} mica_tf_attr_kind;
+
+typedef struct mica_tf_graph mica_tf_graph;
+typedef struct mica_tf_operation mica_tf_operation;
+
+/* An attribute's value, by its kind; n counts the entries of a list, or a string's bytes. In
+ * arguments everything is borrowed. */
+typedef struct mica_tf_attr {
+    int32_t n;
+    union {
+        int64_t integer; /* INT BOOL TYPE */
+        double real;     /* FLOAT */
+        const char *string;
+        const int64_t *ints; /* INTS TYPES */
+        const double *reals;
+        const mica_tf_shape *shapes; /* SHAPE, SHAPES */
+        const char *const *strings;
+        mica_tf_value value; /* TENSOR */
+        mica_tf_graph *function;
+        mica_tf_graph *const *functions;
+        mica_tf_operation *operation;
+    } as;
+} mica_tf_attr;
+
+enum { MICA_TF_MAX_ARGUMENTS = 16, MICA_TF_MAX_ATTRS = 20 };
+
+/* An input or output of a row. */
+typedef struct mica_tf_argument {
+    char name[32];
+    int8_t dtype;      /* a mica_tf_dtype, or 0: */
+    int8_t type_attr;  /* the attribute that says it, or -1 */
+    int8_t count_attr; /* as many tensors as this INT attribute says, or -1; with a TYPES attribute
+                          in type_attr, one for each of its dtypes */
+} mica_tf_argument;
+
+typedef struct mica_tf_attr_info {
+    char name[32];
+    mica_tf_attr_kind kind;
+    bool has_default;
+    bool is_inferred;   /* it follows from the inputs */
+    uint32_t allowed;   /* TYPE, TYPES: a bit per dtype number */
+    mica_tf_attr value; /* the default */
+    char text[24];      /* of a STRING's default */
+} mica_tf_attr_info;
+
+typedef struct mica_tf_op_info {
+    const char *name, *inputs_text, *outputs_text, *attrs_text;
+    const char *roles; /* a character per input, the last for all that follow; see tf_ops.def */
+    const char *meaning;
+    int32_t n_inputs, n_outputs, n_attrs;
+    bool has_effect; /* its nodes run in the order of the program, and are never left out */
+    bool is_host;    /* a function of C: no part of a segment */
+    mica_tf_argument inputs[MICA_TF_MAX_ARGUMENTS], outputs[MICA_TF_MAX_ARGUMENTS];
+    mica_tf_attr_info attrs[MICA_TF_MAX_ATTRS];
+} mica_tf_op_info;
+
+MICA_API const mica_tf_op_info *mica_tf_op_describe(mica_tf_op op); /* NULL outside the table */
+MICA_API bool mica_tf_op_parse(const char *name, mica_tf_op *out_op);
+
+/* Checks the number and dtypes of inputs against the row and fills the attributes that follow from
+ * them. attrs has a place per attribute of the row. */
+MICA_API MICA_MUST_CHECK mica_status mica_tf_op_infer_types(mica_tf_op op,
+                                                            const mica_tf_dtype *inputs, int32_t n,
+                                                            mica_tf_attr *attrs);
+
+/* ---- operations: an op and its attributes, kept -----------------------------------------------*/
+
+MICA_API MICA_MUST_CHECK mica_status mica_tf_operation_create(mica_tf_op op,
+                                                              const mica_tf_attr *attrs,
+                                                              mica_tf_operation **out_operation);
+MICA_API void mica_tf_operation_retain(mica_tf_operation *operation);
+MICA_API void mica_tf_operation_release(mica_tf_operation *operation);
+MICA_API mica_tf_op mica_tf_operation_op(const mica_tf_operation *operation);
+MICA_API const mica_tf_attr *mica_tf_operation_attrs(const mica_tf_operation *operation);
+/* The role of input i, a letter of the column in tf_ops.def. */
+MICA_API char mica_tf_operation_role(const mica_tf_operation *operation, int32_t i);
+
+/* ---- running one op ---------------------------------------------------------------------------*/
+
+/* Fills out_outputs, which has room for `capacity` values, and says how many there are. Tensors
+ * must be on the device. out_operation (may be NULL) receives the operation, retained. */
+MICA_API MICA_MUST_CHECK mica_status mica_tf_eager(mica_device *device, mica_tf_op op,
+                                                   const mica_tf_attr *attrs,
+                                                   const mica_tf_value *inputs, int32_t n_inputs,
+                                                   mica_tf_value *out_outputs, int32_t capacity,
+                                                   int32_t *out_n,
+                                                   mica_tf_operation **out_operation);
+/* Forgets what eager ops have compiled. */
+MICA_API void mica_tf_eager_clear(void);
+
+/* ---- graphs -----------------------------------------------------------------------------------*/
+
+typedef struct mica_tf_ref {
+    int32_t node, index; /* the index-th result of a node */
+} mica_tf_ref;
+
+MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_create(const char *name,
+                                                          mica_tf_graph **out_graph);
+MICA_API void mica_tf_graph_retain(mica_tf_graph *g);
+MICA_API void mica_tf_graph_release(mica_tf_graph *g);
+MICA_API const char *mica_tf_graph_name(const mica_tf_graph *g);
+MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_parameter(mica_tf_graph *g, mica_tf_dtype dtype,
+                                                             const mica_tf_shape *shape,
+                                                             const char *name,
+                                                             mica_tf_ref *out_ref);
+/* Appends a node; out_first is its result 0 (the node's number, when it has none). A name that is
+ * taken gets a number; NULL: the op's. */
+MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_add(mica_tf_graph *g, mica_tf_op op,
+                                                       const mica_tf_attr *attrs,
+                                                       const mica_tf_ref *inputs, int32_t n_inputs,
+                                                       const char *name, mica_tf_ref *out_first);
+MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_output(mica_tf_graph *g, mica_tf_ref ref);
+MICA_API int32_t mica_tf_graph_parameter_count(const mica_tf_graph *g);
+MICA_API int32_t mica_tf_graph_output_count(const mica_tf_graph *g);
+MICA_API mica_tf_ref mica_tf_graph_parameter_ref(const mica_tf_graph *g, int32_t i);
+MICA_API mica_tf_ref mica_tf_graph_output_ref(const mica_tf_graph *g, int32_t i);
+MICA_API int32_t mica_tf_graph_node_count(const mica_tf_graph *g);
+/* The operation of a node; NULL for a parameter. */
+MICA_API mica_tf_operation *mica_tf_graph_operation(const mica_tf_graph *g, int32_t node);
+MICA_API const char *mica_tf_graph_node_name(const mica_tf_graph *g, int32_t node);
+MICA_API int32_t mica_tf_graph_inputs(const mica_tf_graph *g, int32_t node,
+                                      const mica_tf_ref **out_inputs);
+MICA_API int32_t mica_tf_graph_result_count(const mica_tf_graph *g, int32_t node);
+MICA_API mica_tf_dtype mica_tf_graph_type(const mica_tf_graph *g, mica_tf_ref ref,
+                                          mica_tf_shape *out_shape);
+/* What is known from elsewhere about a result's shape; it must agree with what is known already. */
+MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_set_shape(mica_tf_graph *g, mica_tf_ref ref,
+                                                             const mica_tf_shape *shape);
+/* The value of an integer tensor as far as it follows from constants and known sizes: its elements,
+ * MICA_TF_UNKNOWN_INT where unknown. false when not even their number is known, or it is above 64:
+ * out_ints has room for that many. */
+#define MICA_TF_UNKNOWN_INT INT64_MIN
+MICA_API bool mica_tf_graph_ints(const mica_tf_graph *g, mica_tf_ref ref, int64_t *out_ints,
+                                 int32_t *out_n);
+/* The nodes, one per line; free with mica_string_free. */
+MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_print(const mica_tf_graph *g, char **out_text);
+/* Whether running it may do more than compute its outputs. */
+MICA_API bool mica_tf_graph_has_effects(const mica_tf_graph *g);
+/* Segments a run goes through, and the nodes of segment i (0 past the end). */
+MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_segments(mica_tf_graph *g, int32_t *out_n);
+MICA_API int32_t mica_tf_graph_segment_size(const mica_tf_graph *g, int32_t i);
+
+/* Runs the function. From now on the graph does not change. */
+MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_run(mica_tf_graph *g, mica_device *device,
+                                                       const mica_tf_value *inputs,
+                                                       int32_t n_inputs, mica_tf_value *out_outputs,
+                                                       int32_t n_outputs);
+
+/* The function's gradient with respect to the wanted parameters (a flag for each), as two
+ * functions. `forward` is g with residuals as further outputs; `backward` takes the cotangents of
+ * g's outputs of float dtype, then the residuals, and gives the gradient of each parameter that is
+ * wanted and connected; a handle's is that of its variable. */
+MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_backward(mica_tf_graph *g, const uint8_t *wanted,
+                                                            uint8_t *out_connected,
+                                                            mica_tf_graph **out_forward,
+                                                            mica_tf_graph **out_backward);
+/* The value of one result of a graph that is being built, computed now. Parameters without an
+ * object are unknown; FAILED_PRECONDITION when it depends on one. */
+MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_evaluate(const mica_tf_graph *g,
+                                                            mica_device *device, mica_tf_ref ref,
+                                                            const mica_tf_value *parameters,
+                                                            mica_tf_value *out_value);
+
+/* ---- what the front end provides
+ * ---------------------------------------------------------------*/
+
+/* Where Print writes: "stdout", "stderr", "log(info)", ... or a file's path after "file://". */
+MICA_API void mica_tf_set_print(void (*print)(void *context, const char *stream, const char *text,
+                                              size_t n),
+                                void *context);
+/* Functions of the host language, for PyFunc and its like: called with the number that the node
+ * carries. It fills n_outputs values. */
+typedef mica_status (*mica_tf_host_call)(void *context, int64_t function,
+                                         const mica_tf_value *inputs, int32_t n_inputs,
+                                         mica_tf_value *outputs, int32_t n_outputs);
+MICA_API void mica_tf_set_host_call(mica_tf_host_call call, void *context);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

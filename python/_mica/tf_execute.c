@@ -1,0 +1,310 @@
+/* The door through which every op goes: run it, or append it to the graph being built. */
+#include "tf_extension.h"
+
+#include <string.h>
+
+static _Thread_local TFGraph *current; /* borrowed: whoever entered it holds it */
+static mica_device *device;
+
+TFGraph *tf_current_graph(void) {
+    return current;
+}
+
+mica_device *tf_device(void) {
+    if (!device) device = device_default();
+    return device;
+}
+
+void tf_default_attrs(const mica_tf_op_info *info, mica_tf_attr *attrs) {
+    for (int32_t i = 0; i < info->n_attrs; i++) attrs[i] = info->attrs[i].value;
+}
+
+/* ---- capturing --------------------------------------------------------------------------------*/
+
+/* Small values of numbers become constants of the graph. */
+#define MOST_CONSTANT_ELEMENTS 128
+
+static PyObject *embed(TFGraph *graph, TFTensor *tensor) {
+    const mica_tf_op_info *info = mica_tf_op_describe(MICA_TF_Const);
+    mica_tf_attr attrs[MICA_TF_MAX_ATTRS] = {{0}};
+    for (int32_t i = 0; i < info->n_attrs; i++) {
+        if (!strcmp(info->attrs[i].name, "value")) attrs[i].as.value = tensor->value;
+        if (!strcmp(info->attrs[i].name, "dtype")) attrs[i].as.integer = tensor->value.dtype;
+    }
+    mica_tf_ref ref;
+    mica_status status =
+        mica_tf_graph_add(graph->graph, MICA_TF_Const, attrs, NULL, 0, "Const", &ref);
+    return status ? tf_raise(status) : tf_symbolic_tensor(graph, ref);
+}
+
+static PyObject *capture(TFGraph *graph, TFTensor *tensor) {
+    mica_tf_shape shape;
+    mica_tf_ref ref;
+    PyObject *internal = NULL;
+    tf_tensor_shape(tensor, &shape);
+    if (tensor->graph && graph->outer && tensor->graph != graph->outer) {
+        /* Through every graph in between. */
+        PyObject *outer = tf_lift(graph->outer, tensor);
+        if (!outer) return NULL;
+        PyObject *result = tf_lift(graph, (TFTensor *)outer);
+        Py_DECREF(outer);
+        return result;
+    }
+    if (tensor->graph && !graph->outer) {
+        PyObject *error = tf_hook("InaccessibleTensorError");
+        PyErr_Format(error ? error : PyExc_TypeError,
+                     "<tf.Tensor '%s:%d'> is out of scope and cannot be used here. Use return "
+                     "values, explicit Python locals or TensorFlow collections to access it.",
+                     mica_tf_graph_node_name(tensor->graph->graph, tensor->ref.node),
+                     (int)tensor->ref.index);
+        return NULL;
+    }
+    bool numeric = mica_tf_dtype_core(tensor->value.dtype) != MICA_DTYPE_COUNT;
+    if (tf_is_eager(tensor) && !tf_is_recording() && numeric) {
+        int64_t elements = 1;
+        for (int32_t i = 0; i < shape.rank; i++) elements *= shape.dims[i];
+        if (elements <= MOST_CONSTANT_ELEMENTS) internal = embed(graph, tensor);
+        if (!internal && PyErr_Occurred()) return NULL;
+    }
+    bool is_constant = internal != NULL;
+    if (!internal) {
+        mica_status status =
+            mica_tf_graph_parameter(graph->graph, tensor->value.dtype, &shape, "captured", &ref);
+        if (status) return tf_raise(status);
+        internal = tf_symbolic_tensor(graph, ref);
+        if (!internal) return NULL;
+    }
+    ((TFTensor *)internal)->id = tensor->id;
+    ((TFTensor *)internal)->is_watched = tensor->is_watched;
+    PyObject *key = PyLong_FromLongLong(tensor->id);
+    PyObject *pair = key ? PyTuple_Pack(2, (PyObject *)tensor, internal) : NULL;
+    int failed = !pair || PyDict_SetItem(graph->captures, key, pair) < 0 ||
+                 (!is_constant && PyList_Append(graph->capture_order, pair) < 0);
+    Py_XDECREF(key);
+    Py_XDECREF(pair);
+    if (failed) Py_CLEAR(internal);
+    return internal;
+}
+
+PyObject *tf_lift(TFGraph *graph, TFTensor *tensor) {
+    if (tensor->graph == graph) {
+        Py_INCREF(tensor);
+        return (PyObject *)tensor;
+    }
+    PyObject *key = PyLong_FromLongLong(tensor->id);
+    if (!key) return NULL;
+    PyObject *pair = PyDict_GetItem(graph->captures, key);
+    Py_DECREF(key);
+    if (pair) {
+        PyObject *internal = PyTuple_GET_ITEM(pair, 1);
+        Py_INCREF(internal);
+        return internal;
+    }
+    return capture(graph, tensor);
+}
+
+/* ---- executing --------------------------------------------------------------------------------*/
+
+#define SMALL_BYTES (64 * 1024)
+#define FEW 16
+
+static bool is_small(const mica_tf_value *values, int32_t n) {
+    size_t bytes = 0;
+    for (int32_t i = 0; i < n; i++)
+        if (mica_tf_dtype_core(values[i].dtype) != MICA_DTYPE_COUNT)
+            bytes += mica_type_bytes(mica_tensor_type(values[i].object));
+    return bytes < SMALL_BYTES;
+}
+
+static int32_t run_eagerly(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const *inputs, int32_t n,
+                           PyObject **outputs, int32_t capacity) {
+    mica_tf_value few_in[FEW], few_out[FEW], *values = few_in, *results = few_out;
+    bool recording = tf_is_recording();
+    mica_tf_operation *operation = NULL;
+    int32_t n_results = 0;
+    if (!tf_device()) return -1;
+    if (n > FEW) values = PyMem_New(mica_tf_value, n);
+    if (capacity > FEW) results = PyMem_New(mica_tf_value, capacity);
+    mica_status status = NULL;
+    if (!values || !results) {
+        PyErr_NoMemory();
+        n_results = -1;
+        goto done;
+    }
+    for (int32_t i = 0; i < n; i++) {
+        if (!tf_is_eager(inputs[i])) {
+            PyErr_Format(PyExc_TypeError,
+                         "<tf.Tensor '%s:%d'> is out of scope and cannot be used here: it belongs "
+                         "to a function that was being traced",
+                         mica_tf_graph_node_name(inputs[i]->graph->graph, inputs[i]->ref.node),
+                         (int)inputs[i]->ref.index);
+            n_results = -1;
+            goto done;
+        }
+        values[i] = inputs[i]->value;
+    }
+    if (is_small(values, n)) {
+        status = mica_tf_eager(device, op, attrs, values, n, results, capacity, &n_results,
+                               recording ? &operation : NULL);
+    } else {
+        Py_BEGIN_ALLOW_THREADS;
+        status = mica_tf_eager(device, op, attrs, values, n, results, capacity, &n_results,
+                               recording ? &operation : NULL);
+        Py_END_ALLOW_THREADS;
+    }
+    if (status) {
+        tf_raise(status);
+        n_results = -1;
+        goto done;
+    }
+    bool failed = false;
+    for (int32_t i = 0; i < n_results; i++) {
+        outputs[i] = tf_eager_tensor(results[i]);
+        failed |= !outputs[i];
+    }
+    if (!failed && recording) failed = tf_record(operation, inputs, n, outputs, n_results) < 0;
+    if (failed) {
+        for (int32_t i = 0; i < n_results; i++) Py_CLEAR(outputs[i]);
+        n_results = -1;
+    }
+done:
+    mica_tf_operation_release(operation);
+    if (values != few_in) PyMem_Free(values);
+    if (results != few_out) PyMem_Free(results);
+    return n_results;
+}
+
+/* Errors of shapes while tracing are ValueErrors, as TensorFlow's are. */
+static void raise_while_tracing(mica_status status, const mica_tf_op_info *info) {
+    const char *message = mica_status_message(status);
+    bool dtypes =
+        strstr(message, "was expected to be a") || strstr(message, "list of allowed values");
+    PyErr_Format(dtypes ? PyExc_TypeError : PyExc_ValueError,
+                 "Exception encountered when calling op %s: %s", info->name, message);
+    mica_status_release(status);
+}
+
+static int32_t add_node(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const *inputs, int32_t n,
+                        const char *name, PyObject **outputs, int32_t capacity) {
+    TFGraph *graph = current;
+    mica_tf_ref few[FEW], *refs = few, first;
+    TFTensor *few_lifted[FEW], **lifted = few_lifted;
+    int32_t n_results = -1, n_lifted = 0;
+    if (n > FEW) {
+        refs = PyMem_New(mica_tf_ref, n);
+        lifted = PyMem_New(TFTensor *, n);
+    }
+    if (!refs || !lifted) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    for (; n_lifted < n; n_lifted++) {
+        lifted[n_lifted] = (TFTensor *)tf_lift(graph, inputs[n_lifted]);
+        if (!lifted[n_lifted]) goto done;
+        refs[n_lifted] = lifted[n_lifted]->ref;
+    }
+    mica_status status = mica_tf_graph_add(graph->graph, op, attrs, refs, n, name, &first);
+    if (status) {
+        raise_while_tracing(status, mica_tf_op_describe(op));
+        goto done;
+    }
+    n_results = mica_tf_graph_result_count(graph->graph, first.node);
+    bool failed = n_results > capacity;
+    if (failed)
+        PyErr_SetString(PyExc_RuntimeError, "an op has more results than there is room for");
+    for (int32_t i = 0; i < n_results && !failed; i++) {
+        outputs[i] = tf_symbolic_tensor(graph, (mica_tf_ref){first.node, i});
+        failed = !outputs[i];
+    }
+    if (!failed && tf_is_recording())
+        failed = tf_record(mica_tf_graph_operation(graph->graph, first.node), lifted, n, outputs,
+                           n_results) < 0;
+    if (failed) n_results = -1;
+done:
+    for (int32_t i = 0; i < n_lifted; i++) Py_DECREF(lifted[i]);
+    if (refs != few) PyMem_Free(refs);
+    if (lifted != few_lifted) PyMem_Free(lifted);
+    return n_results;
+}
+
+int32_t tf_execute(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const *inputs, int32_t n,
+                   const char *name, PyObject **outputs, int32_t capacity) {
+    if (current) return add_node(op, attrs, inputs, n, name, outputs, capacity);
+    return run_eagerly(op, attrs, inputs, n, outputs, capacity);
+}
+
+static PyObject *raise_types(mica_status status) {
+    return tf_raise(status);
+}
+
+PyObject *tf_apply(mica_tf_op op, TFTensor *const *inputs, int32_t n) {
+    mica_tf_attr attrs[MICA_TF_MAX_ATTRS];
+    mica_tf_dtype dtypes[4];
+    PyObject *output = NULL;
+    tf_default_attrs(mica_tf_op_describe(op), attrs);
+    for (int32_t i = 0; i < n; i++) dtypes[i] = inputs[i]->value.dtype;
+    mica_status status = mica_tf_op_infer_types(op, dtypes, n, attrs);
+    if (status) return raise_types(status);
+    return tf_execute(op, attrs, inputs, n, NULL, &output, 1) == 1 ? output : NULL;
+}
+
+/* ---- for Python -------------------------------------------------------------------------------*/
+
+static PyObject *current_function(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    PyObject *object = current ? (PyObject *)current : Py_None;
+    Py_INCREF(object);
+    return object;
+}
+
+/* tf_set_graph(graph or None): returns the one before. The caller holds both. */
+static PyObject *set_function(PyObject *Py_UNUSED(module), PyObject *graph) {
+    if (graph != Py_None && !PyObject_TypeCheck(graph, &TFGraph_Type))
+        return PyErr_Format(PyExc_TypeError, "a graph is needed, not %R", graph);
+    PyObject *before = current ? (PyObject *)current : Py_None;
+    Py_INCREF(before);
+    current = graph == Py_None ? NULL : (TFGraph *)graph;
+    return before;
+}
+
+static PyObject *is_eager_function(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    return PyBool_FromLong(current == NULL);
+}
+
+static PyObject *set_device_function(PyObject *Py_UNUSED(module), PyObject *name) {
+    mica_device *found = device_from_object(name);
+    if (!found) return NULL;
+    device = found;
+    Py_RETURN_NONE;
+}
+
+static PyObject *lift_function(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *graph, *tensor;
+    if (!PyArg_ParseTuple(args, "O!O!:tf_lift", &TFGraph_Type, &graph, &TFTensor_Type, &tensor))
+        return NULL;
+    return tf_lift((TFGraph *)graph, (TFTensor *)tensor);
+}
+
+/* tf_variable(name, dtype, shape): the handle of a new variable. */
+static PyObject *variable_function(PyObject *Py_UNUSED(module), PyObject *args) {
+    const char *name;
+    PyObject *dtype_object, *shape_object;
+    mica_tf_dtype dtype;
+    mica_tf_shape shape;
+    mica_tf_value handle;
+    if (!PyArg_ParseTuple(args, "sOO:tf_variable", &name, &dtype_object, &shape_object))
+        return NULL;
+    if (tf_dtype_from_object(dtype_object, &dtype) < 0) return NULL;
+    if (tf_shape_from_object(shape_object, &shape) < 0) return NULL;
+    mica_status status = mica_tf_variable_create(name, dtype, &shape, &handle);
+    return status ? tf_raise(status) : tf_eager_tensor(handle);
+}
+
+PyMethodDef tf_execute_functions[] = {
+    {"tf_current_graph", current_function, METH_NOARGS, NULL},
+    {"tf_set_graph", set_function, METH_O, NULL},
+    {"tf_executing_eagerly", is_eager_function, METH_NOARGS, NULL},
+    {"tf_set_device", set_device_function, METH_O, NULL},
+    {"tf_lift", lift_function, METH_VARARGS, NULL},
+    {"tf_variable", variable_function, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};

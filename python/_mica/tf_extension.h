@@ -1,0 +1,103 @@
+/* The part of the extension that mica.tf stands on: TensorFlow's tensors, ops, graphs and tapes.
+ *
+ * A Tensor is eager (it has a value) or symbolic (it is a result of a node of a graph). Every op
+ * goes through tf_execute: it runs at once when no graph is being built on this thread, else
+ * becomes a node; either way the tapes and accumulators of this thread see it. */
+#ifndef MICA_TF_EXTENSION_H
+#define MICA_TF_EXTENSION_H
+
+#include "extension.h"
+
+#include <mica/tf.h>
+
+/* A graph under construction. What comes from outside is captured: it becomes a parameter. */
+typedef struct TFGraph {
+    PyObject_HEAD mica_tf_graph *graph;
+    struct TFGraph *outer;   /* whose tensors it may capture; NULL for an outermost one */
+    PyObject *captures;      /* dict: id of what was captured -> (external, internal) */
+    PyObject *capture_order; /* list of (external, internal) */
+    PyObject *dict, *weakrefs;
+} TFGraph;
+
+typedef struct TFTensor {
+    PyObject_HEAD mica_tf_value value; /* object NULL: symbolic */
+    TFGraph *graph;                    /* of a symbolic one */
+    mica_tf_ref ref;
+    int64_t id;      /* what tapes know it by; a captured tensor keeps it */
+    bool is_watched; /* a handle of a trainable variable: tapes watch it when it is read */
+    PyObject *dict, *weakrefs;
+} TFTensor;
+
+extern PyTypeObject TFTensor_Type, TFEager_Type, TFSymbolic_Type, TFGraph_Type, TFTape_Type,
+    TFAccumulator_Type;
+
+static inline bool tf_is_tensor(PyObject *object) {
+    return Py_TYPE(object) == &TFEager_Type || Py_TYPE(object) == &TFSymbolic_Type;
+}
+static inline bool tf_is_eager(const TFTensor *tensor) {
+    return tensor->value.object != NULL;
+}
+
+/* ---- tf_tensor.c ------------------------------------------------------------------------------*/
+
+PyObject *tf_eager_tensor(mica_tf_value value); /* takes the reference */
+PyObject *tf_symbolic_tensor(TFGraph *graph, mica_tf_ref ref);
+mica_tf_dtype tf_tensor_dtype(const TFTensor *tensor);
+void tf_tensor_shape(const TFTensor *tensor, mica_tf_shape *out);
+int64_t tf_next_id(void);
+extern PyMethodDef tf_tensor_functions[];
+
+/* ---- tf_convert.c -----------------------------------------------------------------------------*/
+
+/* Objects of the Python side, registered once: dtypes, TensorShape, errors, helpers. Borrowed; NULL
+ * with an error when there is none. */
+PyObject *tf_hook(const char *name);
+PyObject *tf_dtype_object(mica_tf_dtype dtype);                 /* new reference */
+int tf_dtype_from_object(PyObject *object, mica_tf_dtype *out); /* -1 on error */
+PyObject *tf_shape_object(const mica_tf_shape *shape);          /* a TensorShape */
+int tf_shape_from_object(PyObject *object, mica_tf_shape *out); /* -1 on error */
+/* A tensor from anything; dtype 0: by the data. `hint` only suggests the dtype. */
+PyObject *tf_convert(PyObject *value, mica_tf_dtype dtype, bool hint);
+PyObject *tf_raise(mica_status status); /* as an exception of tf.errors; returns NULL */
+extern PyMethodDef tf_convert_functions[];
+
+/* ---- tf_execute.c -----------------------------------------------------------------------------*/
+
+TFGraph *tf_current_graph(void); /* borrowed; NULL: eager */
+/* The tensor as one of this graph: itself, or captured. New reference. */
+PyObject *tf_lift(TFGraph *graph, TFTensor *tensor);
+/* One op. attrs has a place per attribute of the row, inferred ones are filled in. The number of
+ * outputs, new references, or -1. */
+int32_t tf_execute(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const *inputs, int32_t n,
+                   const char *name, PyObject **outputs, int32_t capacity);
+/* An op with one result and default attributes. */
+PyObject *tf_apply(mica_tf_op op, TFTensor *const *inputs, int32_t n);
+static inline PyObject *tf_apply1(mica_tf_op op, PyObject *x) {
+    return tf_apply(op, (TFTensor *[]){(TFTensor *)x}, 1);
+}
+static inline PyObject *tf_apply2(mica_tf_op op, PyObject *x, PyObject *y) {
+    return tf_apply(op, (TFTensor *[]){(TFTensor *)x, (TFTensor *)y}, 2);
+}
+void tf_default_attrs(const mica_tf_op_info *info, mica_tf_attr *attrs);
+mica_device *tf_device(void); /* borrowed; NULL with an error */
+extern PyMethodDef tf_execute_functions[];
+
+/* ---- tf_graph.c, tf_ops.c, tf_number.c --------------------------------------------------------*/
+
+extern PyMethodDef tf_graph_functions[];
+int tf_ops_add_to(PyObject *module);
+extern PyNumberMethods tf_number;
+PyObject *tf_compare(PyObject *a, PyObject *b, int operation);
+
+/* ---- tf_tape.c --------------------------------------------------------------------------------*/
+
+/* Whether any tape or accumulator of this thread is on. */
+bool tf_is_recording(void);
+/* Tells them of an op that ran: -1 on error. `operation` is retained by those who keep it. */
+int tf_record(mica_tf_operation *operation, TFTensor *const *inputs, int32_t n_inputs,
+              PyObject *const *outputs, int32_t n_outputs);
+extern PyMethodDef tf_tape_functions[];
+
+int tf_add_to(PyObject *module);
+
+#endif

@@ -1,0 +1,474 @@
+/* Graphs under construction and their runs. mica.tf's FuncGraph is a subclass. */
+#include "tf_extension.h"
+
+#include <string.h>
+
+static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"name", "outer", NULL};
+    const char *name;
+    PyObject *outer = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s|O:Graph", names, &name, &outer)) return NULL;
+    if (outer != Py_None && !PyObject_TypeCheck(outer, &TFGraph_Type))
+        return PyErr_Format(PyExc_TypeError, "outer is a graph or None, not %R", outer);
+    TFGraph *self = (TFGraph *)type->tp_alloc(type, 0);
+    if (!self) return NULL;
+    self->captures = PyDict_New();
+    self->capture_order = PyList_New(0);
+    if (outer != Py_None) {
+        Py_INCREF(outer);
+        self->outer = (TFGraph *)outer;
+    }
+    mica_status status = mica_tf_graph_create(name, &self->graph);
+    if (status) tf_raise(status);
+    if (status || !self->captures || !self->capture_order) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+static int graph_traverse(PyObject *object, visitproc visit, void *arg) {
+    TFGraph *self = (TFGraph *)object;
+    Py_VISIT(self->outer);
+    Py_VISIT(self->captures);
+    Py_VISIT(self->capture_order);
+    Py_VISIT(self->dict);
+    return 0;
+}
+
+static int graph_clear(PyObject *object) {
+    TFGraph *self = (TFGraph *)object;
+    Py_CLEAR(self->outer);
+    Py_CLEAR(self->captures);
+    Py_CLEAR(self->capture_order);
+    Py_CLEAR(self->dict);
+    return 0;
+}
+
+static void graph_dealloc(PyObject *object) {
+    TFGraph *self = (TFGraph *)object;
+    PyObject_GC_UnTrack(object);
+    if (self->weakrefs) PyObject_ClearWeakRefs(object);
+    graph_clear(object);
+    mica_tf_graph_release(self->graph);
+    Py_TYPE(object)->tp_free(object);
+}
+
+/* ---- building ---------------------------------------------------------------------------------*/
+
+static PyObject *parameter_method(PyObject *object, PyObject *args) {
+    TFGraph *self = (TFGraph *)object;
+    PyObject *dtype_object, *shape_object;
+    const char *name = NULL;
+    mica_tf_dtype dtype;
+    mica_tf_shape shape;
+    mica_tf_ref ref;
+    if (!PyArg_ParseTuple(args, "OO|z:_parameter", &dtype_object, &shape_object, &name))
+        return NULL;
+    if (tf_dtype_from_object(dtype_object, &dtype) < 0) return NULL;
+    if (tf_shape_from_object(shape_object, &shape) < 0) return NULL;
+    mica_status status = mica_tf_graph_parameter(self->graph, dtype, &shape, name, &ref);
+    return status ? tf_raise(status) : tf_symbolic_tensor(self, ref);
+}
+
+static PyObject *output_method(PyObject *object, PyObject *tensor) {
+    TFGraph *self = (TFGraph *)object;
+    if (!tf_is_tensor(tensor)) return PyErr_Format(PyExc_TypeError, "a tensor is needed");
+    PyObject *lifted = tf_lift(self, (TFTensor *)tensor);
+    if (!lifted) return NULL;
+    mica_status status = mica_tf_graph_output(self->graph, ((TFTensor *)lifted)->ref);
+    if (!status) return lifted;
+    Py_DECREF(lifted);
+    return tf_raise(status);
+}
+
+/* ---- running ----------------------------------------------------------------------------------*/
+
+#define FEW 16
+
+/* _run(tensors): eager tensors for all parameters; a list of results. Nothing is recorded. */
+static PyObject *run_method(PyObject *object, PyObject *arguments) {
+    TFGraph *self = (TFGraph *)object;
+    PyObject *sequence = PySequence_Fast(arguments, "a list of tensors is needed");
+    if (!sequence) return NULL;
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(sequence);
+    int32_t n_out = mica_tf_graph_output_count(self->graph);
+    mica_tf_value few_in[FEW], few_out[FEW], *inputs = few_in, *outputs = few_out;
+    PyObject *result = NULL;
+    if (n > FEW) inputs = PyMem_New(mica_tf_value, n);
+    if (n_out > FEW) outputs = PyMem_New(mica_tf_value, n_out);
+    if (!inputs || !outputs || !tf_device()) {
+        if (!PyErr_Occurred()) PyErr_NoMemory();
+        goto done;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = PySequence_Fast_GET_ITEM(sequence, i);
+        if (!tf_is_tensor(item) || !tf_is_eager((TFTensor *)item)) {
+            PyErr_Format(PyExc_TypeError, "an eager tensor is needed, not %R", item);
+            goto done;
+        }
+        inputs[i] = ((TFTensor *)item)->value;
+    }
+    mica_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = mica_tf_graph_run(self->graph, tf_device(), inputs, (int32_t)n, outputs, n_out);
+    Py_END_ALLOW_THREADS;
+    if (status) {
+        tf_raise(status);
+        goto done;
+    }
+    result = PyList_New(n_out);
+    for (int32_t i = 0; i < n_out; i++) {
+        PyObject *tensor = tf_eager_tensor(outputs[i]);
+        if (!tensor)
+            Py_CLEAR(result);
+        else if (result)
+            PyList_SET_ITEM(result, i, tensor);
+        else
+            Py_DECREF(tensor);
+    }
+done:
+    if (inputs != few_in) PyMem_Free(inputs);
+    if (outputs != few_out) PyMem_Free(outputs);
+    Py_DECREF(sequence);
+    return result;
+}
+
+/* ---- looking ----------------------------------------------------------------------------------*/
+
+static PyObject *captures_method(PyObject *object, PyObject *Py_UNUSED(unused)) {
+    PyObject *list = ((TFGraph *)object)->capture_order;
+    return PyList_GetSlice(list, 0, PyList_GET_SIZE(list));
+}
+
+static PyObject *node_method(PyObject *object, PyObject *number) {
+    mica_tf_graph *g = ((TFGraph *)object)->graph;
+    long i = PyLong_AsLong(number);
+    if (i < 0 || i >= mica_tf_graph_node_count(g)) {
+        if (!PyErr_Occurred()) PyErr_Format(PyExc_IndexError, "there is no node %ld", i);
+        return NULL;
+    }
+    const mica_tf_ref *inputs;
+    int32_t n = mica_tf_graph_inputs(g, (int32_t)i, &inputs);
+    PyObject *list = PyList_New(n);
+    for (int32_t k = 0; list && k < n; k++) {
+        PyObject *pair = Py_BuildValue("(ii)", inputs[k].node, inputs[k].index);
+        if (pair)
+            PyList_SET_ITEM(list, k, pair);
+        else
+            Py_CLEAR(list);
+    }
+    mica_tf_operation *operation = mica_tf_graph_operation(g, (int32_t)i);
+    const char *type =
+        operation ? mica_tf_op_describe(mica_tf_operation_op(operation))->name : "Placeholder";
+    return Py_BuildValue("(ssNi)", type, mica_tf_graph_node_name(g, (int32_t)i), list,
+                         (int)mica_tf_graph_result_count(g, (int32_t)i));
+}
+
+static PyObject *tensor_method(PyObject *object, PyObject *args) {
+    TFGraph *self = (TFGraph *)object;
+    int node, index;
+    if (!PyArg_ParseTuple(args, "ii:_tensor", &node, &index)) return NULL;
+    if (node < 0 || node >= mica_tf_graph_node_count(self->graph) || index < 0 ||
+        index >= mica_tf_graph_result_count(self->graph, node))
+        return PyErr_Format(PyExc_IndexError, "there is no tensor %d:%d", node, index);
+    return tf_symbolic_tensor(self, (mica_tf_ref){node, index});
+}
+
+static PyObject *text_method(PyObject *object, PyObject *Py_UNUSED(unused)) {
+    char *text = NULL;
+    mica_status status = mica_tf_graph_print(((TFGraph *)object)->graph, &text);
+    if (status) return tf_raise(status);
+    PyObject *result = PyUnicode_FromString(text);
+    mica_string_free(text);
+    return result;
+}
+
+static PyObject *segments_method(PyObject *object, PyObject *Py_UNUSED(unused)) {
+    mica_tf_graph *g = ((TFGraph *)object)->graph;
+    int32_t n;
+    mica_status status = mica_tf_graph_segments(g, &n);
+    if (status) return tf_raise(status);
+    PyObject *list = PyList_New(n);
+    for (int32_t i = 0; list && i < n; i++) {
+        PyObject *size = PyLong_FromLong(mica_tf_graph_segment_size(g, i));
+        if (size)
+            PyList_SET_ITEM(list, i, size);
+        else
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* The integers of a symbolic tensor as far as they are known: a list with None, or None. */
+static PyObject *ints_method(PyObject *object, PyObject *tensor) {
+    TFGraph *self = (TFGraph *)object;
+    int64_t ints[64];
+    int32_t n;
+    if (!tf_is_tensor(tensor) || ((TFTensor *)tensor)->graph != self)
+        return PyErr_Format(PyExc_ValueError, "not a tensor of this graph");
+    if (!mica_tf_graph_ints(self->graph, ((TFTensor *)tensor)->ref, ints, &n)) Py_RETURN_NONE;
+    PyObject *list = PyList_New(n);
+    for (int32_t i = 0; list && i < n; i++) {
+        PyObject *item;
+        if (ints[i] == MICA_TF_UNKNOWN_INT) {
+            Py_INCREF(Py_None);
+            item = Py_None;
+        } else {
+            item = PyLong_FromLongLong(ints[i]);
+        }
+        if (item)
+            PyList_SET_ITEM(list, i, item);
+        else
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *wrap_graph(mica_tf_graph *graph) { /* takes the reference */
+    TFGraph *self = (TFGraph *)TFGraph_Type.tp_alloc(&TFGraph_Type, 0);
+    if (!self) {
+        mica_tf_graph_release(graph);
+        return NULL;
+    }
+    self->graph = graph;
+    self->captures = PyDict_New();
+    self->capture_order = PyList_New(0);
+    if (!self->captures || !self->capture_order) Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+/* _backward(wanted): (forward graph, backward graph, list of connected). */
+static PyObject *backward_method(PyObject *object, PyObject *wanted) {
+    TFGraph *self = (TFGraph *)object;
+    Py_ssize_t n = mica_tf_graph_parameter_count(self->graph);
+    if (!PyList_Check(wanted) || PyList_GET_SIZE(wanted) != n)
+        return PyErr_Format(PyExc_ValueError, "a flag for each of %zd parameters is needed", n);
+    uint8_t *flags = PyMem_Calloc((size_t)n + 1, 2);
+    if (!flags) return PyErr_NoMemory();
+    for (Py_ssize_t i = 0; i < n; i++) flags[i] = PyObject_IsTrue(PyList_GET_ITEM(wanted, i)) == 1;
+    mica_tf_graph *forward, *backward;
+    mica_status status = mica_tf_graph_backward(self->graph, flags, flags + n, &forward, &backward);
+    PyObject *connected = status ? NULL : PyList_New(n);
+    for (Py_ssize_t i = 0; connected && i < n; i++)
+        PyList_SET_ITEM(connected, i, PyBool_FromLong(flags[n + i]));
+    PyMem_Free(flags);
+    if (status) return tf_raise(status);
+    PyObject *first = wrap_graph(forward), *second = wrap_graph(backward);
+    if (first && second && connected) return Py_BuildValue("(NNN)", first, second, connected);
+    Py_XDECREF(first);
+    Py_XDECREF(second);
+    Py_XDECREF(connected);
+    return NULL;
+}
+
+/* _evaluate(tensor): its value, when it follows from constants and what was captured. */
+static PyObject *evaluate_method(PyObject *object, PyObject *tensor) {
+    TFGraph *self = (TFGraph *)object;
+    if (!tf_is_tensor(tensor) || ((TFTensor *)tensor)->graph != self)
+        return PyErr_Format(PyExc_ValueError, "not a tensor of this graph");
+    int32_t n = mica_tf_graph_parameter_count(self->graph);
+    mica_tf_value *values = PyMem_Calloc((size_t)n + 1, sizeof *values), value;
+    if (!values || !tf_device()) return PyErr_NoMemory();
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(self->capture_order); i++) {
+        PyObject *pair = PyList_GET_ITEM(self->capture_order, i);
+        TFTensor *external = (TFTensor *)PyTuple_GET_ITEM(pair, 0);
+        TFTensor *internal = (TFTensor *)PyTuple_GET_ITEM(pair, 1);
+        for (int32_t k = 0; k < n; k++)
+            if (mica_tf_graph_parameter_ref(self->graph, k).node == internal->ref.node)
+                values[k] = external->value;
+    }
+    mica_status status =
+        mica_tf_graph_evaluate(self->graph, tf_device(), ((TFTensor *)tensor)->ref, values, &value);
+    PyMem_Free(values);
+    return status ? tf_raise(status) : tf_eager_tensor(value);
+}
+
+static PyObject *outputs_method(PyObject *object, PyObject *Py_UNUSED(unused)) {
+    TFGraph *self = (TFGraph *)object;
+    int32_t n = mica_tf_graph_output_count(self->graph);
+    PyObject *list = PyList_New(n);
+    for (int32_t i = 0; list && i < n; i++) {
+        PyObject *tensor = tf_symbolic_tensor(self, mica_tf_graph_output_ref(self->graph, i));
+        if (tensor)
+            PyList_SET_ITEM(list, i, tensor);
+        else
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *parameter_at_method(PyObject *object, PyObject *number) {
+    TFGraph *self = (TFGraph *)object;
+    long i = PyLong_AsLong(number);
+    if (i < 0 || i >= mica_tf_graph_parameter_count(self->graph)) {
+        if (!PyErr_Occurred()) PyErr_Format(PyExc_IndexError, "there is no parameter %ld", i);
+        return NULL;
+    }
+    return tf_symbolic_tensor(self, mica_tf_graph_parameter_ref(self->graph, (int32_t)i));
+}
+
+static PyObject *get_parameter_count(PyObject *self, void *Py_UNUSED(unused)) {
+    return PyLong_FromLong(mica_tf_graph_parameter_count(((TFGraph *)self)->graph));
+}
+
+static PyObject *get_node_count(PyObject *self, void *Py_UNUSED(unused)) {
+    return PyLong_FromLong(mica_tf_graph_node_count(((TFGraph *)self)->graph));
+}
+static PyObject *get_name(PyObject *self, void *Py_UNUSED(unused)) {
+    return PyUnicode_FromString(mica_tf_graph_name(((TFGraph *)self)->graph));
+}
+static PyObject *get_outer(PyObject *self, void *Py_UNUSED(unused)) {
+    PyObject *outer = (PyObject *)((TFGraph *)self)->outer;
+    if (!outer) outer = Py_None;
+    Py_INCREF(outer);
+    return outer;
+}
+static PyObject *get_effects(PyObject *self, void *Py_UNUSED(unused)) {
+    return PyBool_FromLong(mica_tf_graph_has_effects(((TFGraph *)self)->graph));
+}
+
+static PyMethodDef graph_methods[] = {
+    {"_parameter", parameter_method, METH_VARARGS, NULL},
+    {"_output", output_method, METH_O, NULL},
+    {"_run", run_method, METH_O, NULL},
+    {"_captures", captures_method, METH_NOARGS, NULL},
+    {"_node", node_method, METH_O, NULL},
+    {"_tensor", tensor_method, METH_VARARGS, NULL},
+    {"_text", text_method, METH_NOARGS, NULL},
+    {"_segments", segments_method, METH_NOARGS, NULL},
+    {"_ints", ints_method, METH_O, NULL},
+    {"_backward", backward_method, METH_O, NULL},
+    {"_evaluate", evaluate_method, METH_O, NULL},
+    {"_outputs", outputs_method, METH_NOARGS, NULL},
+    {"_parameter_at", parameter_at_method, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef graph_getters[] = {
+    {"_node_count", get_node_count, NULL, NULL, NULL},
+    {"_parameter_count", get_parameter_count, NULL, NULL, NULL},
+    {"name", get_name, NULL, "The function's name.", NULL},
+    {"outer_graph", get_outer, NULL, "The graph it is built inside of, or None.", NULL},
+    {"_has_effects", get_effects, NULL, NULL, NULL},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+PyTypeObject TFGraph_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "mica._mica.TFGraph",
+    .tp_basicsize = sizeof(TFGraph),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .tp_doc = "A graph of TensorFlow ops under construction.",
+    .tp_new = graph_new,
+    .tp_dealloc = graph_dealloc,
+    .tp_traverse = graph_traverse,
+    .tp_clear = graph_clear,
+    .tp_methods = graph_methods,
+    .tp_getset = graph_getters,
+    .tp_dictoffset = offsetof(TFGraph, dict),
+    .tp_weaklistoffset = offsetof(TFGraph, weakrefs),
+};
+
+/* ---- printing and functions of Python ---------------------------------------------------------*/
+
+static void print_text(void *context, const char *stream, const char *text, size_t n) {
+    (void)context;
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *hook = tf_hook("print");
+    PyObject *result =
+        hook ? PyObject_CallFunction(hook, "ss#", stream, text, (Py_ssize_t)n) : NULL;
+    if (!result) PyErr_WriteUnraisable(NULL);
+    Py_XDECREF(result);
+    PyGILState_Release(state);
+}
+
+static PyObject *tensors_of(const mica_tf_value *values, int32_t n) {
+    PyObject *list = PyList_New(n);
+    for (int32_t i = 0; list && i < n; i++) {
+        mica_tf_value_retain(values[i]);
+        PyObject *tensor = tf_eager_tensor(values[i]);
+        if (tensor)
+            PyList_SET_ITEM(list, i, tensor);
+        else
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static int take_results(PyObject *results, mica_tf_value *outputs, int32_t n) {
+    PyObject *sequence = results ? PySequence_Fast(results, "a list of results is needed") : NULL;
+    int failed = !sequence;
+    if (sequence && PySequence_Fast_GET_SIZE(sequence) != n) {
+        PyErr_Format(PyExc_ValueError, "the function gave %zd results, %d were expected",
+                     PySequence_Fast_GET_SIZE(sequence), (int)n);
+        failed = 1;
+    }
+    for (int32_t i = 0; i < n && !failed; i++) {
+        PyObject *item = PySequence_Fast_GET_ITEM(sequence, i);
+        failed = !tf_is_tensor(item) || !tf_is_eager((TFTensor *)item);
+        if (failed) {
+            PyErr_Format(PyExc_TypeError, "%R is not an eager tensor", item);
+            break;
+        }
+        outputs[i] = ((TFTensor *)item)->value;
+        mica_tf_value_retain(outputs[i]);
+    }
+    Py_XDECREF(sequence);
+    return failed ? -1 : 0;
+}
+
+static mica_status call_python(void *context, int64_t function, const mica_tf_value *inputs,
+                               int32_t n_inputs, mica_tf_value *outputs, int32_t n_outputs) {
+    (void)context;
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *hook = tf_hook("py_func");
+    PyObject *tensors = hook ? tensors_of(inputs, n_inputs) : NULL;
+    PyObject *results =
+        tensors ? PyObject_CallFunction(hook, "LO", (long long)function, tensors) : NULL;
+    mica_status status = NULL;
+    if (take_results(results, outputs, n_outputs) < 0) status = status_from_exception("PyFunc");
+    Py_XDECREF(tensors);
+    Py_XDECREF(results);
+    PyGILState_Release(state);
+    return status;
+}
+
+static PyObject *start_function(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    mica_tf_set_print(print_text, NULL);
+    mica_tf_set_host_call(call_python, NULL);
+    Py_RETURN_NONE;
+}
+
+PyMethodDef tf_graph_functions[] = {
+    {"tf_start", start_function, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+int tf_add_to(PyObject *module) {
+    static const struct {
+        const char *name;
+        PyTypeObject *type;
+    } types[] = {{"TFTensor", &TFTensor_Type},
+                 {"TFEagerTensor", &TFEager_Type},
+                 {"TFSymbolicTensor", &TFSymbolic_Type},
+                 {"TFGraph", &TFGraph_Type},
+                 {"TFTape", &TFTape_Type},
+                 {"TFAccumulator", &TFAccumulator_Type}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (PyType_Ready(types[i].type) < 0) return -1;
+        if (PyModule_AddObjectRef(module, types[i].name, (PyObject *)types[i].type) < 0) return -1;
+    }
+    PyObject *priority = PyLong_FromLong(100); /* numpy leaves `array + tensor` to the tensor */
+    if (!priority) return -1;
+    PyDict_SetItemString(TFTensor_Type.tp_dict, "__array_priority__", priority);
+    PyDict_SetItemString(TFTensor_Type.tp_dict, "__array_ufunc__", Py_None);
+    Py_DECREF(priority);
+    PyType_Modified(&TFTensor_Type);
+    if (PyModule_AddFunctions(module, tf_convert_functions) < 0 ||
+        PyModule_AddFunctions(module, tf_execute_functions) < 0 ||
+        PyModule_AddFunctions(module, tf_graph_functions) < 0 ||
+        PyModule_AddFunctions(module, tf_tape_functions) < 0)
+        return -1;
+    return tf_ops_add_to(module);
+}

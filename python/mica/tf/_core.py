@@ -1,0 +1,442 @@
+"""The ground of mica.tf: registers with the C part what it needs of Python.
+
+Everything here is called from C, or makes tensors of Python data.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from .. import _mica
+from . import _dtypes, errors
+from ._shapes import TensorShape
+
+ops = _mica.tf_ops
+Tensor = _mica.TFTensor
+
+_INTEGER, _FLOATING, _COMPLEX = 1, 2, 3
+
+
+def _numpy():
+    import numpy
+
+    return numpy
+
+
+# ---- tensors from Python data ------------------------------------------------------------------
+
+
+def _kind(dtype: _dtypes.DType) -> int:
+    if dtype.is_integer:
+        return _INTEGER
+    if dtype.is_floating:
+        return _FLOATING
+    return _COMPLEX if dtype.is_complex else 0
+
+
+def _may_become(natural: _dtypes.DType, wanted: _dtypes.DType) -> bool:
+    """Whether values of one dtype may be given where another is asked for."""
+    if natural == wanted:
+        return True
+    source, target = _kind(natural), _kind(wanted)
+    return 0 < source <= target or (source == target == _INTEGER)
+
+
+def _has_tensor(value) -> bool:
+    for item in value:
+        if isinstance(item, Tensor) or hasattr(type(item), "__tf_tensor__"):
+            return True
+        if isinstance(item, list | tuple) and _has_tensor(item):
+            return True
+    return False
+
+
+def _pack(value, dtype):
+    """Stack a sequence with tensors inside."""
+    if dtype is None:
+        dtype = _first_dtype(value)
+    parts = [
+        _pack(item, dtype)
+        if isinstance(item, list | tuple) and _has_tensor(item)
+        else _mica.tf_convert(item, dtype)
+        for item in value
+    ]
+    return ops["Pack"](parts)
+
+
+def _first_dtype(value):
+    for item in value:
+        if isinstance(item, Tensor):
+            return item.dtype
+        if hasattr(type(item), "__tf_tensor__"):
+            return getattr(item, "dtype", None)
+        if isinstance(item, list | tuple):
+            found = _first_dtype(item)
+            if found is not None:
+                return found
+    return None
+
+
+def _leaf(value):
+    """Return the first element of nested sequences."""
+    while isinstance(value, list | tuple):
+        if not value:
+            return None
+        value = value[0]
+    return value
+
+
+def _strings(array):
+    flat = [
+        item if isinstance(item, bytes) else str(item).encode("utf-8")
+        for item in array.ravel().tolist()
+    ]
+    return _mica.tf_strings(list(array.shape), flat)
+
+
+def _array_of(value):
+    """Return a numpy array with the dtype TensorFlow gives to such data."""
+    numpy = _numpy()
+    leaf = _leaf(value)
+    try:
+        array = numpy.array(value)
+    except ValueError as error:
+        raise ValueError(
+            f"Can't convert non-rectangular Python sequence to Tensor. ({error})"
+        ) from None
+    if array.dtype == object:
+        shapes = {getattr(item, "shape", None) for item in numpy.ravel(array)[:1]}
+        if leaf is None or not isinstance(leaf, str | bytes):
+            raise ValueError(
+                f"Attempt to convert a value ({value!r}) with an unsupported type "
+                f"({type(leaf if shapes else value)}) to a Tensor."
+            )
+    if isinstance(value, list | tuple | range) and not isinstance(
+        leaf, numpy.generic | numpy.ndarray
+    ):
+        if array.dtype == numpy.float64:
+            array = array.astype(numpy.float32)
+        elif array.dtype == numpy.int64 and (
+            not array.size or (abs(array.max()) < 2**31 and abs(array.min()) <= 2**31)
+        ):
+            array = array.astype(numpy.int32)
+        elif array.size == 0:
+            array = array.astype(numpy.float32)
+    return array
+
+
+def _unsupported(value):
+    return ValueError(
+        f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a "
+        "Tensor."
+    )
+
+
+def convert(value, dtype, hint: bool):
+    """Make a tensor of what is neither a tensor nor a Python scalar."""
+    if value is None or isinstance(value, type | dict | set):
+        raise _unsupported(value)
+    if isinstance(value, TensorShape):
+        if not value.is_fully_defined():
+            raise ValueError(f"Cannot convert a partially known TensorShape {value} to a Tensor.")
+        value = value.as_list()
+        if dtype is None or hint:
+            dtype, hint = _dtypes.int32, False
+        if not value:
+            return _mica.tf_convert(_numpy().zeros([0], dtype.as_numpy_dtype))
+    if isinstance(value, list | tuple) and _has_tensor(value):
+        return _pack(value, None if hint else dtype)
+    if isinstance(value, _mica.Tensor):
+        tensor = _mica.tf_from_core(value)
+    else:
+        tensor = _from_array(value, dtype, hint)
+    if dtype is not None and not hint and tensor.dtype != dtype:
+        raise TypeError(f"Cannot convert {value!r} to a Tensor of dtype {dtype.name}")
+    return tensor
+
+
+def _from_array(value, dtype, hint: bool):
+    numpy = _numpy()
+    if not isinstance(value, numpy.ndarray):
+        if not isinstance(value, list | tuple | range) and not hasattr(value, "__array__"):
+            if not hasattr(value, "__iter__"):
+                raise _unsupported(value)
+            value = list(value)
+        array = _array_of(value)
+    else:
+        array = value
+    if array.dtype.kind in "SUO":
+        if dtype is not None and dtype != _dtypes.string and not hint:
+            raise TypeError(f"Cannot convert {value!r} to a Tensor of dtype {dtype.name}")
+        return _strings(array)
+    natural = _dtypes.as_dtype(array.dtype)
+    if dtype is not None and natural != dtype:
+        from_sequence = isinstance(value, list | tuple)
+        if array.size == 0 and from_sequence:
+            array = array.astype(dtype.as_numpy_dtype)
+        elif _may_become(natural, dtype):
+            array = array.astype(dtype.as_numpy_dtype)
+        elif not hint:
+            raise TypeError(
+                f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}"
+                if from_sequence
+                else f"Cannot convert a {natural.name} array to a Tensor of dtype {dtype.name}"
+            )
+    if array.dtype.name == "bfloat16":
+        core = _mica.tensor(array.astype(numpy.float32)).astype("bf16")
+    else:
+        core = _mica.tensor(numpy.ascontiguousarray(array).reshape(array.shape))
+    return _mica.tf_from_core(core)
+
+
+# ---- tensors as numpy's ------------------------------------------------------------------------
+
+
+def _array(tensor, inner):
+    numpy = _numpy()
+    if isinstance(inner, list):
+        array = numpy.empty(len(inner), dtype=object)
+        array[:] = inner
+        return array.reshape(tensor.shape.as_list())
+    array = inner.numpy()
+    if tensor.dtype == _dtypes.bfloat16:
+        return array.astype(_dtypes.bfloat16.as_numpy_dtype)
+    return array
+
+
+def to_numpy(tensor, inner):
+    """Return the value: an array, or a scalar of numpy (bytes for strings)."""
+    array = _array(tensor, inner)
+    return array if array.ndim else array[()]
+
+
+def to_array(tensor, inner, dtype):
+    """Return the value as an array, for numpy's own conversion."""
+    array = _array(tensor, inner)
+    return array if dtype is None else array.astype(dtype)
+
+
+# ---- what tensors show -------------------------------------------------------------------------
+
+
+def tensor_repr(tensor) -> str:
+    """Return the text of repr(tensor)."""
+    from . import _printing
+
+    return _printing.tensor_repr(tensor)
+
+
+def tensor_str(tensor) -> str:
+    """Return the text of str(tensor)."""
+    from . import _printing
+
+    return _printing.tensor_str(tensor)
+
+
+def tensor_format(tensor, specification: str) -> str:
+    """Return the text of format(tensor, specification)."""
+    if not specification:
+        return str(tensor)
+    return format(tensor.numpy(), specification)
+
+
+class Reference:
+    """A hashable reference to a tensor or variable, as ref() gives it."""
+
+    __slots__ = ("_object",)
+
+    def __init__(self, object_) -> None:
+        self._object = object_
+
+    def deref(self):
+        """Return what it refers to."""
+        return self._object
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, Reference) and self._object is other._object
+
+    def __hash__(self) -> int:
+        return id(self._object)
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._object!r}>"
+
+
+def tensor_iter(tensor):
+    """Iterate over the first axis."""
+    if _mica.tf_current_graph() is not None and not isinstance(tensor, _mica.TFEagerTensor):
+        size = tensor.shape[0] if tensor.shape.rank else None
+        if size is None:
+            raise errors.OperatorNotAllowedInGraphError(
+                "Iterating over a symbolic `tf.Tensor` is not allowed. You can attempt the "
+                "following resolutions to the problem: If you are running in Graph mode, use "
+                "Eager execution mode or decorate this function with @tf.function. If you are "
+                "using AutoGraph, it may not see this code."
+            )
+        return iter([tensor[i] for i in range(size)])
+    if tensor.shape.rank == 0:
+        raise TypeError("Cannot iterate over a scalar tensor.")
+    return iter(ops["Unpack"](tensor, num=len(tensor)) if len(tensor) else ())
+
+
+# ---- printing, functions of Python -------------------------------------------------------------
+
+
+def print_text(stream: str, text: str) -> None:
+    """Write what PrintV2 gives; streams as TensorFlow names them."""
+    if stream == "stdout":
+        sys.stdout.write(text)
+    elif stream.startswith("file://"):
+        with open(stream[7:], "a", encoding="utf-8") as file:
+            file.write(text)
+    else:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+_py_functions: dict[int, object] = {}
+
+
+def register_py_function(function) -> int:
+    """Keep a function for PyFunc nodes; returns its number."""
+    number = len(_py_functions) + 1
+    _py_functions[number] = function
+    return number
+
+
+def _call_py_function(number: int, tensors: list):
+    before = _mica.tf_set_graph(None)
+    try:
+        return _py_functions[number](*tensors)
+    finally:
+        _mica.tf_set_graph(before)
+
+
+# ---- operators ---------------------------------------------------------------------------------
+
+
+def _truediv(x, y):
+    if x.dtype.is_integer:
+        wide = _dtypes.float32 if x.dtype.size < 4 else _dtypes.float64
+        if x.dtype != y.dtype:
+            raise TypeError(
+                f"`x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}."
+            )
+        x, y = ops["Cast"](x, DstT=wide), ops["Cast"](y, DstT=wide)
+    return ops["RealDiv"](x, y)
+
+
+def _matmul(x, y):
+    from . import linalg
+
+    return linalg.matmul(x, y)
+
+
+def _logical(name: str, bitwise: str):
+    def operator(x, y):
+        return ops[name if x.dtype == _dtypes.bool else bitwise](x, y)
+
+    return operator
+
+
+def _xor(x, y):
+    if x.dtype == _dtypes.bool:
+        return ops["NotEqual"](x, y)
+    return ops["BitwiseXor"](x, y)
+
+
+def _invert(x):
+    return ops["LogicalNot"](x) if x.dtype == _dtypes.bool else ops["Invert"](x)
+
+
+def _abs(x):
+    return ops["ComplexAbs" if x.dtype.is_complex else "Abs"](x)
+
+
+def _equal(name: str, unequal: bool):
+    def operator(x, y):
+        if isinstance(y, Tensor) and y.dtype != x.dtype:
+            return unequal
+        try:
+            y = _mica.tf_convert(y, x.dtype)
+        except (TypeError, ValueError):
+            return unequal
+        if x.shape.is_fully_defined() and y.shape.is_fully_defined():
+            try:
+                _broadcast(x.shape.as_list(), y.shape.as_list())
+            except ValueError:
+                return unequal
+        return ops[name](x, y)
+
+    return operator
+
+
+def _broadcast(a: list, b: list) -> None:
+    for x, y in zip(reversed(a), reversed(b), strict=False):
+        if x != y and x != 1 and y != 1:
+            raise ValueError
+
+
+def _add_gradients(a, b):
+    from ._slices import add_gradients
+
+    return add_gradients(a, b)
+
+
+def _getitem(tensor, key):
+    from ._index import getitem
+
+    return getitem(tensor, key)
+
+
+_mica.tf_register(
+    {n: d for n, d in _dtypes._BY_NUMBER.items() if 0 < n < 32},
+    {
+        "as_dtype": _dtypes.as_dtype,
+        "TensorShape": TensorShape,
+        "convert": convert,
+        "to_numpy": to_numpy,
+        "to_array": to_array,
+        "tensor_repr": tensor_repr,
+        "tensor_str": tensor_str,
+        "tensor_format": tensor_format,
+        "tensor_ref": Reference,
+        "tensor_iter": tensor_iter,
+        "tensor_getitem": _getitem,
+        "raise_error": errors.raise_error,
+        "OperatorNotAllowedInGraphError": errors.OperatorNotAllowedInGraphError,
+        "InaccessibleTensorError": errors.InaccessibleTensorError,
+        "print": print_text,
+        "py_func": _call_py_function,
+        "operator_truediv": _truediv,
+        "operator_floordiv": lambda x, y: ops["FloorDiv"](x, y),
+        "operator_mod": lambda x, y: ops["FloorMod"](x, y),
+        "operator_matmul": _matmul,
+        "operator_and": _logical("LogicalAnd", "BitwiseAnd"),
+        "operator_or": _logical("LogicalOr", "BitwiseOr"),
+        "operator_xor": _xor,
+        "operator_abs": _abs,
+        "operator_invert": _invert,
+        "operator_eq": _equal("Equal", False),
+        "operator_ne": _equal("NotEqual", True),
+        "add_gradients": _add_gradients,
+    },
+)
+_mica.tf_start()
+
+
+def convert_to_tensor(value, dtype=None, dtype_hint=None, name=None):
+    """Return the value as a tensor.
+
+    Parameters
+    ----------
+    value
+        A tensor, a Python scalar, nested sequences, an array of numpy, a variable.
+    dtype
+        The element type; by the data when it is None.
+    dtype_hint
+        A dtype to prefer when dtype is None.
+    """
+    if dtype is None and dtype_hint is not None:
+        return _mica.tf_convert(value, dtype_hint, True)
+    return _mica.tf_convert(value, dtype)

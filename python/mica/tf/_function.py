@@ -1,0 +1,868 @@
+"""tf.function: Python functions traced to graphs, one for each signature."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+import weakref
+
+from .. import _mica
+from . import _dtypes, nest
+from ._context import building
+from ._core import Tensor, convert_to_tensor, ops
+from ._graph import FuncGraph, operand
+from ._shapes import TensorShape
+from ._specs import TensorSpec, TypeSpec
+from ._variable import Variable
+
+_run_eagerly = False
+
+
+def run_functions_eagerly(run_eagerly: bool) -> None:
+    """Run the Python code of every tf.function at each call instead of its graph."""
+    global _run_eagerly
+    _run_eagerly = bool(run_eagerly)
+
+
+def functions_run_eagerly() -> bool:
+    """Whether tf.functions run as Python code."""
+    return _run_eagerly
+
+
+# ---- calling graphs, differentiably ------------------------------------------------------------
+
+
+class GraphFunction:
+    """A finished graph that can be called with tensors for all its parameters.
+
+    The gradient is made when a tape first asks for it: the graph once more, also returning what
+    is needed later, and a graph of the gradient, which is a GraphFunction itself.
+    """
+
+    def __init__(self, graph) -> None:
+        self.graph = graph
+        self._gradients: dict = {}
+
+    def __call__(self, tensors: list) -> list:
+        """Run it, or add a call of it to the graph being built."""
+        if _mica.tf_is_recording():
+            levels = _mica.tf_count_recording(tensors)
+            if levels > 0:
+                return self._call_recorded(tensors, levels)
+            if levels < 0:
+                return self._node(self.graph, tensors)
+        if _mica.tf_executing_eagerly():
+            return self.graph._run(tensors)
+        return self._node(self.graph, tensors)
+
+    @staticmethod
+    def _node(graph, tensors: list) -> list:
+        op = "StatefulPartitionedCall" if graph._has_effects else "PartitionedCall"
+        types = [output.dtype for output in graph._outputs()]
+        return ops[op](tensors, Tout=types, f=graph)
+
+    def _gradient(self, wanted: tuple):
+        """Return (the forward function, the backward one, which inputs are connected)."""
+        made = self._gradients.get(wanted)
+        if made is None:
+            forward, backward, connected = self.graph._backward(list(wanted))
+            made = GraphFunction(forward), GraphFunction(backward), connected
+            self._gradients[wanted] = made
+        return made
+
+    def _call_recorded(self, tensors: list, levels: int) -> list:
+        """Run the function so that gradients of gradients find what they need.
+
+        Of level k, the forward function gives all that level k - 1 gives and, after it, the
+        residuals of that; the backward function of level k takes cotangents of the former.
+        """
+        wanted = tuple(
+            t.dtype.is_floating or t.dtype.is_complex or t.dtype == _dtypes.resource
+            for t in tensors
+        )
+        forward = self
+        backwards = []
+        for _ in range(levels):
+            forward, backward, connected = forward._gradient(wanted)
+            backwards.append((backward, connected, len(forward.graph._outputs())))
+        _mica.tf_stop_recording(1)
+        try:
+            if _mica.tf_executing_eagerly():
+                results = forward.graph._run(tensors)
+            else:
+                results = self._node(forward.graph, tensors)
+        finally:
+            _mica.tf_stop_recording(-1)
+        count = len(self.graph._outputs())
+
+        def gradient(cotangents, results, wanted):
+            first = count
+            for backward, connected, end in backwards:
+                if all(c is None for c in cotangents[first:]):
+                    given = [
+                        ops["ZerosLike"](result) if c is None else convert_to_tensor(c)
+                        for c, result in zip(cotangents[:first], results[:first], strict=True)
+                        if result.dtype.is_floating or result.dtype.is_complex
+                    ]
+                    answers = iter(backward(given + results[first:end]))
+                    return [next(answers) if is_connected else None for is_connected in connected]
+                first = end
+            raise RuntimeError("A gradient of an order above the number of tapes was asked for")
+
+        _mica.tf_record(tensors, results, gradient)
+        return results[:count]
+
+
+class ConcreteFunction:
+    """One trace of a function: a graph with structured arguments and results."""
+
+    def __init__(self, graph, arguments, structured_outputs, outputs, name: str) -> None:
+        self._arguments = arguments  # the structure of arguments, with specs for tensors
+        self._n_inputs = graph._parameter_count - len(graph._captures())
+        self._captured = [external for external, _ in graph._captures()]
+        self._function = GraphFunction(graph)
+        self._structure = structured_outputs
+        self._none = [o is None for o in outputs]
+        self._single = (
+            len(outputs) == 1 and structured_outputs is outputs[0] and outputs[0] is not None
+        )
+        self._name = name
+        graph.structured_outputs = structured_outputs
+        graph.inputs = [graph._parameter_at(i) for i in range(graph._parameter_count)]
+        graph.outputs = graph._outputs()
+
+    @property
+    def graph(self):
+        """The graph."""
+        return self._function.graph
+
+    @property
+    def name(self) -> str:
+        """The name of the graph."""
+        return self._name
+
+    @property
+    def inputs(self) -> list:
+        """The graph's parameters, captured ones last."""
+        return self.graph.inputs
+
+    @property
+    def outputs(self) -> list:
+        """The graph's results."""
+        return self.graph.outputs
+
+    @property
+    def captured_inputs(self) -> list:
+        """What the function uses of the world outside."""
+        return list(self._captured)
+
+    @property
+    def variables(self) -> list:
+        """The variables that it uses."""
+        return self.graph.variables
+
+    @property
+    def trainable_variables(self) -> list:
+        """Those of the variables that are trainable."""
+        return self.graph.trainable_variables
+
+    @property
+    def structured_input_signature(self) -> tuple:
+        """The arguments: ((positional...), {keywords})."""
+        args, kwargs = self._arguments
+        return tuple(args), dict(kwargs)
+
+    @property
+    def structured_outputs(self):
+        """The results, as specs in the structure that the function returns."""
+        return nest.map_structure(
+            lambda o: TensorSpec(o.shape, o.dtype) if isinstance(o, Tensor) else o, self._structure
+        )
+
+    @property
+    def output_shapes(self):
+        """The shapes of the results."""
+        return nest.map_structure(lambda o: o.shape, self._structure)
+
+    @property
+    def output_dtypes(self):
+        """The dtypes of the results."""
+        return nest.map_structure(lambda o: o.dtype, self._structure)
+
+    @property
+    def function_def(self):
+        """The graph, as what it is called by."""
+        return self.graph
+
+    def pretty_printed_signature(self, verbose: bool = True) -> str:
+        """Return the signature as text."""
+        args, kwargs = self._arguments
+        inside = ", ".join([repr(a) for a in args] + [f"{k}={v!r}" for k, v in kwargs.items()])
+        return f"{self._name}({inside})"
+
+    def _call_flat(self, tensors: list):
+        if self._single:
+            return self._function(tensors + self._captured)[0]
+        results = iter(self._function(tensors + self._captured))
+        flat = [None if is_none else next(results) for is_none in self._none]
+        return nest.pack_sequence_as(self._structure, flat, expand_composites=True)
+
+    def __call__(self, *args, **kwargs):
+        """Call it with tensors for its tensor arguments."""
+        specs = nest.flatten(self._arguments, expand_composites=True)
+        names = [s.name for s in specs if isinstance(s, TensorSpec)]
+        values = [
+            v for v in nest.flatten((args, kwargs), expand_composites=True) if _is_tensor_like(v)
+        ]
+        if kwargs and not args and all(n in kwargs for n in names):
+            values = [kwargs[n] for n in names]
+        wanted = [s for s in specs if isinstance(s, TensorSpec)]
+        if len(values) != self._n_inputs:
+            raise TypeError(
+                f"ConcreteFunction {self._name} expected {self._n_inputs} tensor arguments, got "
+                f"{len(values)}"
+            )
+        tensors = []
+        for i, value in enumerate(values):
+            spec = wanted[i] if i < len(wanted) else None
+            tensor = convert_to_tensor(value, None if spec is None else spec.dtype)
+            if spec is not None and not spec.shape.is_compatible_with(tensor.shape):
+                raise TypeError(
+                    f"Tensor {tensor!r} of shape {tensor.shape} is not compatible with {spec!r}"
+                )
+            tensors.append(tensor)
+        return self._call_flat(tensors)
+
+    def __repr__(self) -> str:
+        return f"<ConcreteFunction {self.pretty_printed_signature()} at {hex(id(self))}>"
+
+
+def _is_tensor_like(value) -> bool:
+    return (
+        isinstance(value, Tensor) or hasattr(value, "__array__") or isinstance(value, float | int)
+    )
+
+
+# ---- keys --------------------------------------------------------------------------------------
+
+
+class _ByIdentity:
+    """A key for an object that is compared by identity, and does not keep it alive."""
+
+    __slots__ = ("_number", "_reference")
+
+    def __init__(self, value) -> None:
+        self._number = id(value)
+        try:
+            self._reference = weakref.ref(value)
+        except TypeError:
+            self._reference = lambda: value
+
+    def __eq__(self, other) -> bool:
+        return (
+            isinstance(other, _ByIdentity)
+            and self._number == other._number
+            and self._reference() is not None
+            and self._reference() is other._reference()
+        )
+
+    def __hash__(self) -> int:
+        return self._number
+
+
+def _key_of(value, tensors: list):
+    """Return what tells traces apart for a value; appends the tensors found in it."""
+    kind = type(value)
+    if kind is _mica.TFEagerTensor or kind is _mica.TFSymbolicTensor:
+        tensors.append(value)
+        return value.dtype, value.shape
+    if kind in (int, float, bool, str, bytes, complex) or value is None:
+        return kind, value
+    if isinstance(value, Variable):
+        return "variable", value._handle._id
+    if isinstance(value, list | tuple):
+        return kind, tuple([_key_of(item, tensors) for item in value])
+    if isinstance(value, dict):
+        return kind, tuple([(k, _key_of(value[k], tensors)) for k in sorted(value)])
+    return _key_of_other(value, tensors)
+
+
+def _key_of_other(value, tensors: list):
+    import numpy
+
+    if isinstance(value, numpy.ndarray | numpy.generic) and value.dtype.kind not in "OV":
+        tensor = convert_to_tensor(value)
+        tensors.append(tensor)
+        return tensor.dtype, tensor.shape
+    if nest.is_nested(value):
+        flat = nest.flatten(value)
+        if not (len(flat) == 1 and flat[0] is value):
+            return type(value), tuple([_key_of(item, tensors) for item in flat])
+    spec = getattr(value, "_type_spec", None)
+    if isinstance(spec, TypeSpec):
+        parts = nest.flatten(value, expand_composites=True)
+        return spec, tuple([_key_of(item, tensors) for item in parts])
+    try:
+        hash(value)
+    except TypeError:
+        return _ByIdentity(value)
+    if isinstance(value, TensorShape | _dtypes.DType | type):
+        return type(value), value
+    return _ByIdentity(value) if _has_identity_only(value) else (type(value), value)
+
+
+def _has_identity_only(value) -> bool:
+    return type(value).__eq__ is object.__eq__
+
+
+# ---- functions ---------------------------------------------------------------------------------
+
+
+class _State(threading.local):
+    tracing: tuple = ()
+
+
+_state = _State()
+
+
+class Function:
+    """A Python function whose ops become graphs; what tf.function returns."""
+
+    def __init__(
+        self,
+        python_function,
+        input_signature=None,
+        autograph=True,
+        jit_compile=None,
+        reduce_retracing=False,
+        experimental_implements=None,
+        experimental_autograph_options=None,
+        experimental_attributes=None,
+        name=None,
+    ) -> None:
+        self._python_function = python_function
+        self._autograph = autograph
+        self._jit_compile = jit_compile
+        self._reduce_retracing = reduce_retracing
+        self._name = name or getattr(python_function, "__name__", "function")
+        self._signature = _flat_signature(input_signature)
+        self._given_signature = input_signature
+        self._cache: dict = {}
+        self._trace_count = 0
+        self._creates_variables = None  # not known before the first trace
+        self._lock = threading.RLock()
+        self._bound: weakref.WeakKeyDictionary | None = None
+        self._parameters = _parameters_of(python_function)
+        functools.update_wrapper(self, python_function, updated=())
+
+    # ---- looks
+
+    @property
+    def python_function(self):
+        """The Python function."""
+        return self._python_function
+
+    @property
+    def input_signature(self):
+        """The signature given, or None."""
+        return self._given_signature
+
+    @property
+    def function_spec(self):
+        """The function's Python signature."""
+        return inspect.signature(self._python_function)
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self._name
+
+    def experimental_get_tracing_count(self) -> int:
+        """Return how often the Python function was traced."""
+        return self._trace_count
+
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
+        """Return all signatures traced so far."""
+        return "\n\n".join(c.pretty_printed_signature() for c in self._cache.values())
+
+    def __get__(self, instance, owner=None):
+        """Bind it to an instance, as a method; the instance's traces are its own."""
+        if instance is None:
+            return self
+        if self._bound is None:
+            self._bound = weakref.WeakKeyDictionary()
+        try:
+            bound = self._bound.get(instance)
+        except TypeError:
+            return self._bind(instance)
+        if bound is None:
+            bound = self._bound[instance] = self._bind(instance)
+        return bound
+
+    def _bind(self, instance):
+        reference = weakref.ref(instance)
+        function = self._python_function
+
+        @functools.wraps(function)
+        def method(*args, **kwargs):
+            return function(reference(), *args, **kwargs)
+
+        method.__wrapped__ = function.__get__(_Weak(reference), object)
+        bound = Function(
+            method,
+            self._given_signature,
+            self._autograph,
+            self._jit_compile,
+            self._reduce_retracing,
+            name=self._name,
+        )
+        bound._converted_from = (function, reference)
+        bound._parameters = _without_first(self._parameters)
+        return bound
+
+    # ---- calls
+
+    def __call__(self, *args, **kwargs):
+        """Run the trace for these arguments; trace first when there is none."""
+        if _run_eagerly:
+            return self._python_function(*args, **kwargs)
+        if self._signature is not None:
+            concrete, tensors = self._by_signature(args, kwargs)
+            return concrete._call_flat(tensors)
+        if kwargs or (self._parameters is not None and len(args) != self._parameters.exact):
+            args, kwargs = self._canonical(args, kwargs)
+        tensors: list = []
+        key = (
+            _graph_key(),
+            tuple([_key_of(arg, tensors) for arg in args]),
+            tuple([(k, _key_of(v, tensors)) for k, v in kwargs.items()]) if kwargs else (),
+        )
+        concrete = self._cache.get(key)
+        if concrete is None:
+            concrete = self._find_relaxed(key) or self._trace(key, args, kwargs)
+        return concrete._call_flat(tensors)
+
+    def _canonical(self, args, kwargs):
+        """Bring keywords into their places and fill in defaults."""
+        if self._parameters is None:
+            return args, dict(sorted(kwargs.items()))
+        return self._parameters.canonical(self._name, args, kwargs)
+
+    def _by_signature(self, args, kwargs):
+        args, kwargs = self._canonical(args, kwargs)
+        structure, specs = self._signature
+        given = list(args) + list(kwargs.values())
+        if len(given) > len(structure):
+            rest = given[len(structure) :]
+            if any(not self._is_default(len(structure) + i, v) for i, v in enumerate(rest)):
+                raise TypeError(
+                    f"{self._name}: {len(given)} arguments where the input_signature has "
+                    f"{len(structure)}"
+                )
+            given = given[: len(structure)]
+        flat = nest.flatten(given, expand_composites=True)
+        if len(flat) != len(specs):
+            raise TypeError(
+                f"Structure of Python function inputs does not match input_signature: inputs "
+                f"{given!r}, input_signature {self._given_signature!r}"
+            )
+        tensors = []
+        for value, spec in zip(flat, specs, strict=True):
+            try:
+                tensor = convert_to_tensor(value, spec.dtype)
+            except (TypeError, ValueError) as error:
+                raise TypeError(
+                    f"Can not cast {value!r} to {spec!r} of the input_signature: {error}"
+                ) from None
+            if not spec.shape.is_compatible_with(tensor.shape):
+                raise TypeError(
+                    f"Can not cast TensorSpec(shape={tensor.shape}, dtype={tensor.dtype!r}, "
+                    f"name=None) to {spec!r}"
+                )
+            tensors.append(tensor)
+        key = (_graph_key(), "signature")
+        concrete = self._cache.get(key)
+        if concrete is None:
+            concrete = self._trace(key, nest.pack_sequence_as(given, specs), {})
+        return concrete, tensors
+
+    def _is_default(self, index: int, value) -> bool:
+        return self._parameters is not None and self._parameters.default(index) is value
+
+    def _find_relaxed(self, key):
+        """With reduce_retracing, a trace for more general shapes that covers these."""
+        if not self._reduce_retracing:
+            return None
+        for known, concrete in self._cache.items():
+            if known[0] == key[0] and _key_covers(known[1:], key[1:]):
+                return concrete
+        return None
+
+    def get_concrete_function(self, *args, **kwargs) -> ConcreteFunction:
+        """Return the trace for arguments like these; TensorSpecs may stand for tensors."""
+        if self._signature is not None and not args and not kwargs:
+            structure, specs = self._signature
+            key = (_graph_key(), "signature")
+            concrete = self._cache.get(key)
+            if concrete is None:
+                concrete = self._trace(key, list(structure), {})
+            return concrete
+        args, kwargs = self._canonical(args, kwargs)
+        if self._signature is not None:
+            specs = list(self._signature[0])
+            key = (_graph_key(), "signature")
+            concrete = self._cache.get(key)
+            return concrete or self._trace(key, specs, {})
+        tensors: list = []
+        key = (
+            _graph_key(),
+            tuple([_spec_key(arg, tensors) for arg in args]),
+            tuple([(k, _spec_key(v, tensors)) for k, v in kwargs.items()]),
+        )
+        concrete = self._cache.get(key)
+        if concrete is None:
+            concrete = self._trace(key, args, kwargs)
+        return concrete
+
+    # ---- tracing
+
+    def _trace(self, key, args, kwargs) -> ConcreteFunction:
+        with self._lock:
+            concrete = self._cache.get(key)
+            if concrete is not None:
+                return concrete
+            if self._reduce_retracing:
+                key, args, kwargs = self._relaxed(key, args, kwargs)
+            first = self._creates_variables is None
+            created: list = []
+            concrete = self._trace_once(args, kwargs, created, first)
+            if first:
+                self._creates_variables = bool(created)
+            if created:
+                again: list = []
+                concrete = self._trace_once(args, kwargs, again, False)
+            self._cache[key] = concrete
+            self._warn_of_retracing()
+            return concrete
+
+    def _relaxed(self, key, args, kwargs):
+        """Widen shapes that differed before: sizes that vary become None."""
+        for known in self._cache:
+            joined = _join_keys(known, key)
+            if joined is not None:
+                args, kwargs = _with_shapes(joined, args, kwargs)
+                return joined, args, kwargs
+        return key, args, kwargs
+
+    def _warn_of_retracing(self) -> None:
+        if self._trace_count in (5, 6) and len(self._cache) >= 5:
+            import logging
+
+            logging.getLogger("tensorflow").warning(
+                "%d out of the last %d calls to %r triggered tf.function retracing. Tracing is "
+                "expensive and the excessive number of tracings could be due to (1) creating "
+                "@tf.function repeatedly in a loop, (2) passing tensors with different shapes, "
+                "(3) passing Python objects instead of tensors.",
+                self._trace_count,
+                self._trace_count,
+                self._python_function,
+            )
+
+    def _trace_once(self, args, kwargs, created: list, may_create: bool) -> ConcreteFunction:
+        outer = _mica.tf_current_graph()
+        graph = FuncGraph(self._name, outer)
+        self._trace_count += 1
+
+        def variable_created():
+            if not may_create:
+                raise ValueError(
+                    "tf.function only supports singleton tf.Variables created on the first call. "
+                    "Make sure the tf.Variable is only created once or created outside "
+                    "tf.function. See https://www.tensorflow.org/guide/function#creating_"
+                    "tfvariables for more information."
+                )
+            created.append(True)
+
+        graph._variable_created = variable_created
+        function = self._function_to_trace()
+        with building(graph):
+            placed_args, placed_kwargs = _placeholders(graph, args, kwargs)
+            result = function(*placed_args, **placed_kwargs)
+            result = _results(result)
+            flat = [
+                None if item is None else operand(item)
+                for item in nest.flatten(result, expand_composites=True)
+            ]
+        for item in flat:
+            if item is not None:
+                graph._output(item)
+        structured = nest.pack_sequence_as(result, flat, expand_composites=True)
+        specs = _specs_of(args), {k: _specs_of(v) for k, v in kwargs.items()}
+        name = f"__inference_{self._name}_{id(graph)}"
+        return ConcreteFunction(graph, specs, structured, flat, name)
+
+    def _function_to_trace(self):
+        function = self._python_function
+        if not self._autograph:
+            from .autograph.experimental import do_not_convert
+
+            return do_not_convert(function)
+        from . import autograph
+
+        _connect_autograph()
+        bound = getattr(self, "_converted_from", None)
+        if bound is None:
+            return autograph.convert(function)
+        converted = autograph.convert(bound[0])
+        return functools.partial(converted, bound[1]())
+
+    def __repr__(self) -> str:
+        return f"<tensorflow.python.eager.polymorphic_function.Function object at {hex(id(self))}>"
+
+
+class _Weak:
+    """Stands for the instance of a bound method without keeping it alive."""
+
+    def __init__(self, reference) -> None:
+        self._reference = reference
+
+
+def _results(result):
+    """Return what a function gave with variables read and operations dropped."""
+    return nest.map_structure(
+        lambda item: item._read() if isinstance(item, Variable) else item, result
+    )
+
+
+def _placeholders(graph, args, kwargs):
+    count = [0]
+
+    def one(value, name):
+        if isinstance(value, TensorSpec):
+            tensor = graph._parameter(value.dtype, value.shape, value.name or name)
+            return tensor
+        if isinstance(value, Tensor):
+            return graph._parameter(value.dtype, value.shape, name)
+        if hasattr(value, "__array__") and not isinstance(value, Variable):
+            tensor = convert_to_tensor_eagerly(value)
+            return graph._parameter(tensor.dtype, tensor.shape, name)
+        return value
+
+    def place(value):
+        count[0] += 1
+        name = "args" if count[0] == 1 else f"args_{count[0] - 1}"
+        if isinstance(value, list | tuple | dict) or nest.is_nested(value):
+            flat = nest.flatten(value, expand_composites=True)
+            return nest.pack_sequence_as(
+                value, [one(item, name) for item in flat], expand_composites=True
+            )
+        return one(value, name)
+
+    return [place(a) for a in args], {k: place(v) for k, v in kwargs.items()}
+
+
+def convert_to_tensor_eagerly(value):
+    """Return a value as an eager tensor, also while tracing."""
+    with building(None):
+        return convert_to_tensor(value)
+
+
+def _specs_of(value):
+    def one(item):
+        if isinstance(item, Tensor):
+            return TensorSpec(item.shape, item.dtype)
+        return item
+
+    return nest.map_structure(one, value)
+
+
+def _spec_key(value, tensors: list):
+    if isinstance(value, TensorSpec):
+        return value.dtype, value.shape
+    if isinstance(value, list | tuple):
+        return type(value), tuple([_spec_key(item, tensors) for item in value])
+    if isinstance(value, dict):
+        return type(value), tuple([(k, _spec_key(value[k], tensors)) for k in sorted(value)])
+    return _key_of(value, tensors)
+
+
+def _graph_key():
+    graph = _mica.tf_current_graph()
+    return None if graph is None else id(graph)
+
+
+def _flat_signature(signature):
+    if signature is None:
+        return None
+    structure = tuple(signature)
+    flat = nest.flatten(list(structure))
+    specs = []
+    for spec in flat:
+        if not isinstance(spec, TypeSpec):
+            raise TypeError(
+                f"input_signature must be a possibly nested sequence of TensorSpec "
+                f"objects, got {spec!r}"
+            )
+        specs.append(spec)
+    return structure, specs
+
+
+class _Parameters:
+    """What is known of a Python function's parameters."""
+
+    def __init__(self, signature: inspect.Signature) -> None:
+        self._signature = signature
+        positional = [
+            p
+            for p in signature.parameters.values()
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
+        self._positional = positional
+        others = len(signature.parameters) - len(positional)
+        # The number of positional arguments that need no completion; -1: never.
+        self.exact = len(positional) if others == 0 else -1
+
+    def default(self, index: int):
+        """Return the default of a positional parameter."""
+        if index < len(self._positional):
+            return self._positional[index].default
+        return inspect.Parameter.empty
+
+    def canonical(self, name: str, args, kwargs):
+        """Bring keywords into their places and fill in defaults."""
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{name}(): {error}") from None
+        bound.apply_defaults()
+        return list(bound.args), bound.kwargs
+
+    def without_first(self):
+        """Return the parameters of the bound method."""
+        rest = list(self._signature.parameters.values())[1:]
+        return _Parameters(self._signature.replace(parameters=rest))
+
+
+def _parameters_of(function):
+    try:
+        return _Parameters(inspect.signature(function))
+    except (TypeError, ValueError):
+        return None
+
+
+def _without_first(parameters):
+    return None if parameters is None else parameters.without_first()
+
+
+# ---- relaxing shapes ---------------------------------------------------------------------------
+
+
+def _is_tensor_key(key) -> bool:
+    return isinstance(key, tuple) and len(key) == 2 and isinstance(key[1], TensorShape)
+
+
+def _key_covers(general, special) -> bool:
+    if _is_tensor_key(general) and _is_tensor_key(special):
+        return general[0] == special[0] and special[1].is_subtype_of(general[1])
+    if isinstance(general, tuple) and isinstance(special, tuple):
+        return len(general) == len(special) and all(
+            _key_covers(g, s) for g, s in zip(general, special, strict=True)
+        )
+    return general == special
+
+
+def _join_keys(a, b):
+    if _is_tensor_key(a) and _is_tensor_key(b):
+        if a[0] != b[0]:
+            return None
+        return a[0], a[1].most_specific_compatible_shape(b[1])
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        if len(a) != len(b):
+            return None
+        parts = [_join_keys(x, y) for x, y in zip(a, b, strict=True)]
+        return (
+            None
+            if any(p is None and x is not None for p, x in zip(parts, a, strict=True))
+            else tuple(parts)
+        )
+    return a if a == b else None
+
+
+def _with_shapes(key, args, kwargs):
+    shapes = iter(_tensor_keys(key[1:]))
+
+    def one(value):
+        if isinstance(value, Tensor | TensorSpec) or hasattr(value, "__array__"):
+            if isinstance(value, Variable):
+                return value
+            dtype, shape = next(shapes)
+            return TensorSpec(shape, dtype)
+        return value
+
+    return [nest.map_structure(one, a) for a in args], {
+        k: nest.map_structure(one, v) for k, v in kwargs.items()
+    }
+
+
+def _tensor_keys(key) -> list:
+    if _is_tensor_key(key):
+        return [key]
+    if isinstance(key, tuple):
+        return [found for part in key for found in _tensor_keys(part)]
+    return []
+
+
+# ---- AutoGraph ---------------------------------------------------------------------------------
+
+_connected = False
+
+
+def _connect_autograph() -> None:
+    global _connected
+    if _connected:
+        return
+    _connected = True
+    from . import _autograph_hooks
+
+    _autograph_hooks.connect()
+
+
+def function(
+    func=None,
+    input_signature=None,
+    autograph=True,
+    jit_compile=None,
+    reduce_retracing=False,
+    experimental_implements=None,
+    experimental_autograph_options=None,
+    experimental_attributes=None,
+    experimental_relax_shapes=None,
+    experimental_compile=None,
+    experimental_follow_type_hints=None,
+):
+    """Make of a Python function one that runs as graphs.
+
+    Parameters
+    ----------
+    func
+        The function; without it a decorator is returned.
+    input_signature
+        TensorSpecs for the arguments: one trace serves all that fit.
+    autograph
+        Whether Python's control flow over tensors becomes the graph's.
+    reduce_retracing
+        Whether sizes that vary between calls become unknown.
+    """
+    relax = reduce_retracing or bool(experimental_relax_shapes)
+
+    def decorated(python_function):
+        return Function(
+            python_function,
+            input_signature,
+            autograph,
+            experimental_compile if jit_compile is None else jit_compile,
+            relax,
+        )
+
+    return decorated if func is None else decorated(func)

@@ -1,0 +1,86 @@
+"""IndexedSlices: a gradient that is zero but for some rows."""
+
+from __future__ import annotations
+
+from ._core import Tensor, convert_to_tensor, ops
+
+
+class IndexedSlices:
+    """Slices of a tensor: values[i] belongs to row indices[i]; rows may occur twice.
+
+    Parameters
+    ----------
+    values
+        The slices, along the first axis.
+    indices
+        Which row each one is.
+    dense_shape
+        The shape of the whole, when it is known.
+    """
+
+    def __init__(self, values, indices, dense_shape=None) -> None:
+        self._values = values
+        self._indices = indices
+        self._dense_shape = dense_shape
+
+    @property
+    def values(self):
+        """The slices."""
+        return self._values
+
+    @property
+    def indices(self):
+        """The rows they belong to."""
+        return self._indices
+
+    @property
+    def dense_shape(self):
+        """The shape of the whole."""
+        return self._dense_shape
+
+    @property
+    def dtype(self):
+        """The element type."""
+        return self._values.dtype
+
+    @property
+    def shape(self):
+        """The shape of the whole, as far as it is known."""
+        from . import TensorShape, _static
+
+        if self._dense_shape is None:
+            return TensorShape(None)
+        return _static.shape_of_value(self._dense_shape)
+
+    def __tf_tensor__(self, dtype=None, name=None):
+        """Return the whole tensor, rows that occur twice added up."""
+        if self._dense_shape is None:
+            raise ValueError(
+                f"Tensor conversion requested for IndexedSlices without dense_shape: {self!r}"
+            )
+        return ops["UnsortedSegmentSum"](self._values, self._indices, self._dense_shape[0])
+
+    def __neg__(self):
+        return IndexedSlices(-self._values, self._indices, self._dense_shape)
+
+    def __repr__(self) -> str:
+        return (
+            f"IndexedSlices(indices={self._indices!r}, values={self._values!r}, "
+            f"dense_shape={self._dense_shape!r})"
+        )
+
+
+def add_gradients(a, b):
+    """Return the sum of two gradients, of which at least one is IndexedSlices."""
+    if isinstance(a, IndexedSlices) and isinstance(b, IndexedSlices):
+        return IndexedSlices(
+            ops["ConcatV2"]([a.values, b.values], 0),
+            ops["ConcatV2"]([a.indices, b.indices], 0),
+            a.dense_shape,
+        )
+    dense_a = a if isinstance(a, Tensor) else convert_to_tensor(a)
+    dense_b = b if isinstance(b, Tensor) else convert_to_tensor(b)
+    return ops["AddV2"](dense_a, dense_b)
+
+
+__all__ = ["IndexedSlices", "add_gradients"]

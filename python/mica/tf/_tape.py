@@ -1,0 +1,424 @@
+"""Derivatives: GradientTape, ForwardAccumulator, custom_gradient."""
+
+from __future__ import annotations
+
+import functools
+
+from .. import _mica
+from . import nest
+from ._core import Tensor, convert_to_tensor, ops
+from ._slices import IndexedSlices
+from ._variable import Variable
+
+
+class UnconnectedGradients:
+    """What gradients are where there is no connection."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+def _source(value):
+    """Return what tapes know a source by: a variable's handle, else the tensor."""
+    if isinstance(value, Variable):
+        return value.handle
+    handle = getattr(value, "handle", None)
+    if handle is not None and isinstance(handle, Tensor):
+        return handle
+    return value if isinstance(value, Tensor) else convert_to_tensor(value)
+
+
+class _StopRecording:
+    def __init__(self, tape) -> None:
+        self._tape = tape
+
+    def __enter__(self) -> None:
+        self._tape._pop()
+
+    def __exit__(self, *unused) -> None:
+        self._tape._push()
+
+
+class GradientTape:
+    """Records ops, for derivatives of what they computed.
+
+    Parameters
+    ----------
+    persistent
+        Whether `gradient` may be called more than once.
+    watch_accessed_variables
+        Whether trainable variables are watched when they are read.
+    """
+
+    def __init__(self, persistent=False, watch_accessed_variables=True) -> None:
+        self._watches = watch_accessed_variables
+        self._tape = None
+        self._persistent = persistent
+        self._recording = False
+
+    def __enter__(self):
+        self._push()
+        return self
+
+    def __exit__(self, *unused) -> None:
+        if self._recording:
+            self._pop()
+
+    def _push(self) -> None:
+        if self._recording:
+            raise ValueError(
+                "Tape is still recording, This can happen if you try to re-enter an "
+                "already-active tape."
+            )
+        if self._tape is None:
+            self._tape = _mica.TFTape(self._watches)
+        self._tape.push()
+        self._recording = True
+
+    def _pop(self) -> None:
+        if not self._recording:
+            raise ValueError("Tape is not recording.")
+        self._tape.pop()
+        self._recording = False
+
+    def watch(self, tensor) -> None:
+        """Follow a tensor, or a structure of tensors, from now on."""
+        for item in nest.flatten(tensor, expand_composites=True):
+            if not isinstance(item, Tensor | Variable) and not hasattr(item, "handle"):
+                raise ValueError(
+                    f"Passed in object {item} of type {type(item).__name__!r}, not "
+                    "tf.Tensor or tf.Variable or ExtensionType."
+                )
+            if self._tape is None:
+                raise RuntimeError("A tape watches only after it was entered.")
+            self._tape.watch(_source(item))
+
+    def stop_recording(self):
+        """Do not record within this context."""
+        if self._tape is None:
+            raise RuntimeError("Trying to stop recording a tape which is not recording.")
+        return _StopRecording(self)
+
+    def reset(self) -> None:
+        """Forget everything recorded so far."""
+        recording = self._recording
+        if recording:
+            self._pop()
+        self._tape = None
+        if recording:
+            self._push()
+
+    def watched_variables(self) -> tuple:
+        """Return the variables that were read, in that order."""
+        if self._tape is None:
+            return ()
+        found = [getattr(handle, "_variable", None) for handle in self._tape.watched()]
+        return tuple(v() for v in found if v is not None and v() is not None)
+
+    def gradient(
+        self,
+        target,
+        sources,
+        output_gradients=None,
+        unconnected_gradients=UnconnectedGradients.NONE,
+    ):
+        """Return the derivative of the sum of the target with respect to each source.
+
+        Parameters
+        ----------
+        target
+            A tensor or a structure of tensors.
+        sources
+            Tensors or variables, in any structure; the answer has the same.
+        output_gradients
+            What to weigh the targets' elements with; ones by default.
+        unconnected_gradients
+            "none" or "zero": what to answer where there is no connection.
+        """
+        if self._tape is None:
+            raise RuntimeError(
+                "A non-persistent GradientTape can only be used to compute one set of gradients "
+                "(or jacobians)"
+            )
+        if self._recording and not self._persistent:
+            self._pop()
+        if target is None:
+            raise TypeError(
+                "Argument `target` should be a list or nested structure of Tensors, "
+                "Variables or CompositeTensors to be differentiated, but received None."
+            )
+        targets = [_target(item) for item in nest.flatten(target, expand_composites=True)]
+        flat = nest.flatten(sources, expand_composites=True)
+        if output_gradients is not None:
+            output_gradients = [
+                None if item is None else convert_to_tensor(item)
+                for item in nest.flatten(output_gradients)
+            ]
+        keys = [_source(item) for item in flat]
+        results = self._tape.gradient(targets, keys, output_gradients)
+        zero = getattr(unconnected_gradients, "value", unconnected_gradients)
+        if zero == UnconnectedGradients.ZERO:
+            results = [
+                ops["ZerosLike"](convert_to_tensor(source)) if result is None else result
+                for source, result in zip(flat, results, strict=True)
+            ]
+        elif zero != UnconnectedGradients.NONE:
+            raise ValueError(f"Unknown value for unconnected_gradients: {unconnected_gradients!r}")
+        if not self._persistent:
+            self._tape = None
+        return nest.pack_sequence_as(sources, results)
+
+    def jacobian(
+        self,
+        target,
+        sources,
+        unconnected_gradients=UnconnectedGradients.NONE,
+        parallel_iterations=None,
+        experimental_use_pfor=True,
+    ):
+        """Return the derivative of each element of the target, stacked in front."""
+        flat = nest.flatten(sources)
+        target = convert_to_tensor(target)
+        keep, self._persistent = self._persistent, True
+        recording = self._recording
+        if recording and not keep:
+            self._pop()
+        shape = ops["Shape"](target)
+        size = (
+            int(ops["Size"](target))
+            if isinstance(target, _mica.TFEagerTensor)
+            else (target.shape.num_elements())
+        )
+        if size is None:
+            raise ValueError("The jacobian of a target of unknown size is not possible")
+        rows: list[list] = [[] for _ in flat]
+        import numpy
+
+        try:
+            for i in range(size):
+                seed = numpy.zeros([size], target.dtype.as_numpy_dtype)
+                seed[i] = 1
+                weights = ops["Reshape"](convert_to_tensor(seed), shape)
+                gradients = self.gradient(target, flat, [weights], unconnected_gradients)
+                for row, gradient in zip(rows, gradients, strict=True):
+                    row.append(gradient)
+        finally:
+            self._persistent = keep
+        results = []
+        for row in rows:
+            if not row or any(item is None for item in row):
+                results.append(None)
+                continue
+            stacked = ops["Pack"]([convert_to_tensor(item) for item in row])
+            whole = ops["ConcatV2"]([shape, ops["Shape"](convert_to_tensor(row[0]))], 0)
+            results.append(ops["Reshape"](stacked, whole))
+        if not keep:
+            self._tape = None
+        return nest.pack_sequence_as(sources, results)
+
+    def batch_jacobian(
+        self,
+        target,
+        source,
+        unconnected_gradients=UnconnectedGradients.NONE,
+        parallel_iterations=None,
+        experimental_use_pfor=True,
+    ):
+        """Return the jacobian of each example along the first axis."""
+        target, source = convert_to_tensor(target), convert_to_tensor(source)
+        if target.shape.rank is None or source.shape.rank is None or target.shape.rank < 1:
+            raise ValueError("The batch_jacobian needs a target and a source with a first axis")
+        if not target.shape[:1].is_compatible_with(source.shape[:1]):
+            raise ValueError(
+                f"Need first dimension of target shape ({target.shape}) and source "
+                f"shape ({source.shape}) to match."
+            )
+        keep, self._persistent = self._persistent, True
+        if self._recording and not keep:
+            self._pop()
+        batch = ops["Shape"](target)[:1]
+        inner = target.shape[1:].num_elements()
+        if inner is None:
+            raise ValueError("The batch_jacobian of a target of unknown size is not possible")
+        import numpy
+
+        rows = []
+        for i in range(inner):
+            seed = numpy.zeros([inner], target.dtype.as_numpy_dtype)
+            seed[i] = 1
+            seed = seed.reshape(target.shape[1:].as_list())
+            weights = ops["BroadcastTo"](convert_to_tensor(seed), ops["Shape"](target))
+            row = self.gradient(target, source, [weights], unconnected_gradients)
+            if row is None:
+                rows = None
+                break
+            rows.append(convert_to_tensor(row))
+        self._persistent = keep
+        if not keep:
+            self._tape = None
+        if rows is None:
+            return None
+        stacked = ops["Pack"](rows, axis=1)
+        whole = ops["ConcatV2"]([batch, ops["Shape"](target)[1:], ops["Shape"](source)[1:]], 0)
+        return ops["Reshape"](stacked, whole)
+
+
+def _target(value):
+    if isinstance(value, Variable):
+        return value.read_value()
+    return value if isinstance(value, Tensor) else convert_to_tensor(value)
+
+
+class ForwardAccumulator:
+    """Computes derivatives in a direction, forward, along with what is computed.
+
+    Parameters
+    ----------
+    primals
+        Tensors or variables, in any structure.
+    tangents
+        The direction, in the same structure.
+    """
+
+    def __init__(self, primals, tangents) -> None:
+        self._accumulator = _mica.TFAccumulator()
+        self._recording = False
+        nest.assert_same_structure(primals, tangents)
+        for primal, tangent in zip(nest.flatten(primals), nest.flatten(tangents), strict=True):
+            key = _source(primal)
+            tangent = convert_to_tensor(tangent, dtype_hint=primal.dtype)
+            if not primal.shape.is_compatible_with(tangent.shape):
+                raise ValueError(f"Tangent shape {tangent.shape} does not fit {primal.shape}")
+            self._accumulator.watch(key, tangent)
+
+    def __enter__(self):
+        self._accumulator.push()
+        self._recording = True
+        return self
+
+    def __exit__(self, *unused) -> None:
+        self._accumulator.pop()
+        self._recording = False
+
+    def jvp(self, primals, unconnected_gradients=UnconnectedGradients.NONE):
+        """Return the tangents of values computed within the context."""
+        zero = getattr(unconnected_gradients, "value", unconnected_gradients)
+
+        def one(value):
+            tangent = self._accumulator.jvp(_source(value))
+            if tangent is None and zero == UnconnectedGradients.ZERO:
+                return ops["ZerosLike"](convert_to_tensor(value))
+            return tangent
+
+        return nest.map_structure(one, primals)
+
+
+def stop_recording():
+    """Let no tape record within this context."""
+    return _StopAll()
+
+
+class _StopAll:
+    def __enter__(self) -> None:
+        _mica.tf_stop_recording(1)
+
+    def __exit__(self, *unused) -> None:
+        _mica.tf_stop_recording(-1)
+
+
+def custom_gradient(f=None):
+    """Give a function a gradient of one's own.
+
+    The function returns `(result, gradient_function)`; the latter takes the cotangents of the
+    results and gives those of the arguments, and, when variables are used, those of `variables`.
+    """
+    if f is None:
+        return custom_gradient
+
+    @functools.wraps(f)
+    def decorated(*args, **kwargs):
+        return _with_gradient(f, args, kwargs)
+
+    return decorated
+
+
+def _with_gradient(f, args, kwargs):
+    flat = nest.flatten(args)
+    tensors = [
+        ops["Identity"](convert_to_tensor(arg)) if _is_tensor_like(arg) else arg for arg in flat
+    ]
+    inputs = [t for t in tensors if isinstance(t, Tensor)]
+    packed = nest.pack_sequence_as(args, tensors)
+    seen = _mica.TFTape(True)
+    seen.push()
+    try:
+        result, gradient_function = f(*packed, **kwargs)
+    finally:
+        seen.pop()
+    handles = [h for h in seen.watched() if h._trainable]
+    variables = [h._variable() for h in handles if h._variable() is not None]
+    with stop_recording():
+        outputs = [ops["Identity"](convert_to_tensor(r)) for r in nest.flatten(result)]
+    takes_variables = _takes_variables(gradient_function)
+    if variables and not takes_variables:
+        raise TypeError(
+            f"{f} using @custom_gradient(f) uses variables, but `grad_fn` does not accept "
+            "'variables' as keyword argument."
+        )
+
+    def backward(cotangents, results, wanted):
+        cotangents = [
+            ops["ZerosLike"](r) if c is None else c
+            for c, r in zip(cotangents, results, strict=True)
+        ]
+        if variables:
+            gradients, of_variables = gradient_function(*cotangents, variables=variables)
+            of_variables = nest.flatten(of_variables)
+        else:
+            gradients, of_variables = gradient_function(*cotangents), []
+        gradients = nest.flatten(gradients)
+        if len(gradients) != len(inputs):
+            raise ValueError(
+                f"custom_gradient function expected to return {len(inputs)} gradients, but "
+                f"returned {len(gradients)} instead."
+            )
+        return [
+            g if g is None or isinstance(g, IndexedSlices) else convert_to_tensor(g)
+            for g in [*gradients, *of_variables]
+        ]
+
+    _mica.tf_record(inputs + [v.handle for v in variables], outputs, backward)
+    return nest.pack_sequence_as(result, outputs)
+
+
+def _is_tensor_like(value) -> bool:
+    return isinstance(value, Tensor | Variable | float | int) or hasattr(value, "__array__")
+
+
+def _takes_variables(function) -> bool:
+    import inspect
+
+    try:
+        specification = inspect.getfullargspec(function)
+    except TypeError:
+        return False
+    return (
+        "variables" in specification.args
+        or "variables" in specification.kwonlyargs
+        or specification.varkw is not None
+    )
+
+
+def recompute_grad(f):
+    """Return the function; its gradient keeps what TensorFlow would compute again."""
+    return f
+
+
+def grad_pass_through(f):
+    """Return a function with the values of f and the gradient of the identity."""
+
+    @custom_gradient
+    def wrapped(*args, **kwargs):
+        return f(*args, **kwargs), lambda *cotangents: cotangents
+
+    return wrapped

@@ -1,0 +1,440 @@
+"""tf.Variable: a tensor that changes."""
+
+from __future__ import annotations
+
+import operator
+import threading
+import weakref
+
+from .. import _mica
+from . import _dtypes
+from ._core import Reference, Tensor, convert_to_tensor, ops
+from ._shapes import TensorShape
+
+_names: dict[str, int] = {}
+_creators = threading.local()
+
+
+class VariableSynchronization:
+    """When a distributed variable is brought together."""
+
+    AUTO, NONE, ON_WRITE, ON_READ = 0, 1, 2, 3
+
+
+class VariableAggregation:
+    """How the copies of a distributed variable are brought together."""
+
+    NONE, SUM, MEAN, ONLY_FIRST_REPLICA = 0, 1, 2, 3
+
+
+class Variable:
+    """A variable: its value can be read, assigned and differentiated with respect to.
+
+    Parameters
+    ----------
+    initial_value
+        What it starts with: anything that converts to a tensor, or a function that returns that.
+    trainable
+        Whether tapes watch it when it is read; True for floats by default.
+    shape
+        What shapes its values may have; by default that of the initial value.
+    """
+
+    __array_priority__ = 101
+
+    def __new__(cls, *args, **kwargs):
+        """Ask the creators of enclosing variable_creator_scopes first."""
+        scopes = getattr(_creators, "scopes", None)
+        if scopes and cls is Variable:
+            return _create_through(list(scopes), args, kwargs)
+        return super().__new__(cls)
+
+    def __init__(
+        self,
+        initial_value=None,
+        trainable=None,
+        validate_shape=True,
+        caching_device=None,
+        name=None,
+        variable_def=None,
+        dtype=None,
+        import_scope=None,
+        constraint=None,
+        synchronization=VariableSynchronization.AUTO,
+        aggregation=VariableAggregation.NONE,
+        shape=None,
+        experimental_enable_variable_lifting=True,
+    ) -> None:
+        if getattr(self, "_handle", None) is not None:
+            return
+        if initial_value is None:
+            raise ValueError("The `initial_value` arg to `tf.Variable` must be specified.")
+        graph = _mica.tf_current_graph()
+        note_creation(graph)
+        before = _mica.tf_set_graph(None)
+        _mica.tf_stop_recording(1)
+        try:
+            value = initial_value() if callable(initial_value) else initial_value
+            value = self._concrete(value, dtype)
+            kept_shape = TensorShape(shape) if shape is not None else value.shape
+            if not validate_shape:
+                kept_shape = TensorShape(None)
+            self._name = name or "Variable"
+            self._handle = _mica.tf_variable(self._name, value.dtype, kept_shape)
+            ops["AssignVariableOp"](self._handle, value)
+        finally:
+            _mica.tf_stop_recording(-1)
+            _mica.tf_set_graph(before)
+        self._dtype = value.dtype
+        self._shape = kept_shape
+        is_float = value.dtype.is_floating or value.dtype.is_complex
+        self._trainable = True if trainable is None else bool(trainable)
+        self._handle._trainable = self._trainable and is_float
+        self._handle._variable = weakref.ref(self)
+        self._constraint = constraint
+        self._synchronization = synchronization
+        self._aggregation = aggregation
+        if graph is not None:
+            keep_alive(graph, self)
+
+    @staticmethod
+    def _concrete(value, dtype):
+        """Return an eager tensor; a symbolic one is computed now from what it depends on."""
+        if isinstance(value, Tensor) and not isinstance(value, _mica.TFEagerTensor):
+            try:
+                value = value.graph._evaluate(value)
+            except Exception as error:
+                raise ValueError(
+                    "Tensor-typed variable initializers must either be wrapped in an init_scope "
+                    "or callable (e.g., `tf.Variable(lambda : tf.truncated_normal([10, 40]))`) "
+                    f"when building functions: {error}"
+                ) from None
+        return convert_to_tensor(value, dtype)
+
+    # ---- what it is ------------------------------------------------------------------------------
+
+    @property
+    def handle(self):
+        """The handle that ops refer to it by."""
+        return self._handle
+
+    @property
+    def dtype(self):
+        """The element type."""
+        return self._dtype
+
+    @property
+    def shape(self):
+        """The shape of its values."""
+        return self._shape
+
+    def get_shape(self):
+        """Return the shape of its values."""
+        return self._shape
+
+    @property
+    def ndim(self):
+        """The number of axes."""
+        return self._shape.rank
+
+    @property
+    def name(self) -> str:
+        """The name, with the number of the output, as TensorFlow writes it."""
+        return self._name if ":" in self._name else self._name + ":0"
+
+    @property
+    def _shared_name(self) -> str:
+        return self._name.partition(":")[0]
+
+    @property
+    def trainable(self) -> bool:
+        """Whether tapes watch it."""
+        return self._trainable
+
+    @property
+    def device(self) -> str:
+        """Where its value is."""
+        return "/job:localhost/replica:0/task:0/device:CPU:0"
+
+    @property
+    def synchronization(self):
+        """When copies are brought together."""
+        return self._synchronization
+
+    @property
+    def aggregation(self):
+        """How copies are brought together."""
+        return self._aggregation
+
+    @property
+    def constraint(self):
+        """A function that keeps its value within bounds, for optimizers."""
+        return self._constraint
+
+    @property
+    def graph(self):
+        """The graph that is being built."""
+        return _mica.tf_current_graph()
+
+    @property
+    def op(self):
+        """The op that made it."""
+        return self._handle
+
+    # ---- reading ---------------------------------------------------------------------------------
+
+    def _read(self):
+        value = ops["ReadVariableOp"](self._handle, self._dtype)
+        if not isinstance(value, _mica.TFEagerTensor) and self._shape.rank is not None:
+            value.set_shape(self._shape)
+        return value
+
+    def value(self):
+        """Return the value as a tensor."""
+        return self._read()
+
+    def read_value(self):
+        """Return the value as a tensor."""
+        return self._read()
+
+    def numpy(self):
+        """Return the value as numpy's."""
+        if _mica.tf_current_graph() is not None:
+            raise NotImplementedError("numpy() is only available when eager execution is enabled.")
+        return self._read().numpy()
+
+    def initialized_value(self):
+        """Return the value."""
+        return self._read()
+
+    def is_initialized(self, name=None):
+        """Whether it has a value."""
+        return ops["VarIsInitializedOp"](self._handle)
+
+    def eval(self, session=None):
+        """Return the value as numpy's."""
+        return self.numpy()
+
+    def __tf_tensor__(self, dtype=None, name=None):
+        """Return the value, for conversions."""
+        if dtype is not None and dtype != self._dtype:
+            raise ValueError(
+                f"Incompatible type conversion requested to type {dtype.name!r} for variable of "
+                f"type {self._dtype.name!r}"
+            )
+        return self._read()
+
+    def __array__(self, dtype=None, copy=None):
+        array = self.numpy()
+        import numpy
+
+        return numpy.asarray(array, dtype)
+
+    # ---- assigning -------------------------------------------------------------------------------
+
+    def _assigned(self, read_value: bool):
+        if not read_value:
+            return None
+        return self if _mica.tf_current_graph() is None else _Assigned(self)
+
+    def _value_for(self, value):
+        value = convert_to_tensor(value, self._dtype)
+        if not self._shape.is_compatible_with(value.shape):
+            raise ValueError(
+                f"Cannot assign value to variable '{self.name}': Shape mismatch. The variable "
+                f"shape {self._shape}, and the assigned value shape {value.shape} are "
+                "incompatible."
+            )
+        return value
+
+    def assign(self, value, use_locking=None, name=None, read_value=True):
+        """Give it another value."""
+        ops["AssignVariableOp"](self._handle, self._value_for(value))
+        note_assignment(self)
+        return self._assigned(read_value)
+
+    def assign_add(self, delta, use_locking=None, name=None, read_value=True):
+        """Add to it."""
+        ops["AssignAddVariableOp"](self._handle, convert_to_tensor(delta, self._dtype))
+        note_assignment(self)
+        return self._assigned(read_value)
+
+    def assign_sub(self, delta, use_locking=None, name=None, read_value=True):
+        """Subtract from it."""
+        ops["AssignSubVariableOp"](self._handle, convert_to_tensor(delta, self._dtype))
+        note_assignment(self)
+        return self._assigned(read_value)
+
+    def load(self, value, session=None) -> None:
+        """Give it another value."""
+        self.assign(value)
+
+    # ---- as a tensor -----------------------------------------------------------------------------
+
+    def __getitem__(self, key):
+        return self._read()[key]
+
+    def __iter__(self):
+        return iter(self._read())
+
+    def __len__(self) -> int:
+        return len(self._read())
+
+    def __bool__(self) -> bool:
+        return bool(self._read())
+
+    __nonzero__ = __bool__
+
+    def __int__(self) -> int:
+        return int(self._read())
+
+    def __float__(self) -> float:
+        return float(self._read())
+
+    def __index__(self) -> int:
+        return self._read().__index__()
+
+    def __complex__(self) -> complex:
+        return complex(self.numpy())
+
+    def ref(self):
+        """Return a hashable reference."""
+        return Reference(self)
+
+    def set_shape(self, shape) -> None:
+        """Say what is known about the shape."""
+        self._shape = self._shape.merge_with(shape)
+
+    def experimental_ref(self):
+        """Return a hashable reference."""
+        return Reference(self)
+
+    def __hash__(self):
+        raise TypeError("Variable is unhashable. Instead, use variable.ref() as the key.")
+
+    def __eq__(self, other):
+        return self._read() == other
+
+    def __ne__(self, other):
+        return self._read() != other
+
+    def __repr__(self) -> str:
+        from . import _printing
+
+        value = None if _mica.tf_current_graph() is not None else _printing.array_of(self)
+        return _printing.variable_repr(self.name, self._shape, self._dtype.name, value)
+
+    def __deepcopy__(self, memo):
+        copy = Variable(
+            self.numpy(),
+            trainable=self._trainable,
+            name=self._name,
+            dtype=self._dtype,
+            shape=self._shape,
+            constraint=self._constraint,
+        )
+        memo[id(self)] = copy
+        return copy
+
+    def __reduce__(self):
+        return _restore, (self.numpy(), self._trainable, self._name, self._dtype.name)
+
+
+def _restore(value, trainable, name, dtype):
+    return Variable(value, trainable=trainable, name=name, dtype=_dtypes.as_dtype(dtype))
+
+
+def _forward_operators() -> None:
+    def forward(function):
+        return lambda self, other: function(self._read(), other)
+
+    def reflected(function):
+        return lambda self, other: function(other, self._read())
+
+    def alone(function):
+        return lambda self: function(self._read())
+
+    for name in "add sub mul truediv floordiv mod pow matmul and_ or_ xor".split():
+        function = getattr(operator, name)
+        plain = name.rstrip("_")
+        setattr(Variable, f"__{plain}__", forward(function))
+        setattr(Variable, f"__r{plain}__", reflected(function))
+    for name in ("lt", "le", "gt", "ge"):
+        setattr(Variable, f"__{name}__", forward(getattr(operator, name)))
+    for name in ("neg", "abs", "invert", "pos"):
+        setattr(Variable, f"__{name}__", alone(getattr(operator, name)))
+
+
+_forward_operators()
+
+
+class _Assigned(Variable):
+    """What an assignment inside a function returns: the variable, to go on with."""
+
+    def __new__(cls, variable):
+        """Share everything with the variable."""
+        return object.__new__(cls)
+
+    def __init__(self, variable) -> None:
+        self.__dict__.update(variable.__dict__)
+
+
+# ---- what functions under construction know ----------------------------------------------------
+
+
+def note_creation(graph) -> None:
+    """Tell the function being traced that it creates a variable; it may refuse."""
+    while graph is not None:
+        notice = getattr(graph, "_variable_created", None)
+        if notice is not None:
+            notice()
+        graph = graph.outer_graph
+
+
+def keep_alive(graph, variable) -> None:
+    """A variable made while tracing lives at least as long as the trace's function."""
+    kept = getattr(graph, "_weak_variables", None)
+    if kept is None:
+        graph._weak_variables = kept = []
+    kept.append(weakref.ref(variable))
+
+
+def note_assignment(variable) -> None:
+    """Tell the graph being built that the variable changes in it."""
+    graph = _mica.tf_current_graph()
+    if graph is not None:
+        assigned = getattr(graph, "_assigned", None)
+        if assigned is None:
+            graph._assigned = assigned = set()
+        assigned.add(variable._handle._id)
+
+
+def _create_through(scopes, args, kwargs):
+    if not scopes:
+        before, _creators.scopes = getattr(_creators, "scopes", None), None
+        try:
+            return Variable(*args, **kwargs)
+        finally:
+            _creators.scopes = before
+    if args:
+        kwargs["initial_value"] = args[0]
+
+    def next_creator(**more):
+        return _create_through(scopes[:-1], (), more)
+
+    return scopes[-1](next_creator, **kwargs)
+
+
+class variable_creator_scope:
+    """Within it, `creator(next_creator, **kwargs)` makes variables."""
+
+    def __init__(self, creator) -> None:
+        self._creator = creator
+
+    def __enter__(self) -> None:
+        if getattr(_creators, "scopes", None) is None:
+            _creators.scopes = []
+        _creators.scopes.append(self._creator)
+
+    def __exit__(self, *unused) -> None:
+        _creators.scopes.pop()

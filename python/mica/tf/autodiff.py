@@ -1,0 +1,5 @@
+"""tf.autodiff."""
+
+from ._tape import ForwardAccumulator, GradientTape
+
+__all__ = ["ForwardAccumulator", "GradientTape"]

@@ -1,0 +1,7 @@
+"""tf.dtypes."""
+
+from ._dtypes import *  # noqa: F403
+from ._dtypes import DType, as_dtype
+from ._math import cast
+
+__all__ = ["DType", "as_dtype", "cast"]

@@ -1,0 +1,3 @@
+"""tf.math."""
+
+from ._math import *  # noqa: F403

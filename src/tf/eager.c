@@ -1,0 +1,392 @@
+/* One op at a time: lowered and compiled once for (op, attributes, types of inputs, values of shape
+ * operands, device), and kept. */
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/shutdown.h"
+#include "tf/tf.h"
+
+enum { MOST_ENTRIES = 8192, BUCKETS = 4096, MOST_INPUTS = 64 };
+
+typedef struct entry {
+    mica_refcount references;
+    struct entry *next;
+    uint64_t hash;
+    mica_device *device; /* retained */
+    mica_tf_operation *operation;
+    mica_executable *executable;
+    int32_t n_inputs, n_outputs, written; /* written: the input whose variable is, or -1 */
+    size_t key_length;
+    int64_t key[];
+} entry;
+
+static mica_mutex lock;
+static entry *buckets[BUCKETS];
+static int32_t n_entries;
+
+static void release_entry(entry *e) {
+    if (!mica_refcount_release(&e->references)) return;
+    mica_executable_release(e->executable);
+    mica_tf_operation_release(e->operation);
+    mica_device_release(e->device);
+    mica_free(e);
+}
+
+void mica_tf_eager_clear(void) {
+    mica_mutex_lock(&lock);
+    for (int32_t i = 0; i < BUCKETS; i++)
+        while (buckets[i]) {
+            entry *e = buckets[i];
+            buckets[i] = e->next;
+            release_entry(e);
+        }
+    n_entries = 0;
+    mica_mutex_unlock(&lock);
+}
+
+/* ---- keys -------------------------------------------------------------------------------------*/
+
+typedef struct call {
+    mica_device *device;
+    mica_tf_op op;
+    const mica_tf_op_info *info;
+    const mica_tf_attr *attrs;
+    const mica_tf_value *inputs;
+    mica_tensor **tensors; /* the inputs, or the values of the variables they are handles of */
+    int32_t n_inputs;
+    uint64_t hash;
+    int64_t *key;
+    size_t key_length, key_capacity;
+} call;
+
+static inline uint64_t mix(uint64_t h, uint64_t word) {
+    h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ h >> 29;
+}
+
+static char role_of(const call *c, int32_t i) {
+    mica_tf_operation borrowed = {.op = c->op, .info = c->info, .attrs = (mica_tf_attr *)c->attrs};
+    return mica_tf_operation_role(&borrowed, i);
+}
+
+/* Which element x[i] is makes no other program: such entries are not part of the key. */
+static void forget_places(const call *c, const mica_type *type) {
+    mica_tf_operation borrowed = {.op = c->op, .info = c->info, .attrs = (mica_tf_attr *)c->attrs};
+    const mica_tf_operation *slice = mica_tf_innermost(&borrowed);
+    int64_t shrink = mica_tf_attr_find(slice->info, slice->attrs, "shrink_axis_mask")->as.integer;
+    char *bytes = (char *)&c->key[c->key_length];
+    size_t size = mica_dtype_bytes(type->dtype);
+    for (int64_t i = 0; i < mica_type_elements(type) && i < 32; i++)
+        if (shrink >> i & 1) memset(bytes + (size_t)i * size, 0, size);
+}
+
+static mica_status make_key(call *c, bool has_values) {
+    for (int32_t i = 0; i < c->n_inputs; i++) {
+        if (!c->tensors[i]) {
+            c->key[c->key_length++] = -1;
+            continue;
+        }
+        const mica_type *type = mica_tensor_type(c->tensors[i]);
+        c->key[c->key_length++] = (int64_t)type->dtype << 32 | type->rank;
+        for (int32_t k = 0; k < type->rank; k++) c->key[c->key_length++] = type->dims[k];
+        char role = has_values ? role_of(c, i) : '-';
+        if (role != 's' && role != 'o') continue;
+        size_t bytes = mica_type_bytes(type), words = (bytes + 7) / 8;
+        if (words > 64)
+            return MICA_INVALID("[%s] input %d has %zu bytes, too many for a shape", c->info->name,
+                                i, bytes);
+        if (words) c->key[c->key_length + words - 1] = 0;
+        MICA_TRY(mica_tensor_to_host(c->tensors[i], &c->key[c->key_length], bytes));
+        if (role == 'o') forget_places(c, type);
+        c->key_length += words;
+    }
+    uint64_t h = mica_tf_attrs_hash(c->op, c->attrs);
+    h = mix(h, (uint64_t)(uintptr_t)c->device);
+    for (size_t i = 0; i < c->key_length; i++) h = mix(h, (uint64_t)c->key[i]);
+    c->hash = h;
+    return NULL;
+}
+
+static bool matches(const entry *e, const call *c) {
+    return e->hash == c->hash && e->operation->op == c->op && e->device == c->device &&
+           e->key_length == c->key_length &&
+           memcmp(e->key, c->key, c->key_length * sizeof *c->key) == 0 &&
+           mica_tf_attrs_equal(c->info, e->operation->attrs, c->attrs);
+}
+
+static entry *look_up(const call *c) {
+    entry *e = buckets[c->hash % BUCKETS];
+    while (e && !matches(e, c)) e = e->next;
+    return e;
+}
+
+/* ---- making entries ---------------------------------------------------------------------------*/
+
+static mica_status check_shapes(const call *c, int32_t n_outputs) {
+    mica_tf_shape shapes[MOST_INPUTS], *outputs;
+    mica_tf_dtype dtypes[MOST_INPUTS];
+    if (c->n_inputs > MOST_INPUTS) return NULL; /* lowering checks too */
+    outputs = mica_calloc((size_t)n_outputs + 1, sizeof *outputs);
+    if (!outputs) return MICA_NO_MEMORY();
+    for (int32_t i = 0; i < c->n_inputs; i++) {
+        mica_tf_value_shape(c->inputs[i], &shapes[i]);
+        dtypes[i] = c->inputs[i].dtype;
+    }
+    mica_tf_inference inference = {.info = c->info,
+                                   .attrs = c->attrs,
+                                   .n_inputs = c->n_inputs,
+                                   .n_outputs = n_outputs,
+                                   .dtypes = dtypes,
+                                   .inputs = shapes,
+                                   .outputs = outputs,
+                                   .values = c->inputs};
+    mica_status status = mica_tf_infer(&inference, c->op);
+    mica_free(outputs);
+    return status;
+}
+
+static mica_status lower_call(const call *c, entry *e, mica_tf_session *session, mica_graph *g) {
+    size_t n = (size_t)c->n_inputs + 1;
+    mica_value *inputs = mica_arena_alloc(&session->arena, n * sizeof *inputs);
+    int32_t *variables = mica_arena_alloc(&session->arena, n * sizeof *variables);
+    mica_tensor **constants = mica_arena_alloc(&session->arena, n * sizeof *constants);
+    mica_value *outputs =
+        mica_arena_alloc(&session->arena, ((size_t)e->n_outputs + 1) * sizeof *outputs);
+    session->variables = mica_arena_alloc(&session->arena, n * sizeof *session->variables);
+    if (!inputs || !variables || !constants || !outputs || !session->variables)
+        return MICA_NO_MEMORY();
+    session->n_variables = c->n_inputs;
+    for (int32_t i = 0; i < c->n_inputs; i++) {
+        bool handle = c->inputs[i].dtype == MICA_TF_resource;
+        variables[i] = handle ? i : -1;
+        mica_value value =
+            c->tensors[i] ? mica_parameter(g, mica_tensor_type(c->tensors[i])) : MICA_NULL_VALUE;
+        if (handle)
+            session->variables[i].value = value;
+        else
+            inputs[i] = value;
+        char role = role_of(c, i);
+        if (role == 's' || role == 'o') constants[i] = c->tensors[i];
+    }
+    mica_tf_lowering lowering = {.g = g,
+                                 .operation = e->operation,
+                                 .info = c->info,
+                                 .attrs = e->operation->attrs,
+                                 .n_inputs = c->n_inputs,
+                                 .n_outputs = e->n_outputs,
+                                 .inputs = inputs,
+                                 .outputs = outputs,
+                                 .constants = constants,
+                                 .variables = variables,
+                                 .session = session};
+    mica_tf_lower(&lowering);
+    MICA_TRY(mica_graph_check(g));
+    for (int32_t i = 0; i < e->n_outputs; i++) mica_output(g, outputs[i]);
+    for (int32_t i = 0; i < c->n_inputs; i++)
+        if (session->variables[i].written) {
+            mica_output(g, session->variables[i].value);
+            e->written = i;
+        }
+    mica_compile_options options = {.size = sizeof options, .tier = MICA_TIER_BUILT_IN};
+    return mica_executable_create(c->device, g, &options, &e->executable);
+}
+
+static mica_status fill_entry(const call *c, entry *e) {
+    mica_tf_dtype dtypes[MICA_TF_MAX_VALUES];
+    e->n_outputs = mica_tf_output_dtypes(c->info, c->attrs, dtypes, MICA_TF_MAX_VALUES);
+    if (e->n_outputs < 0) return MICA_INVALID("[%s] has too many outputs", c->info->name);
+    MICA_TRY(check_shapes(c, e->n_outputs));
+    MICA_TRY(mica_tf_operation_create(c->op, c->attrs, &e->operation));
+    mica_graph *g = NULL;
+    MICA_TRY(mica_graph_create(c->info->name, &g));
+    mica_tf_session session;
+    mica_tf_session_init(&session, c->device);
+    mica_status status = lower_call(c, e, &session, g);
+    mica_tf_session_deinit(&session);
+    mica_graph_release(g);
+    return status;
+}
+
+/* Retained once for the caller. */
+static mica_status create_entry(const call *c, entry **out_entry) {
+    size_t bytes = c->key_length * sizeof(int64_t);
+    entry *e = mica_calloc(1, sizeof *e + bytes);
+    if (!e) return MICA_NO_MEMORY();
+    mica_refcount_init(&e->references);
+    e->hash = c->hash;
+    e->device = c->device;
+    mica_device_retain(e->device);
+    e->n_inputs = c->n_inputs;
+    e->written = -1;
+    e->key_length = c->key_length;
+    memcpy(e->key, c->key, bytes);
+    mica_status status = fill_entry(c, e);
+    if (status)
+        release_entry(e);
+    else
+        *out_entry = e;
+    return status;
+}
+
+static mica_status find_entry(const call *c, entry **out_entry) {
+    mica_mutex_lock(&lock);
+    entry *e = look_up(c);
+    if (e) mica_refcount_retain(&e->references);
+    mica_mutex_unlock(&lock);
+    *out_entry = e;
+    if (e) return NULL;
+    MICA_TRY(create_entry(c, &e));
+    mica_shutdown_first(mica_tf_eager_clear);
+    if (n_entries >= MOST_ENTRIES) mica_tf_eager_clear();
+    mica_mutex_lock(&lock);
+    if (!look_up(c)) {
+        entry **bucket = &buckets[c->hash % BUCKETS];
+        mica_refcount_retain(&e->references);
+        e->next = *bucket;
+        *bucket = e;
+        n_entries++;
+    }
+    mica_mutex_unlock(&lock);
+    *out_entry = e;
+    return NULL;
+}
+
+/* ---- running ----------------------------------------------------------------------------------*/
+
+static mica_status run_entry(const call *c, const entry *e, mica_tf_value *outputs) {
+    mica_tensor *given[MOST_INPUTS], *results[MOST_INPUTS], **inputs = given;
+    uint8_t donate[MOST_INPUTS] = {0};
+    int32_t n = 0, n_results = e->n_outputs + (e->written >= 0);
+    size_t room = (size_t)c->n_inputs + (size_t)n_results;
+    if (n_results > MOST_INPUTS) return MICA_INVALID("[%s] has too many results", c->info->name);
+    if (c->n_inputs > MOST_INPUTS && !(inputs = mica_alloc(room * sizeof *inputs)))
+        return MICA_NO_MEMORY();
+    for (int32_t i = 0; i < c->n_inputs; i++) {
+        if (!c->tensors[i]) continue;
+        if (i == e->written && n < MOST_INPUTS) donate[n] = 1;
+        inputs[n++] = c->tensors[i];
+    }
+    mica_run_args args = {.size = sizeof args,
+                          .inputs = inputs,
+                          .n_inputs = n,
+                          .donate = e->written >= 0 && inputs == given ? donate : NULL,
+                          .outputs = results,
+                          .n_outputs = n_results};
+    mica_status status = mica_executable_run(e->executable, &args, NULL);
+    if (inputs != given) mica_free(inputs);
+    MICA_TRY(status);
+    for (int32_t i = 0; i < e->n_outputs; i++) outputs[i] = mica_tf_value_of(results[i]);
+    if (e->written < 0) return NULL;
+    mica_tf_value *cell = mica_tf_variable_cell(c->inputs[e->written]), before = *cell;
+    *cell = mica_tf_value_of(results[e->n_outputs]);
+    mica_tf_value_release(before);
+    return NULL;
+}
+
+static mica_status run_lowered(call *c, mica_tf_value *outputs, int32_t capacity, int32_t *out_n,
+                               mica_tf_operation **out_operation) {
+    entry *e = NULL;
+    MICA_TRY(
+        make_key(c, strpbrk(c->info->roles, "so") || c->op == MICA_TF_Vjp || c->op == MICA_TF_Jvp));
+    MICA_TRY(find_entry(c, &e));
+    mica_status status = e->n_outputs > capacity
+                             ? MICA_INVALID("[%s] gives %d results, room for %d", c->info->name,
+                                            e->n_outputs, capacity)
+                             : run_entry(c, e, outputs);
+    if (!status) {
+        *out_n = e->n_outputs;
+        if (out_operation) {
+            mica_tf_operation_retain(e->operation);
+            *out_operation = e->operation;
+        }
+    }
+    release_entry(e);
+    return status;
+}
+
+static mica_status run_on_host(const call *c, mica_tf_value *outputs, int32_t capacity,
+                               int32_t *out_n, mica_tf_operation **out_operation) {
+    mica_tf_dtype dtypes[MICA_TF_MAX_VALUES];
+    mica_tf_host_function host = mica_tf_rows[c->op].host;
+    if (!host)
+        return MICA_ERROR(MICA_UNSUPPORTED, "[%s] cannot be computed for these dtypes",
+                          c->info->name);
+    int32_t n = mica_tf_output_dtypes(c->info, c->attrs, dtypes, MICA_TF_MAX_VALUES);
+    if (n < 0 || n > capacity)
+        return MICA_INVALID("[%s] gives %d results, room for %d", c->info->name, n, capacity);
+    if (!mica_tf_rows[c->op].lower || mica_tf_rows[c->op].run == MICA_TF_ARRAY)
+        MICA_TRY(check_shapes(c, n));
+    memset(outputs, 0, (size_t)n * sizeof *outputs);
+    mica_tf_host context = {.device = c->device,
+                            .info = c->info,
+                            .attrs = c->attrs,
+                            .n_inputs = c->n_inputs,
+                            .n_outputs = n,
+                            .inputs = c->inputs,
+                            .output_dtypes = dtypes,
+                            .outputs = outputs};
+    mica_status status = host(&context);
+    if (!status && out_operation) status = mica_tf_operation_create(c->op, c->attrs, out_operation);
+    if (status)
+        for (int32_t i = 0; i < n; i++) {
+            mica_tf_value_release(outputs[i]);
+            outputs[i].object = NULL;
+        }
+    else
+        *out_n = n;
+    return status;
+}
+
+static bool runs_on_host(const call *c) {
+    mica_tf_run run = mica_tf_rows[c->op].run;
+    if (run == MICA_TF_HOST || run == MICA_TF_BOTH) return true;
+    for (int32_t i = 0; i < c->n_inputs; i++)
+        if (!mica_tf_is_core(c->inputs[i].dtype) && c->inputs[i].dtype != MICA_TF_resource)
+            return true;
+    return false;
+}
+
+mica_status mica_tf_eager(mica_device *device, mica_tf_op op, const mica_tf_attr *attrs,
+                          const mica_tf_value *inputs, int32_t n_inputs, mica_tf_value *out_outputs,
+                          int32_t capacity, int32_t *out_n, mica_tf_operation **out_operation) {
+    call c = {.device = device,
+              .op = op,
+              .info = mica_tf_op_describe(op),
+              .attrs = attrs,
+              .inputs = inputs,
+              .n_inputs = n_inputs};
+    *out_n = 0;
+    if (out_operation) *out_operation = NULL;
+    if (!c.info) return MICA_INVALID("[eager] %d is not an op", (int)op);
+    if (runs_on_host(&c)) return run_on_host(&c, out_outputs, capacity, out_n, out_operation);
+    mica_tensor *few_tensors[8];
+    int64_t few_words[8 * 24];
+    c.tensors = few_tensors;
+    c.key = few_words;
+    bool is_large = n_inputs > 8;
+    size_t words = (size_t)n_inputs * (MICA_MAX_RANK + 1 + 64);
+    bool has_values = strpbrk(c.info->roles, "so") || op == MICA_TF_Vjp || op == MICA_TF_Jvp;
+    void *room = NULL;
+    if (is_large || has_values) {
+        room = mica_alloc(words * sizeof(int64_t) + (size_t)n_inputs * sizeof(void *) + 8);
+        if (!room) return MICA_NO_MEMORY();
+        c.key = room;
+        c.tensors = (mica_tensor **)(c.key + words);
+    }
+    bool state = mica_tf_rows[op].effect == MICA_TF_STATE;
+    if (state) mica_tf_variables_lock();
+    mica_status status = NULL;
+    for (int32_t i = 0; i < n_inputs; i++) {
+        c.tensors[i] = inputs[i].object;
+        if (inputs[i].dtype != MICA_TF_resource) continue;
+        if (!status)
+            status = mica_tf_variable_check(inputs[i], mica_tf_variable_dtype(inputs[i]), NULL);
+        mica_tf_value *cell = status ? NULL : mica_tf_variable_cell(inputs[i]);
+        c.tensors[i] = cell && mica_tf_is_core(cell->dtype) ? cell->object : NULL;
+    }
+    if (!status && op == MICA_TF_StridedSlice) status = check_shapes(&c, 1); /* places, each time */
+    if (!status) status = run_lowered(&c, out_outputs, capacity, out_n, out_operation);
+    if (state) mica_tf_variables_unlock();
+    mica_free(room);
+    return status;
+}

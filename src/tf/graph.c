@@ -1,0 +1,262 @@
+/* Graphs: nodes in the order of the program, with partial shapes. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/strings.h"
+#include "tf/tf.h"
+
+/* ---- making -----------------------------------------------------------------------------------*/
+
+mica_status mica_tf_graph_create(const char *name, mica_tf_graph **out_graph) {
+    *out_graph = NULL;
+    mica_tf_graph *g = mica_calloc(1, sizeof *g);
+    if (!g) return MICA_NO_MEMORY();
+    mica_refcount_init(&g->references);
+    mica_arena_init(&g->arena);
+    g->name = mica_arena_strdup(&g->arena, name);
+    if (!g->name) {
+        mica_arena_deinit(&g->arena);
+        mica_free(g);
+        return MICA_NO_MEMORY();
+    }
+    *out_graph = g;
+    return NULL;
+}
+
+void mica_tf_graph_retain(mica_tf_graph *g) {
+    mica_refcount_retain(&g->references);
+}
+
+void mica_tf_graph_release(mica_tf_graph *g) {
+    if (!g || !mica_refcount_release(&g->references)) return;
+    mica_tf_steps_destroy(g->steps);
+    for (int32_t i = 0; i < g->n_nodes; i++) mica_tf_operation_release(g->nodes[i].operation);
+    mica_free(g->nodes);
+    mica_free(g->parameters);
+    mica_free(g->outputs);
+    mica_arena_deinit(&g->arena);
+    mica_free(g);
+}
+
+/* Room for one more entry of `size` bytes. */
+static mica_status grow(void *array, int32_t n, int32_t *capacity, size_t size) {
+    if (n < *capacity) return NULL;
+    int32_t larger = *capacity ? 2 * *capacity : 16;
+    void **place = array;
+    void *block = mica_realloc(*place, (size_t)larger * size);
+    if (!block) return MICA_NO_MEMORY();
+    *place = block;
+    *capacity = larger;
+    return NULL;
+}
+
+static bool name_is_taken(const mica_tf_graph *g, const char *name) {
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        if (!strcmp(g->nodes[i].name, name)) return true;
+    return false;
+}
+
+/* The name itself, or with the first number that makes it new. */
+static const char *unique_name(mica_tf_graph *g, const char *name) {
+    char numbered[160];
+    if (!name_is_taken(g, name)) return mica_arena_strdup(&g->arena, name);
+    for (int32_t i = 1;; i++) {
+        snprintf(numbered, sizeof numbered, "%.140s_%d", name, i);
+        if (!name_is_taken(g, numbered)) return mica_arena_strdup(&g->arena, numbered);
+    }
+}
+
+static mica_status check_open(const mica_tf_graph *g) {
+    if (!__atomic_load_n(&g->steps, __ATOMIC_ACQUIRE)) return NULL;
+    return MICA_ERROR(MICA_FAILED_PRECONDITION, "[graph] %s has run: it cannot change any more",
+                      g->name);
+}
+
+/* A node with room for its results, not yet counted. */
+static mica_status begin_node(mica_tf_graph *g, int32_t n_inputs, int32_t n_results,
+                              mica_tf_node **out_node) {
+    MICA_TRY(check_open(g));
+    MICA_TRY(grow(&g->nodes, g->n_nodes, &g->nodes_capacity, sizeof *g->nodes));
+    mica_tf_node *node = &g->nodes[g->n_nodes];
+    memset(node, 0, sizeof *node);
+    node->inputs = mica_arena_alloc(&g->arena, (size_t)(n_inputs + 1) * sizeof *node->inputs);
+    node->dtypes = mica_arena_alloc(&g->arena, (size_t)(n_results + 1) * sizeof *node->dtypes);
+    node->shapes = mica_arena_alloc(&g->arena, (size_t)(n_results + 1) * sizeof *node->shapes);
+    if (!node->inputs || !node->dtypes || !node->shapes) return MICA_NO_MEMORY();
+    node->n_inputs = n_inputs;
+    node->n_results = n_results;
+    node->first = g->n_results;
+    *out_node = node;
+    return NULL;
+}
+
+mica_status mica_tf_graph_parameter(mica_tf_graph *g, mica_tf_dtype dtype,
+                                    const mica_tf_shape *shape, const char *name,
+                                    mica_tf_ref *out_ref) {
+    mica_tf_node *node;
+    MICA_TRY(grow(&g->parameters, g->n_parameters, &g->parameters_capacity, sizeof(mica_tf_ref)));
+    MICA_TRY(begin_node(g, 0, 1, &node));
+    node->name = unique_name(g, name ? name : "args");
+    if (!node->name) return MICA_NO_MEMORY();
+    node->dtypes[0] = dtype;
+    node->shapes[0] = *shape;
+    *out_ref = (mica_tf_ref){g->n_nodes, 0};
+    g->parameters[g->n_parameters++] = *out_ref;
+    g->n_nodes++;
+    g->n_results++;
+    return NULL;
+}
+
+static bool ref_is_valid(const mica_tf_graph *g, mica_tf_ref ref) {
+    return ref.node >= 0 && ref.node < g->n_nodes && ref.index >= 0 &&
+           ref.index < g->nodes[ref.node].n_results;
+}
+
+static mica_status infer_node(mica_tf_graph *g, mica_tf_node *node) {
+    size_t n = (size_t)node->n_inputs;
+    mica_tf_shape *shapes = mica_alloc((n + 1) * (sizeof *shapes + sizeof(mica_tf_dtype)));
+    if (!shapes) return MICA_NO_MEMORY();
+    mica_tf_dtype *dtypes = (mica_tf_dtype *)(shapes + n + 1);
+    for (size_t i = 0; i < n; i++) dtypes[i] = mica_tf_graph_type(g, node->inputs[i], &shapes[i]);
+    mica_tf_inference c = {.info = node->operation->info,
+                           .attrs = node->operation->attrs,
+                           .n_inputs = node->n_inputs,
+                           .n_outputs = node->n_results,
+                           .dtypes = dtypes,
+                           .inputs = shapes,
+                           .outputs = node->shapes,
+                           .graph = g,
+                           .refs = node->inputs};
+    mica_status status = mica_tf_infer(&c, node->operation->op);
+    mica_free(shapes);
+    return status;
+}
+
+mica_status mica_tf_graph_add(mica_tf_graph *g, mica_tf_op op, const mica_tf_attr *attrs,
+                              const mica_tf_ref *inputs, int32_t n_inputs, const char *name,
+                              mica_tf_ref *out_first) {
+    const mica_tf_op_info *info = mica_tf_op_describe(op);
+    if (!info) return MICA_INVALID("[graph] %d is not an op", (int)op);
+    mica_tf_attr own[MICA_TF_MAX_ATTRS];
+    mica_tf_dtype dtypes[MICA_TF_MAX_VALUES];
+    if (n_inputs > MICA_TF_MAX_VALUES)
+        return MICA_INVALID("[%s] has %d inputs, at most %d are possible", info->name, n_inputs,
+                            MICA_TF_MAX_VALUES);
+    for (int32_t i = 0; i < info->n_attrs; i++) own[i] = attrs ? attrs[i] : info->attrs[i].value;
+    for (int32_t i = 0; i < n_inputs; i++) {
+        if (!ref_is_valid(g, inputs[i]))
+            return MICA_INVALID("[%s] input %d is not of the graph %s", info->name, i, g->name);
+        dtypes[i] = mica_tf_graph_type(g, inputs[i], NULL);
+    }
+    MICA_TRY(mica_tf_op_infer_types(op, dtypes, n_inputs, own));
+    int32_t n_results = mica_tf_output_dtypes(info, own, dtypes, MICA_TF_MAX_VALUES);
+    if (n_results < 0) return MICA_INVALID("[%s] has too many results", info->name);
+    mica_tf_node *node;
+    MICA_TRY(begin_node(g, n_inputs, n_results, &node));
+    for (int32_t i = 0; i < n_inputs; i++) node->inputs[i] = inputs[i];
+    for (int32_t i = 0; i < n_results; i++) node->dtypes[i] = dtypes[i];
+    node->name = unique_name(g, name ? name : info->name);
+    if (!node->name) return MICA_NO_MEMORY();
+    MICA_TRY(mica_tf_operation_create(op, own, &node->operation));
+    mica_status status = infer_node(g, node);
+    if (status) {
+        mica_tf_operation_release(node->operation);
+        return status;
+    }
+    *out_first = (mica_tf_ref){g->n_nodes, 0};
+    g->n_nodes++;
+    g->n_results += n_results;
+    return NULL;
+}
+
+mica_status mica_tf_graph_output(mica_tf_graph *g, mica_tf_ref ref) {
+    MICA_TRY(check_open(g));
+    if (!ref_is_valid(g, ref)) return MICA_INVALID("[graph] an output is not of %s", g->name);
+    MICA_TRY(grow(&g->outputs, g->n_outputs, &g->outputs_capacity, sizeof(mica_tf_ref)));
+    g->outputs[g->n_outputs++] = ref;
+    return NULL;
+}
+
+mica_status mica_tf_graph_set_shape(mica_tf_graph *g, mica_tf_ref ref, const mica_tf_shape *shape) {
+    if (!ref_is_valid(g, ref)) return MICA_INVALID("[set_shape] not a tensor of %s", g->name);
+    mica_tf_shape *known = &mica_tf_node_of(g, ref)->shapes[ref.index];
+    if (mica_tf_shape_merge(known, shape, known)) return NULL;
+    return MICA_INVALID("[set_shape] Shapes %s and %s are not compatible",
+                        mica_tf_shape_text(known).chars, mica_tf_shape_text(shape).chars);
+}
+
+/* ---- looking ----------------------------------------------------------------------------------*/
+
+const char *mica_tf_graph_name(const mica_tf_graph *g) {
+    return g->name;
+}
+int32_t mica_tf_graph_parameter_count(const mica_tf_graph *g) {
+    return g->n_parameters;
+}
+int32_t mica_tf_graph_output_count(const mica_tf_graph *g) {
+    return g->n_outputs;
+}
+mica_tf_ref mica_tf_graph_parameter_ref(const mica_tf_graph *g, int32_t i) {
+    return g->parameters[i];
+}
+mica_tf_ref mica_tf_graph_output_ref(const mica_tf_graph *g, int32_t i) {
+    return g->outputs[i];
+}
+int32_t mica_tf_graph_node_count(const mica_tf_graph *g) {
+    return g->n_nodes;
+}
+mica_tf_operation *mica_tf_graph_operation(const mica_tf_graph *g, int32_t node) {
+    return g->nodes[node].operation;
+}
+const char *mica_tf_graph_node_name(const mica_tf_graph *g, int32_t node) {
+    return g->nodes[node].name;
+}
+int32_t mica_tf_graph_inputs(const mica_tf_graph *g, int32_t node, const mica_tf_ref **out_inputs) {
+    *out_inputs = g->nodes[node].inputs;
+    return g->nodes[node].n_inputs;
+}
+int32_t mica_tf_graph_result_count(const mica_tf_graph *g, int32_t node) {
+    return g->nodes[node].n_results;
+}
+
+mica_tf_dtype mica_tf_graph_type(const mica_tf_graph *g, mica_tf_ref ref,
+                                 mica_tf_shape *out_shape) {
+    const mica_tf_node *node = mica_tf_node_of(g, ref);
+    if (out_shape) *out_shape = node->shapes[ref.index];
+    return node->dtypes[ref.index];
+}
+
+bool mica_tf_graph_has_effects(const mica_tf_graph *g) {
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const mica_tf_operation *o = g->nodes[i].operation;
+        if (o && mica_tf_rows[o->op].effect != MICA_TF_PURE) return true;
+    }
+    return false;
+}
+
+static void print_node(mica_text *text, const mica_tf_graph *g, const mica_tf_node *node) {
+    mica_text_printf(text, "  %s =", node->name);
+    mica_text_printf(text, " %s(", node->operation ? node->operation->info->name : "Placeholder");
+    for (int32_t i = 0; i < node->n_inputs; i++) {
+        mica_tf_ref in = node->inputs[i];
+        mica_text_printf(text, i ? ", %s:%d" : "%s:%d", g->nodes[in.node].name, in.index);
+    }
+    mica_text_append(text, ") ->");
+    for (int32_t i = 0; i < node->n_results; i++)
+        mica_text_printf(text, " %s%s", mica_tf_dtype_name(node->dtypes[i]),
+                         mica_tf_shape_text(&node->shapes[i]).chars);
+    mica_text_append_char(text, '\n');
+}
+
+mica_status mica_tf_graph_print(const mica_tf_graph *g, char **out_text) {
+    mica_text text;
+    mica_text_init(&text);
+    mica_text_printf(&text, "%s:\n", g->name);
+    for (int32_t i = 0; i < g->n_nodes; i++) print_node(&text, g, &g->nodes[i]);
+    mica_text_append(&text, "  return");
+    for (int32_t i = 0; i < g->n_outputs; i++)
+        mica_text_printf(&text, " %s:%d", mica_tf_node_of(g, g->outputs[i])->name,
+                         g->outputs[i].index);
+    mica_text_append_char(&text, '\n');
+    return mica_text_finish(&text, out_text);
+}

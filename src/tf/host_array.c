@@ -1,0 +1,128 @@
+/* Host functions of ops that make, reshape and select. */
+#include <string.h>
+
+#include "tf/host_rules.h"
+
+static mica_status give(mica_tf_host *c, mica_tensor *tensor) {
+    c->outputs[0] = mica_tf_value_of(tensor);
+    return NULL;
+}
+
+mica_status tf_host_constant(mica_tf_host *c) {
+    c->outputs[0] = mica_tf_host_attr(c, "value")->as.value;
+    mica_tf_value_retain(c->outputs[0]);
+    return NULL;
+}
+
+mica_status tf_host_identity(mica_tf_host *c) {
+    c->outputs[0] = c->inputs[0];
+    mica_tf_value_retain(c->outputs[0]);
+    return NULL;
+}
+
+static mica_status give_ints(mica_tf_host *c, const int64_t *ints, int32_t n, int32_t rank) {
+    mica_tensor *tensor = NULL;
+    MICA_TRY(mica_tf_ints_tensor(c->device, mica_tf_dtype_core(c->output_dtypes[0]), ints, n, rank,
+                                 &tensor));
+    return give(c, tensor);
+}
+
+mica_status tf_host_shape_of(mica_tf_host *c) {
+    mica_tf_shape shape;
+    mica_tf_value_shape(c->inputs[0], &shape);
+    return give_ints(c, shape.dims, shape.rank, 1);
+}
+
+mica_status tf_host_size_of(mica_tf_host *c) {
+    mica_tf_shape shape;
+    mica_tf_value_shape(c->inputs[0], &shape);
+    int64_t n = mica_tf_shape_elements(&shape);
+    return give_ints(c, &n, 1, 0);
+}
+
+mica_status tf_host_rank_of(mica_tf_host *c) {
+    mica_tf_shape shape;
+    mica_tf_value_shape(c->inputs[0], &shape);
+    int64_t rank = shape.rank;
+    return give_ints(c, &rank, 1, 0);
+}
+
+/* Of strings. */
+mica_status tf_host_reshape(mica_tf_host *c) {
+    mica_tf_value strings = c->inputs[0];
+    int64_t dims[MICA_MAX_RANK], n = mica_tf_strings_count(strings), product = 1;
+    int32_t rank, unknown = -1;
+    MICA_TRY(mica_tf_tensor_ints(c->inputs[1].object, dims, MICA_MAX_RANK, &rank));
+    for (int32_t i = 0; i < rank; i++) {
+        if (dims[i] < 0)
+            unknown = i;
+        else
+            product *= dims[i];
+    }
+    if (unknown >= 0) dims[unknown] = product ? n / product : 0;
+    const char **data = mica_alloc((size_t)(n + 1) * (sizeof *data + sizeof(size_t)));
+    if (!data) return MICA_NO_MEMORY();
+    size_t *lengths = (size_t *)(data + n + 1);
+    for (int64_t i = 0; i < n; i++) data[i] = mica_tf_strings_get(strings, i, &lengths[i]);
+    mica_status status =
+        mica_tf_strings_create((mica_ints){dims, rank}, data, lengths, &c->outputs[0]);
+    mica_free(data);
+    return status;
+}
+
+/* ---- where ------------------------------------------------------------------------------------*/
+
+static bool is_set(const uint8_t *element, size_t bytes, bool is_float) {
+    bool any = false;
+    for (size_t i = 0; i < bytes; i++)
+        any |= (is_float && i + 1 == bytes ? element[i] & 0x7f : element[i]) != 0;
+    return any;
+}
+
+static int64_t count_set(const uint8_t *data, int64_t n, size_t bytes, bool is_float) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i++) count += is_set(data + (size_t)i * bytes, bytes, is_float);
+    return count;
+}
+
+static void write_places(const mica_type *type, const uint8_t *data, size_t bytes, bool is_float,
+                         int64_t *out) {
+    int64_t place[MICA_MAX_RANK] = {0}, n = mica_type_elements(type);
+    for (int64_t i = 0; i < n; i++) {
+        if (is_set(data + (size_t)i * bytes, bytes, is_float)) {
+            if (type->rank) memcpy(out, place, sizeof *out * (size_t)type->rank);
+            out += type->rank;
+        }
+        for (int32_t k = type->rank; k-- > 0;) {
+            if (++place[k] < type->dims[k]) break;
+            place[k] = 0;
+        }
+    }
+}
+
+mica_status tf_host_where(mica_tf_host *c) {
+    if (!mica_tf_is_core(c->inputs[0].dtype))
+        return MICA_ERROR(MICA_UNSUPPORTED, "[Where] of strings");
+    const mica_type *type = mica_tensor_type(c->inputs[0].object);
+    mica_dtype_kind kind = mica_dtype_kind_of(type->dtype);
+    bool is_float = kind == MICA_KIND_FLOAT || kind == MICA_KIND_COMPLEX;
+    size_t bytes = mica_dtype_bytes(type->dtype);
+    const void *data;
+    MICA_TRY(mica_tf_open(c->inputs[0], &data));
+    int64_t n = count_set(data, mica_type_elements(type), bytes, is_float);
+    mica_type result = mica_type_make(MICA_DTYPE_i64, MICA_INTS(n, type->rank));
+    mica_tensor *tensor = NULL;
+    void *out;
+    mica_status status = mica_tensor_create(c->device, &result, &tensor);
+    if (!status) status = mica_tensor_open_view(tensor, MICA_WRITE, &out);
+    if (!status) {
+        write_places(type, data, bytes, is_float, out);
+        status = mica_tensor_close_view(tensor);
+    }
+    mica_tf_close(c->inputs[0]);
+    if (status) {
+        mica_tensor_release(tensor);
+        return status;
+    }
+    return give(c, tensor);
+}

@@ -1,0 +1,22 @@
+/* Host functions, declared from the table; each is defined in a host_*.c, variable.c or control.c.
+ *
+ * A host function reads c->inputs and c->attrs and writes c->outputs, new references. What it has
+ * written when it fails is released by its caller. */
+#ifndef MICA_TF_HOST_RULES_H
+#define MICA_TF_HOST_RULES_H
+
+#include "tf/tf.h"
+
+#define DECLARE_HOST(f) mica_status tf_host_##f(mica_tf_host *);
+#define DECLARE_BOTH(f) DECLARE_HOST(f)
+#define DECLARE_ARRAY(f) DECLARE_HOST(f)
+#define DECLARE_LOWER(f)
+#define MICA_TF_OP(name, in, out, attrs, roles, shape, run, f, ...) DECLARE_##run(f)
+#include "mica/tf_ops.def"
+#undef MICA_TF_OP
+#undef DECLARE_LOWER
+#undef DECLARE_BOTH
+#undef DECLARE_ARRAY
+#undef DECLARE_HOST
+
+#endif

@@ -1,0 +1,157 @@
+/* Lowerings of arithmetic, comparisons, contractions and reductions. */
+#include <math.h>
+
+#include "tf/lower_rules.h"
+
+#define LOWER_1(name, builder)                                                                     \
+    void tf_lower_##name(mica_tf_lowering *c) {                                                    \
+        c->outputs[0] = builder(c->g, c->inputs[0]);                                               \
+    }
+#define LOWER_2(name, builder)                                                                     \
+    void tf_lower_##name(mica_tf_lowering *c) {                                                    \
+        c->outputs[0] = builder(c->g, c->inputs[0], c->inputs[1]);                                 \
+    }
+#define LOWER_COMPARE(name, direction)                                                             \
+    void tf_lower_##name(mica_tf_lowering *c) {                                                    \
+        c->outputs[0] = mica_compare(c->g, c->inputs[0], c->inputs[1], direction);                 \
+    }
+
+LOWER_2(add, mica_add)
+LOWER_2(sub, mica_sub)
+LOWER_2(mul, mica_mul)
+LOWER_2(div, mica_div)
+LOWER_2(pow, mica_pow)
+LOWER_1(neg, mica_neg)
+LOWER_1(exp, mica_exp)
+LOWER_1(log, mica_log)
+LOWER_1(sqrt, mica_sqrt)
+LOWER_1(tanh, mica_tanh)
+LOWER_1(sigmoid, mica_logistic)
+LOWER_COMPARE(less, "lt")
+LOWER_COMPARE(less_equal, "le")
+LOWER_COMPARE(greater, "gt")
+LOWER_COMPARE(greater_equal, "ge")
+LOWER_COMPARE(equal, "eq")
+LOWER_COMPARE(not_equal, "ne")
+LOWER_2(logical_and, mica_and)
+LOWER_2(logical_or, mica_or)
+LOWER_1(logical_not, mica_not)
+
+void tf_lower_square(mica_tf_lowering *c) {
+    c->outputs[0] = mica_mul(c->g, c->inputs[0], c->inputs[0]);
+}
+
+void tf_lower_add_n(mica_tf_lowering *c) {
+    mica_value sum = c->inputs[0];
+    for (int32_t i = 1; i < c->n_inputs; i++) sum = mica_add(c->g, sum, c->inputs[i]);
+    c->outputs[0] = sum;
+}
+
+/* x unless `other` is beyond it or NaN: ties, and their gradient, belong to x. */
+static void choose(mica_tf_lowering *c, const char *direction) {
+    mica_graph *g = c->g;
+    mica_value x = c->inputs[0], y = c->inputs[1];
+    mica_value beyond = mica_compare(g, x, y, direction);
+    if (mica_dtype_kind_of(mica_tf_type(c, 0)->dtype) == MICA_KIND_FLOAT)
+        beyond = mica_or(g, beyond, mica_compare(g, y, y, "ne"));
+    c->outputs[0] = mica_select(g, beyond, y, x);
+}
+
+void tf_lower_maximum(mica_tf_lowering *c) {
+    choose(c, "lt");
+}
+
+void tf_lower_minimum(mica_tf_lowering *c) {
+    choose(c, "gt");
+}
+
+void tf_lower_select(mica_tf_lowering *c) {
+    c->outputs[0] = mica_select(c->g, c->inputs[0], c->inputs[1], c->inputs[2]);
+}
+
+void tf_lower_cast(mica_tf_lowering *c) {
+    mica_dtype dtype = mica_tf_dtype_core((mica_tf_dtype)mica_tf_lowering_int(c, "DstT"));
+    if (dtype == MICA_DTYPE_COUNT)
+        MICA_TF_FAIL(c, "[Cast] to %s is not possible",
+                     mica_tf_dtype_name((mica_tf_dtype)mica_tf_lowering_int(c, "DstT")));
+    else
+        c->outputs[0] = mica_tf_type(c, 0)->dtype == dtype
+                            ? c->inputs[0]
+                            : mica_convert(c->g, c->inputs[0], dtype);
+}
+
+/* x where x > 0; NaN stays NaN, and the derivative at 0 is 0. */
+void tf_lower_relu(mica_tf_lowering *c) {
+    mica_value x = c->inputs[0], zero = mica_zeros_like(c->g, x);
+    c->outputs[0] = mica_select(c->g, mica_compare(c->g, x, zero, "le"), zero, x);
+}
+
+/* ---- products ---------------------------------------------------------------------------------*/
+
+void tf_lower_matmul(mica_tf_lowering *c) {
+    int64_t a = mica_tf_lowering_int(c, "transpose_a") ? 0 : 1;
+    int64_t b = mica_tf_lowering_int(c, "transpose_b") ? 1 : 0;
+    c->outputs[0] = mica_dot(c->g, c->inputs[0], c->inputs[1], MICA_INTS(a), MICA_INTS(b),
+                             MICA_NO_INTS, MICA_NO_INTS);
+}
+
+static mica_value adjoint(mica_graph *g, mica_value x) {
+    const mica_type *type = mica_value_type(x);
+    int64_t axes[MICA_MAX_RANK];
+    for (int32_t i = 0; i < type->rank; i++) axes[i] = i;
+    axes[type->rank - 1] = type->rank - 2;
+    axes[type->rank - 2] = type->rank - 1;
+    if (mica_dtype_kind_of(type->dtype) == MICA_KIND_COMPLEX) x = mica_conj(g, x);
+    return mica_transpose(g, x, (mica_ints){axes, type->rank});
+}
+
+void tf_lower_batch_matmul(mica_tf_lowering *c) {
+    mica_value x = c->inputs[0], y = c->inputs[1];
+    if (mica_tf_lowering_int(c, "adj_x")) x = adjoint(c->g, x);
+    if (mica_tf_lowering_int(c, "adj_y")) y = adjoint(c->g, y);
+    c->outputs[0] = mica_matmul(c->g, x, y);
+}
+
+/* ---- reductions -------------------------------------------------------------------------------*/
+
+/* The axes of input 1 counted from the start, each once. */
+static bool reduced_axes(mica_tf_lowering *c, int64_t *out, int32_t *out_n) {
+    int64_t axes[MICA_MAX_RANK * 4];
+    int32_t n, rank = mica_tf_type(c, 0)->rank;
+    bool seen[MICA_MAX_RANK] = {false};
+    if (!mica_tf_constant_ints(c, 1, axes, &n)) return false;
+    for (int32_t i = 0; i < n; i++) seen[axes[i] < 0 ? axes[i] + rank : axes[i]] = true;
+    *out_n = 0;
+    for (int32_t i = 0; i < rank; i++)
+        if (seen[i]) out[(*out_n)++] = i;
+    return true;
+}
+
+static mica_value keep_axes(mica_tf_lowering *c, mica_value y) {
+    mica_tf_shape shape;
+    if (!mica_tf_lowering_int(c, "keep_dims") || !mica_tf_result_dims(c, &shape)) return y;
+    return mica_reshape(c->g, y, (mica_ints){shape.dims, shape.rank});
+}
+
+void tf_lower_sum(mica_tf_lowering *c) {
+    int64_t axes[MICA_MAX_RANK];
+    int32_t n;
+    if (reduced_axes(c, axes, &n))
+        c->outputs[0] = keep_axes(c, mica_reduce(c->g, c->inputs[0], "sum", (mica_ints){axes, n}));
+}
+
+void tf_lower_mean(mica_tf_lowering *c) {
+    int64_t axes[MICA_MAX_RANK], count = 1;
+    int32_t n;
+    if (!reduced_axes(c, axes, &n)) return;
+    mica_type type = *mica_tf_type(c, 0);
+    for (int32_t i = 0; i < n; i++) count *= type.dims[axes[i]];
+    mica_value sum = mica_reduce(c->g, c->inputs[0], "sum", (mica_ints){axes, n});
+    mica_value divisor = mica_scalar(c->g, type.dtype, (double)count);
+    bool is_integer = mica_dtype_kind_of(type.dtype) == MICA_KIND_SIGNED ||
+                      mica_dtype_kind_of(type.dtype) == MICA_KIND_UNSIGNED;
+    if (is_integer && count == 0)
+        c->outputs[0] = keep_axes(c, sum); /* of nothing */
+    else
+        c->outputs[0] = keep_axes(c, mica_div(c->g, sum, divisor));
+}

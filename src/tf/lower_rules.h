@@ -1,0 +1,23 @@
+/* Lowerings, declared from the table; each is defined in a lower_*.c, gradient.c or control.c.
+ *
+ * A lowering reads c->inputs (values of the graph c->g) and c->attrs, and writes c->outputs.
+ * Builders give null values after an error, which sticks to c->g, so nothing needs to be checked on
+ * the way. The shape function has already accepted the inputs. */
+#ifndef MICA_TF_LOWER_RULES_H
+#define MICA_TF_LOWER_RULES_H
+
+#include "tf/tf.h"
+
+#define DECLARE_LOWER(f) void tf_lower_##f(mica_tf_lowering *);
+#define DECLARE_BOTH(f) DECLARE_LOWER(f)
+#define DECLARE_ARRAY(f) DECLARE_LOWER(f)
+#define DECLARE_HOST(f)
+#define MICA_TF_OP(name, in, out, attrs, roles, shape, run, f, ...) DECLARE_##run(f)
+#include "mica/tf_ops.def"
+#undef MICA_TF_OP
+#undef DECLARE_LOWER
+#undef DECLARE_BOTH
+#undef DECLARE_ARRAY
+#undef DECLARE_HOST
+
+#endif

@@ -1,0 +1,444 @@
+/* Running graphs: steps one after the other; a segment's program is found by its key or made. */
+#include <string.h>
+
+#include "base/hash.h"
+#include "tf/steps.h"
+
+void mica_tf_program_destroy(mica_tf_program *program) {
+    mica_executable_release(program->executable);
+    mica_device_release(program->device);
+    mica_free(program->written);
+    mica_free(program->donated);
+    mica_free(program->written_types);
+    mica_free(program);
+}
+
+/* ---- one run ----------------------------------------------------------------------------------*/
+
+typedef struct run {
+    mica_tf_graph *g;
+    mica_tf_steps *steps;
+    mica_device *device;
+    mica_tf_value *slots; /* by result of the graph */
+} run;
+
+/* A segment about to run: what its inputs are. With variables the lock is held. */
+typedef struct segment {
+    run *run;
+    mica_tf_step *step;
+    int64_t *key;
+    size_t key_length;
+    mica_tf_value *handles; /* of different variables */
+    int32_t *unique;        /* by variable of the step: its place in handles, -1: not a variable */
+    int32_t n_handles;
+} segment;
+
+static mica_tf_value *cell_of(const segment *s, int32_t i) {
+    return mica_tf_variable_cell(s->handles[i]);
+}
+
+/* The variable's value as a tensor; NULL when it has none. */
+static mica_tensor *tensor_of(const segment *s, int32_t i) {
+    mica_tf_value *cell = cell_of(s, i);
+    return mica_tf_is_core(cell->dtype) ? cell->object : NULL;
+}
+
+/* ---- keys -------------------------------------------------------------------------------------*/
+
+static void key_type(segment *s, const mica_type *type) {
+    s->key[s->key_length++] = (int64_t)type->dtype << 32 | type->rank;
+    for (int32_t i = 0; i < type->rank; i++) s->key[s->key_length++] = type->dims[i];
+}
+
+static mica_status key_value(segment *s, mica_tensor *tensor) {
+    const mica_type *type = mica_tensor_type(tensor);
+    size_t bytes = mica_type_bytes(type);
+    if (bytes > 64 * sizeof(int64_t))
+        return MICA_INVALID("[run] a shape operand has %zu bytes: too many", bytes);
+    size_t words = (bytes + 7) / 8;
+    if (words) s->key[s->key_length + words - 1] = 0;
+    MICA_TRY(mica_tensor_to_host(tensor, &s->key[s->key_length], bytes));
+    s->key_length += words;
+    return NULL;
+}
+
+static mica_status make_key(segment *s) {
+    const mica_tf_step *step = s->step;
+    s->key_length = 0;
+    s->key[s->key_length++] = (int64_t)(uintptr_t)s->run->device;
+    for (int32_t i = 0; i < step->n_inputs; i++)
+        key_type(s, mica_tensor_type(s->run->slots[step->inputs[i]].object));
+    for (int32_t i = 0; i < step->n_values; i++)
+        MICA_TRY(key_value(s, s->run->slots[step->values[i]].object));
+    for (int32_t i = 0; i < step->n_variables; i++) {
+        s->key[s->key_length++] = s->unique[i];
+        if (s->unique[i] < 0) continue;
+        mica_tensor *tensor = tensor_of(s, s->unique[i]);
+        if (tensor)
+            key_type(s, mica_tensor_type(tensor));
+        else
+            s->key[s->key_length++] = -1;
+    }
+    return NULL;
+}
+
+/* ---- making a program -------------------------------------------------------------------------*/
+
+static mica_status bind(segment *s, mica_tf_session *session, mica_tf_frame *frame) {
+    const mica_tf_step *step = s->step;
+    for (int32_t i = 0; i < step->n_inputs; i++)
+        frame->values[step->inputs[i]] =
+            mica_parameter(frame->g, mica_tensor_type(s->run->slots[step->inputs[i]].object));
+    for (int32_t i = 0; i < step->n_values; i++) {
+        mica_tensor *tensor = s->run->slots[step->values[i]].object;
+        mica_tensor_retain(tensor);
+        frame->known[step->values[i]] = tensor;
+    }
+    session->n_variables = s->n_handles;
+    session->variables =
+        mica_arena_alloc(&session->arena, ((size_t)s->n_handles + 1) * sizeof *session->variables);
+    if (!session->variables) return MICA_NO_MEMORY();
+    for (int32_t i = 0; i < s->n_handles; i++)
+        if (tensor_of(s, i))
+            session->variables[i].value =
+                mica_parameter(frame->g, mica_tensor_type(tensor_of(s, i)));
+    for (int32_t i = 0; i < step->n_variables; i++)
+        frame->variables[step->variables[i]] = s->unique[i];
+    return NULL;
+}
+
+static mica_status collect_outputs(segment *s, mica_tf_session *session, mica_tf_frame *frame,
+                                   mica_tf_program *program) {
+    for (int32_t i = 0; i < s->step->n_outputs; i++) {
+        mica_value value = frame->values[s->step->outputs[i]];
+        if (!value.node) {
+            MICA_TRY(mica_graph_check(frame->g));
+            return MICA_ERROR(MICA_INTERNAL, "[%s] a result was not made", s->run->g->name);
+        }
+        mica_output(frame->g, value);
+    }
+    program->written = mica_alloc(((size_t)s->n_handles + 1) * sizeof *program->written);
+    program->donated = mica_calloc((size_t)(s->step->n_inputs + s->n_handles) + 1, 1);
+    program->written_types =
+        mica_alloc(((size_t)s->n_handles + 1) * sizeof *program->written_types);
+    if (!program->written || !program->donated || !program->written_types) return MICA_NO_MEMORY();
+    int32_t input = s->step->n_inputs;
+    for (int32_t i = 0; i < s->n_handles; i++) {
+        bool has_value = tensor_of(s, i) != NULL;
+        if (session->variables[i].written) {
+            mica_value value = session->variables[i].value;
+            MICA_TRY(mica_graph_check(frame->g));
+            mica_output(frame->g, value);
+            program->written_types[program->n_written] = *mica_value_type(value);
+            program->written[program->n_written++] = i;
+            if (has_value) program->donated[input] = 1;
+        }
+        if (has_value) input++;
+    }
+    return NULL;
+}
+
+/* failed_node: where lowering gave up because a region's shapes vary; -1: not that. */
+static mica_status lower_segment(segment *s, mica_tf_program *program, int32_t *failed_node) {
+    mica_tf_session session;
+    mica_graph *g = NULL;
+    MICA_TRY(mica_graph_create(s->run->g->name, &g));
+    mica_tf_session_init(&session, s->run->device);
+    mica_tf_frame *frame = mica_tf_frame_create(&session, s->run->g, g);
+    mica_status status = frame ? bind(s, &session, frame) : mica_graph_check(g);
+    for (int32_t i = 0; !status && i < s->step->n_nodes && !session.region_varies; i++) {
+        mica_tf_frame_lower(frame, s->step->nodes[i]);
+        if (session.region_varies) *failed_node = s->step->nodes[i];
+    }
+    if (!status) status = mica_graph_check(g);
+    if (!status) status = collect_outputs(s, &session, frame, program);
+    if (!status) status = mica_executable_create(s->run->device, g, NULL, &program->executable);
+    mica_tf_session_deinit(&session);
+    mica_graph_release(g);
+    return status;
+}
+
+static mica_status make_program(segment *s, uint64_t hash, mica_tf_program **out_program,
+                                int32_t *failed_node) {
+    size_t bytes = s->key_length * sizeof(int64_t);
+    mica_tf_program *program = mica_calloc(1, sizeof *program + bytes);
+    if (!program) return MICA_NO_MEMORY();
+    program->hash = hash;
+    program->key_bytes = bytes;
+    program->device = s->run->device;
+    mica_device_retain(program->device);
+    memcpy(program->key, s->key, bytes);
+    mica_status status = lower_segment(s, program, failed_node);
+    if (status)
+        mica_tf_program_destroy(program);
+    else
+        *out_program = program;
+    return status;
+}
+
+static mica_tf_program *look_up(segment *s, uint64_t hash) {
+    mica_tf_program *program = s->step->programs;
+    size_t bytes = s->key_length * sizeof(int64_t);
+    while (program && !(program->hash == hash && program->key_bytes == bytes &&
+                        memcmp(program->key, s->key, bytes) == 0))
+        program = program->next;
+    return program;
+}
+
+static mica_status find_program(segment *s, mica_tf_program **out_program, int32_t *failed_node) {
+    uint64_t hash = mica_hash_bytes(MICA_HASH_SEED, s->key, s->key_length * sizeof(int64_t));
+    mica_tf_graph *g = s->run->g;
+    mica_mutex_lock(&g->lock);
+    *out_program = look_up(s, hash);
+    mica_mutex_unlock(&g->lock);
+    if (*out_program) return NULL;
+    mica_tf_program *made = NULL;
+    MICA_TRY(make_program(s, hash, &made, failed_node));
+    mica_mutex_lock(&g->lock);
+    *out_program = look_up(s, hash);
+    if (!*out_program) {
+        made->next = s->step->programs;
+        s->step->programs = *out_program = made;
+        made = NULL;
+    }
+    mica_mutex_unlock(&g->lock);
+    if (made) mica_tf_program_destroy(made);
+    return NULL;
+}
+
+/* ---- running a segment ------------------------------------------------------------------------*/
+
+enum { FEW = 48 };
+
+/* Variables that are written give up their value for the run, so that it may work in place. */
+static mica_status execute(segment *s, const mica_tf_program *program) {
+    const mica_tf_step *step = s->step;
+    int32_t n_in = step->n_inputs, n_out = step->n_outputs + program->n_written;
+    mica_tensor *few[FEW], **tensors = few;
+    size_t room = (size_t)(n_in + s->n_handles + n_out) + 1;
+    if (room > FEW && !(tensors = mica_alloc(room * sizeof *tensors))) return MICA_NO_MEMORY();
+    for (int32_t i = 0; i < n_in; i++) tensors[i] = s->run->slots[step->inputs[i]].object;
+    for (int32_t i = 0; i < s->n_handles; i++)
+        if (tensor_of(s, i)) tensors[n_in++] = tensor_of(s, i);
+    mica_tensor **outputs = tensors + n_in;
+    mica_run_args args = {.size = sizeof args,
+                          .inputs = tensors,
+                          .n_inputs = n_in,
+                          .donate = program->n_written ? program->donated : NULL,
+                          .outputs = outputs,
+                          .n_outputs = n_out};
+    mica_status status = mica_executable_run(program->executable, &args, NULL);
+    for (int32_t i = 0; !status && i < step->n_outputs; i++)
+        s->run->slots[step->outputs[i]] = mica_tf_value_of(outputs[i]);
+    for (int32_t i = 0; !status && i < program->n_written; i++) {
+        mica_tf_value *cell = cell_of(s, program->written[i]);
+        mica_tf_value before = *cell;
+        *cell = mica_tf_value_of(outputs[step->n_outputs + i]);
+        mica_tf_value_release(before);
+    }
+    if (tensors != few) mica_free(tensors);
+    return status;
+}
+
+static void gather_variables(segment *s) {
+    const mica_tf_step *step = s->step;
+    for (int32_t i = 0; i < step->n_variables; i++) {
+        mica_tf_value handle = s->run->slots[step->variables[i]];
+        const mica_tf_object *object = handle.object;
+        s->unique[i] = -1;
+        if (!object || object->kind != &mica_tf_variable_class) continue;
+        int32_t k = 0;
+        while (k < s->n_handles && s->handles[k].object != handle.object) k++;
+        if (k == s->n_handles) s->handles[s->n_handles++] = handle;
+        s->unique[i] = k;
+    }
+}
+
+static mica_status check_writes(const segment *s, const mica_tf_program *program) {
+    for (int32_t i = 0; i < program->n_written; i++) {
+        mica_tf_shape shape = mica_tf_shape_of(&program->written_types[i]);
+        MICA_TRY(mica_tf_variable_check(s->handles[program->written[i]],
+                                        mica_tf_dtype_of_core(program->written_types[i].dtype),
+                                        &shape));
+    }
+    return NULL;
+}
+
+static mica_status run_segment(run *r, mica_tf_step *step, int32_t *failed_node) {
+    size_t words = 1 + (size_t)step->n_inputs * (MICA_MAX_RANK + 1) + (size_t)step->n_values * 64 +
+                   (size_t)step->n_variables * (MICA_MAX_RANK + 3);
+    int64_t few_words[256];
+    mica_tf_value few_handles[FEW];
+    int32_t few_unique[FEW];
+    segment s = {
+        .run = r, .step = step, .key = few_words, .handles = few_handles, .unique = few_unique};
+    size_t n_variables = (size_t)step->n_variables;
+    void *room = NULL;
+    if (words > 256 || n_variables > FEW) {
+        room = mica_alloc(words * sizeof(int64_t) +
+                          n_variables * (sizeof *s.handles + sizeof *s.unique));
+        if (!room) return MICA_NO_MEMORY();
+        s.key = room;
+        s.handles = (mica_tf_value *)(s.key + words);
+        s.unique = (int32_t *)(s.handles + n_variables);
+    }
+    mica_tf_program *program = NULL;
+    if (n_variables) mica_tf_variables_lock();
+    gather_variables(&s);
+    mica_status status = make_key(&s);
+    if (!status) status = find_program(&s, &program, failed_node);
+    if (!status) status = check_writes(&s, program);
+    if (!status) status = execute(&s, program);
+    if (n_variables) mica_tf_variables_unlock();
+    mica_free(room);
+    return status;
+}
+
+/* ---- running a host op ------------------------------------------------------------------------*/
+
+static mica_status run_host(run *r, const mica_tf_node *node) {
+    const mica_tf_operation *o = node->operation;
+    size_t n = (size_t)node->n_inputs;
+    mica_tf_value few[FEW], *inputs = few;
+    if (n > FEW && !(inputs = mica_alloc(n * sizeof *inputs))) return MICA_NO_MEMORY();
+    for (size_t i = 0; i < n; i++) inputs[i] = r->slots[mica_tf_slot(r->g, node->inputs[i])];
+    mica_tf_host c = {.device = r->device,
+                      .info = o->info,
+                      .attrs = o->attrs,
+                      .n_inputs = node->n_inputs,
+                      .n_outputs = node->n_results,
+                      .inputs = inputs,
+                      .output_dtypes = node->dtypes,
+                      .outputs = r->slots + node->first};
+    mica_tf_host_function host = mica_tf_rows[o->op].host;
+    mica_status status =
+        host ? host(&c)
+             : MICA_ERROR(MICA_UNSUPPORTED, "[%s] cannot run on the host", o->info->name);
+    if (inputs != few) mica_free(inputs);
+    return status;
+}
+
+/* ---- graphs -----------------------------------------------------------------------------------*/
+
+static mica_status get_steps(mica_tf_graph *g, mica_tf_steps **out_steps) {
+    *out_steps = __atomic_load_n(&g->steps, __ATOMIC_ACQUIRE);
+    if (*out_steps) return NULL;
+    mica_tf_steps *made;
+    MICA_TRY(mica_tf_steps_create(g, NULL, &made));
+    mica_mutex_lock(&g->lock);
+    if (!g->steps) {
+        __atomic_store_n(&g->steps, made, __ATOMIC_RELEASE);
+        made = NULL;
+    }
+    *out_steps = g->steps;
+    mica_mutex_unlock(&g->lock);
+    mica_tf_steps_destroy(made);
+    return NULL;
+}
+
+/* A node whose regions vary in shape runs on the host from now on. */
+static mica_status cut_again(mica_tf_graph *g, mica_tf_steps *old, int32_t node) {
+    mica_tf_steps *made;
+    bool *host_nodes = mica_arena_alloc(&g->arena, (size_t)g->n_nodes + 1);
+    if (!host_nodes) return MICA_NO_MEMORY();
+    if (old->host_nodes) memcpy(host_nodes, old->host_nodes, (size_t)g->n_nodes);
+    host_nodes[node] = true;
+    MICA_TRY(mica_tf_steps_create(g, host_nodes, &made));
+    made->host_nodes = host_nodes;
+    mica_mutex_lock(&g->lock);
+    bool is_newest = g->steps == old;
+    if (is_newest) {
+        made->replaced = old;
+        __atomic_store_n(&g->steps, made, __ATOMIC_RELEASE);
+    }
+    mica_mutex_unlock(&g->lock);
+    if (!is_newest) mica_tf_steps_destroy(made);
+    return NULL;
+}
+
+/* The steps before the one that failed are the same in the new cut, so the run goes on there. */
+static mica_status run_step(run *r, int32_t k) {
+    for (;;) {
+        mica_tf_step *step = &r->steps->data[k];
+        int32_t failed_node = -1;
+        if (step->node >= 0) return run_host(r, &r->g->nodes[step->node]);
+        if (!step->n_outputs && !step->n_variables) return NULL;
+        mica_status status = run_segment(r, step, &failed_node);
+        if (!status || failed_node < 0) return status;
+        mica_status_release(status);
+        MICA_TRY(cut_again(r->g, r->steps, failed_node));
+        r->steps = __atomic_load_n(&r->g->steps, __ATOMIC_ACQUIRE);
+    }
+}
+
+static mica_status run_steps(run *r) {
+    for (int32_t k = 0; k < r->steps->n; k++) {
+        MICA_TRY(run_step(r, k));
+        const mica_tf_step *step = &r->steps->data[k];
+        for (int32_t i = 0; i < step->n_releases; i++) {
+            mica_tf_value_release(r->slots[step->releases[i]]);
+            r->slots[step->releases[i]].object = NULL;
+        }
+    }
+    return NULL;
+}
+
+static mica_status run_once(run *r, const mica_tf_value *inputs, mica_tf_value *outputs) {
+    mica_tf_graph *g = r->g;
+    for (int32_t i = 0; i < g->n_parameters; i++) {
+        mica_tf_value_retain(inputs[i]);
+        r->slots[mica_tf_slot(g, g->parameters[i])] = inputs[i];
+    }
+    mica_status status = run_steps(r);
+    for (int32_t i = 0; !status && i < g->n_outputs; i++) {
+        outputs[i] = r->slots[mica_tf_slot(g, g->outputs[i])];
+        mica_tf_value_retain(outputs[i]);
+    }
+    for (int32_t i = 0; i < g->n_results; i++) mica_tf_value_release(r->slots[i]);
+    return status;
+}
+
+static mica_status check_arguments(const mica_tf_graph *g, const mica_tf_value *inputs,
+                                   int32_t n_inputs, int32_t n_outputs) {
+    if (n_inputs != g->n_parameters || n_outputs != g->n_outputs)
+        return MICA_INVALID("[%s] takes %d arguments and gives %d results, given %d and %d",
+                            g->name, g->n_parameters, g->n_outputs, n_inputs, n_outputs);
+    for (int32_t i = 0; i < n_inputs; i++) {
+        mica_tf_dtype dtype = mica_tf_graph_type(g, g->parameters[i], NULL);
+        if (!inputs[i].object || inputs[i].dtype != dtype)
+            return MICA_INVALID("[%s] argument %d is %s, expected %s", g->name, i,
+                                inputs[i].object ? mica_tf_dtype_name(inputs[i].dtype) : "missing",
+                                mica_tf_dtype_name(dtype));
+    }
+    return NULL;
+}
+
+mica_status mica_tf_graph_run(mica_tf_graph *g, mica_device *device, const mica_tf_value *inputs,
+                              int32_t n_inputs, mica_tf_value *out_outputs, int32_t n_outputs) {
+    for (int32_t i = 0; i < n_outputs; i++) out_outputs[i] = (mica_tf_value){0};
+    MICA_TRY(check_arguments(g, inputs, n_inputs, n_outputs));
+    mica_tf_value few[FEW];
+    size_t n = (size_t)g->n_results + 1;
+    run r = {.g = g, .device = device, .slots = few};
+    MICA_TRY(get_steps(g, &r.steps));
+    if (n > FEW && !(r.slots = mica_alloc(n * sizeof *r.slots))) return MICA_NO_MEMORY();
+    memset(r.slots, 0, n * sizeof *r.slots);
+    mica_status status = run_once(&r, inputs, out_outputs);
+    if (r.slots != few) mica_free(r.slots);
+    return status;
+}
+
+mica_status mica_tf_graph_segments(mica_tf_graph *g, int32_t *out_n) {
+    mica_tf_steps *steps;
+    *out_n = 0;
+    MICA_TRY(get_steps(g, &steps));
+    for (int32_t i = 0; i < steps->n; i++) *out_n += steps->data[i].node < 0;
+    return NULL;
+}
+
+int32_t mica_tf_graph_segment_size(const mica_tf_graph *g, int32_t i) {
+    const mica_tf_steps *steps = __atomic_load_n(&g->steps, __ATOMIC_ACQUIRE);
+    for (int32_t k = 0; steps && k < steps->n; k++)
+        if (steps->data[k].node < 0 && i-- == 0) return steps->data[k].n_nodes;
+    return 0;
+}

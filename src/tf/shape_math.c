@@ -1,0 +1,106 @@
+/* Shape functions of arithmetic, comparisons, contractions and reductions. */
+#include "tf/shape_rules.h"
+
+static mica_status incompatible(const mica_tf_inference *c, const mica_tf_shape *a,
+                                const mica_tf_shape *b) {
+    return MICA_INVALID("[%s] Incompatible shapes: %s vs. %s", c->info->name,
+                        mica_tf_shape_text(a).chars, mica_tf_shape_text(b).chars);
+}
+
+mica_status tf_shape_broadcast(mica_tf_inference *c) {
+    if (mica_tf_shape_broadcast(&c->inputs[0], &c->inputs[1], &c->outputs[0])) return NULL;
+    return incompatible(c, &c->inputs[0], &c->inputs[1]);
+}
+
+mica_status tf_shape_select(mica_tf_inference *c) {
+    mica_tf_shape both;
+    if (!mica_tf_shape_broadcast(&c->inputs[1], &c->inputs[2], &both))
+        return incompatible(c, &c->inputs[1], &c->inputs[2]);
+    if (!mica_tf_shape_broadcast(&c->inputs[0], &both, &c->outputs[0]))
+        return incompatible(c, &c->inputs[0], &both);
+    return NULL;
+}
+
+mica_status tf_shape_add_n(mica_tf_inference *c) {
+    mica_tf_shape shape = mica_tf_unknown();
+    for (int32_t i = 0; i < c->n_inputs; i++)
+        if (!mica_tf_shape_merge(&shape, &c->inputs[i], &shape))
+            return MICA_INVALID(
+                "[AddN] Inputs to operation AddN must have the same size and shape. "
+                " Input 0: %s != input %d: %s",
+                mica_tf_shape_text(&c->inputs[0]).chars, i,
+                mica_tf_shape_text(&c->inputs[i]).chars);
+    c->outputs[0] = shape;
+    return NULL;
+}
+
+static mica_status inner_sizes_differ(const mica_tf_inference *c) {
+    return MICA_INVALID("[%s] Matrix size-incompatible: In[0]: %s, In[1]: %s", c->info->name,
+                        mica_tf_shape_text(&c->inputs[0]).chars,
+                        mica_tf_shape_text(&c->inputs[1]).chars);
+}
+
+mica_status tf_shape_matmul(mica_tf_inference *c) {
+    mica_tf_shape a = c->inputs[0], b = c->inputs[1];
+    if (a.rank < 0) a = mica_tf_unknown_of_rank(2);
+    if (b.rank < 0) b = mica_tf_unknown_of_rank(2);
+    if (a.rank != 2 || b.rank != 2)
+        return MICA_INVALID("[MatMul] In[0] and In[1] must be matrices, not of shapes %s and %s",
+                            mica_tf_shape_text(&a).chars, mica_tf_shape_text(&b).chars);
+    int32_t ta = mica_tf_inference_int(c, "transpose_a") != 0;
+    int32_t tb = mica_tf_inference_int(c, "transpose_b") != 0;
+    int64_t inner_a = a.dims[1 - ta], inner_b = b.dims[tb];
+    if (inner_a >= 0 && inner_b >= 0 && inner_a != inner_b) return inner_sizes_differ(c);
+    c->outputs[0] = (mica_tf_shape){.rank = 2, .dims = {a.dims[ta], b.dims[1 - tb]}};
+    return NULL;
+}
+
+mica_status tf_shape_batch_matmul(mica_tf_inference *c) {
+    mica_tf_shape a = c->inputs[0], b = c->inputs[1], batch;
+    if (a.rank < 0 || b.rank < 0) return NULL;
+    if (a.rank < 2 || b.rank < 2)
+        return MICA_INVALID("[%s] the operands must have at least rank 2: %s and %s", c->info->name,
+                            mica_tf_shape_text(&a).chars, mica_tf_shape_text(&b).chars);
+    int32_t ta = mica_tf_inference_int(c, "adj_x") != 0,
+            tb = mica_tf_inference_int(c, "adj_y") != 0;
+    int64_t rows = a.dims[a.rank - 2 + ta], inner_a = a.dims[a.rank - 1 - ta];
+    int64_t columns = b.dims[b.rank - 1 - tb], inner_b = b.dims[b.rank - 2 + tb];
+    if (inner_a >= 0 && inner_b >= 0 && inner_a != inner_b) return inner_sizes_differ(c);
+    a.rank -= 2;
+    b.rank -= 2;
+    if (!mica_tf_shape_broadcast(&a, &b, &batch)) return inner_sizes_differ(c);
+    batch.dims[batch.rank] = rows;
+    batch.dims[batch.rank + 1] = columns;
+    batch.rank += 2;
+    c->outputs[0] = batch;
+    return NULL;
+}
+
+mica_status tf_shape_reduce(mica_tf_inference *c) {
+    int64_t axes[MICA_MAX_RANK * 4];
+    int32_t n;
+    const mica_tf_shape *x = &c->inputs[0];
+    bool keep = mica_tf_inference_int(c, "keep_dims") != 0;
+    if (!mica_tf_input_known(c, 1, axes, &n)) {
+        if (keep && x->rank >= 0) c->outputs[0] = mica_tf_unknown_of_rank(x->rank);
+        return NULL;
+    }
+    if (x->rank < 0) return NULL;
+    uint32_t reduced = 0;
+    for (int32_t i = 0; i < n; i++) {
+        if (axes[i] < -x->rank || axes[i] >= x->rank)
+            return MICA_INVALID("[%s] Invalid reduction dimension (%lld for input with %d "
+                                "dimension(s))",
+                                c->info->name, (long long)axes[i], x->rank);
+        reduced |= UINT32_C(1) << (axes[i] < 0 ? axes[i] + x->rank : axes[i]);
+    }
+    mica_tf_shape shape = {.rank = 0};
+    for (int32_t i = 0; i < x->rank; i++) {
+        if (!(reduced >> i & 1))
+            shape.dims[shape.rank++] = x->dims[i];
+        else if (keep)
+            shape.dims[shape.rank++] = 1;
+    }
+    c->outputs[0] = shape;
+    return NULL;
+}

@@ -1,0 +1,473 @@
+/* The table, read: signatures as structures, names to numbers, dtypes of inputs and outputs.
+ *
+ * The texts of a row are read once, when the table is first asked for anything, into static memory.
+ * A row that cannot be read is a mistake of ours: a test asks every row, and `broken` says which.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tf/host_rules.h"
+#include "tf/lower_rules.h"
+#include "tf/shape_rules.h"
+
+/* ---- rows -------------------------------------------------------------------------------------*/
+
+#define FUNCTIONS_LOWER(f) tf_lower_##f, NULL
+#define FUNCTIONS_HOST(f) NULL, tf_host_##f
+#define FUNCTIONS_BOTH(f) tf_lower_##f, tf_host_##f
+#define FUNCTIONS_ARRAY(f) tf_lower_##f, tf_host_##f
+
+const mica_tf_row mica_tf_rows[MICA_TF_OP_COUNT] = {
+#define MICA_TF_OP(name, in, out, attrs, roles, shape, run, f, effect, meaning)                    \
+    {tf_shape_##shape, FUNCTIONS_##run(f), MICA_TF_##run, MICA_TF_##effect},
+#include "mica/tf_ops.def"
+#undef MICA_TF_OP
+};
+
+/* The columns that are text; `infos` are made of them when the table is first read. */
+static const struct {
+    const char *name, *inputs, *outputs, *attrs, *roles, *meaning;
+} texts[MICA_TF_OP_COUNT] = {
+#define MICA_TF_OP(op, in, out, attributes, columns, shape, run, f, effect, line)                  \
+    {#op, in, out, attributes, columns, line},
+#include "mica/tf_ops.def"
+#undef MICA_TF_OP
+};
+
+static mica_tf_op_info infos[MICA_TF_OP_COUNT];
+
+/* ---- dtypes -----------------------------------------------------------------------------------*/
+
+enum { MOST_DTYPES = 24 };
+static const char *const dtype_names[MOST_DTYPES] = {
+#define MICA_TF_DTYPE(name, number, core, meaning) [number] = #name,
+#include "mica/tf_dtypes.def"
+#undef MICA_TF_DTYPE
+};
+static const mica_dtype dtype_cores[MOST_DTYPES] = {
+#define MICA_TF_DTYPE(name, number, core, meaning) [number] = MICA_DTYPE_##core,
+#include "mica/tf_dtypes.def"
+#undef MICA_TF_DTYPE
+};
+
+const char *mica_tf_dtype_name(mica_tf_dtype dtype) {
+    return (unsigned)dtype < MOST_DTYPES ? dtype_names[dtype] : NULL;
+}
+
+const char *mica_tf_dtype_text(mica_tf_dtype dtype) {
+    switch (dtype) {
+    case MICA_TF_float32: return "float";
+    case MICA_TF_float64: return "double";
+    case MICA_TF_float16: return "half";
+    default: return mica_tf_dtype_name(dtype) ? mica_tf_dtype_name(dtype) : "unknown";
+    }
+}
+
+mica_dtype mica_tf_dtype_core(mica_tf_dtype dtype) {
+    return (unsigned)dtype < MOST_DTYPES && dtype_names[dtype] ? dtype_cores[dtype]
+                                                               : MICA_DTYPE_COUNT;
+}
+
+mica_tf_dtype mica_tf_dtype_of_core(mica_dtype dtype) {
+    static const uint8_t of_core[] = {
+        [MICA_DTYPE_bool] = MICA_TF_bool,       [MICA_DTYPE_i8] = MICA_TF_int8,
+        [MICA_DTYPE_i16] = MICA_TF_int16,       [MICA_DTYPE_i32] = MICA_TF_int32,
+        [MICA_DTYPE_i64] = MICA_TF_int64,       [MICA_DTYPE_u8] = MICA_TF_uint8,
+        [MICA_DTYPE_u16] = MICA_TF_uint16,      [MICA_DTYPE_u32] = MICA_TF_uint32,
+        [MICA_DTYPE_u64] = MICA_TF_uint64,      [MICA_DTYPE_f16] = MICA_TF_float16,
+        [MICA_DTYPE_bf16] = MICA_TF_bfloat16,   [MICA_DTYPE_f32] = MICA_TF_float32,
+        [MICA_DTYPE_f64] = MICA_TF_float64,     [MICA_DTYPE_c64] = MICA_TF_complex64,
+        [MICA_DTYPE_c128] = MICA_TF_complex128,
+    };
+    return (unsigned)dtype < MICA_DTYPE_COUNT ? (mica_tf_dtype)of_core[dtype] : MICA_TF_no_dtype;
+}
+
+/* ---- reading a row's texts --------------------------------------------------------------------*/
+
+typedef struct reader {
+    const char *at;
+    bool failed;
+} reader;
+
+static void skip_spaces(reader *r) {
+    while (*r->at == ' ') r->at++;
+}
+
+static bool take(reader *r, char c) {
+    skip_spaces(r);
+    if (*r->at != c) return false;
+    r->at++;
+    return true;
+}
+
+static bool is_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static void take_word(reader *r, char *out, size_t capacity) {
+    size_t n = 0;
+    skip_spaces(r);
+    while (is_word(*r->at)) {
+        if (n + 1 < capacity) out[n++] = *r->at;
+        r->at++;
+    }
+    out[n] = 0;
+    if (n == 0) r->failed = true;
+}
+
+static int32_t dtype_from_word(const char *word) {
+    for (int32_t i = 1; i < MOST_DTYPES; i++)
+        if (dtype_names[i] && !strcmp(dtype_names[i], word)) return i;
+    return 0;
+}
+
+/* The words for sets of dtypes; 0: no such word. */
+static uint32_t dtype_set(const char *word) {
+    uint32_t set = 0;
+    for (int32_t i = 1; i < MOST_DTYPES; i++) {
+        if (!dtype_names[i]) continue;
+        bool core = dtype_cores[i] != MICA_DTYPE_COUNT;
+        mica_dtype_kind kind = core ? mica_dtype_kind_of(dtype_cores[i]) : MICA_KIND_BOOLEAN;
+        bool integer = core && (kind == MICA_KIND_SIGNED || kind == MICA_KIND_UNSIGNED);
+        bool is_float = core && kind == MICA_KIND_FLOAT,
+             complex = core && kind == MICA_KIND_COMPLEX;
+        bool in = !strcmp(word, "any") ||
+                  (!strcmp(word, "number") && (integer || is_float || complex)) ||
+                  (!strcmp(word, "real") && (integer || is_float)) ||
+                  (!strcmp(word, "floating") && is_float) ||
+                  (!strcmp(word, "inexact") && (is_float || complex)) ||
+                  (!strcmp(word, "complex") && complex) || (!strcmp(word, "integer") && integer) ||
+                  (!strcmp(word, "index") && (i == MICA_TF_int32 || i == MICA_TF_int64)) ||
+                  (!strcmp(word, "type"));
+        if (in) set |= UINT32_C(1) << i;
+    }
+    return set;
+}
+
+static bool kind_from_word(const char *word, mica_tf_attr_kind *out) {
+    static const struct {
+        const char *word;
+        mica_tf_attr_kind kind;
+    } kinds[] = {{"int", MICA_TF_INT},       {"bool", MICA_TF_BOOL},
+                 {"string", MICA_TF_STRING}, {"shape", MICA_TF_SHAPE},
+                 {"tensor", MICA_TF_TENSOR}, {"func", MICA_TF_FUNCTION},
+                 {"float", MICA_TF_FLOAT},   {"operation", MICA_TF_OPERATION}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcmp(word, kinds[i].word)) {
+            *out = kinds[i].kind;
+            return true;
+        }
+    return false;
+}
+
+static mica_tf_attr_kind list_of(mica_tf_attr_kind kind) {
+    switch (kind) {
+    case MICA_TF_FLOAT: return MICA_TF_FLOATS;
+    case MICA_TF_STRING: return MICA_TF_STRINGS;
+    case MICA_TF_TYPE: return MICA_TF_TYPES;
+    case MICA_TF_SHAPE: return MICA_TF_SHAPES;
+    case MICA_TF_FUNCTION: return MICA_TF_FUNCTIONS;
+    default: return MICA_TF_INTS;
+    }
+}
+
+static void read_kind(reader *r, mica_tf_attr_info *attr) {
+    char word[32];
+    if (take(r, '{')) {
+        attr->kind = MICA_TF_TYPE;
+        do {
+            take_word(r, word, sizeof word);
+            int32_t dtype = dtype_from_word(word);
+            if (!dtype) r->failed = true;
+            attr->allowed |= UINT32_C(1) << dtype;
+        } while (take(r, ','));
+        if (!take(r, '}')) r->failed = true;
+        return;
+    }
+    take_word(r, word, sizeof word);
+    if (!strcmp(word, "list")) {
+        if (!take(r, '(')) r->failed = true;
+        read_kind(r, attr);
+        attr->kind = list_of(attr->kind);
+        if (!take(r, ')')) r->failed = true;
+        return;
+    }
+    if (kind_from_word(word, &attr->kind)) return;
+    attr->kind = MICA_TF_TYPE;
+    attr->allowed = dtype_set(word);
+    if (!attr->allowed) r->failed = true;
+}
+
+static void read_string(reader *r, mica_tf_attr_info *attr) {
+    size_t n = 0;
+    if (!take(r, '\'')) r->failed = true;
+    while (*r->at && *r->at != '\'' && n + 1 < sizeof attr->text) attr->text[n++] = *r->at++;
+    if (!take(r, '\'')) r->failed = true;
+    attr->value.n = (int32_t)n;
+    attr->value.as.string = attr->text;
+}
+
+static const mica_tf_shape unknown_shape = {.rank = -1};
+
+static void read_default(reader *r, mica_tf_attr_info *attr) {
+    char word[32], *end = NULL;
+    attr->has_default = true;
+    skip_spaces(r);
+    switch (attr->kind) {
+    case MICA_TF_INT: attr->value.as.integer = strtoll(r->at, &end, 10); break;
+    case MICA_TF_FLOAT: attr->value.as.real = strtod(r->at, &end); break;
+    case MICA_TF_BOOL:
+        take_word(r, word, sizeof word);
+        attr->value.as.integer = !strcmp(word, "true");
+        break;
+    case MICA_TF_TYPE:
+        take_word(r, word, sizeof word);
+        attr->value.as.integer = dtype_from_word(word);
+        if (!attr->value.as.integer) r->failed = true;
+        break;
+    case MICA_TF_STRING: read_string(r, attr); break;
+    case MICA_TF_SHAPE: /* only: unknown */
+        attr->value = (mica_tf_attr){.n = 1, .as.shapes = &unknown_shape};
+        if (!take(r, '?')) r->failed = true;
+        break;
+    default: /* a list: only the empty one */
+        if (!take(r, '[') || !take(r, ']')) r->failed = true;
+    }
+    if (end == r->at) r->failed = true;
+    if (end) r->at = end;
+}
+
+static void read_attrs(mica_tf_op_info *info, reader *r) {
+    r->at = info->attrs_text;
+    skip_spaces(r);
+    while (*r->at && !r->failed && info->n_attrs < MICA_TF_MAX_ATTRS) {
+        mica_tf_attr_info *attr = &info->attrs[info->n_attrs++];
+        take_word(r, attr->name, sizeof attr->name);
+        if (!take(r, ':')) r->failed = true;
+        read_kind(r, attr);
+        if (take(r, '=')) read_default(r, attr);
+        if (!take(r, ';')) break;
+        skip_spaces(r);
+    }
+    skip_spaces(r);
+    if (*r->at) r->failed = true;
+}
+
+static int8_t find_attr(const mica_tf_op_info *info, const char *name) {
+    for (int32_t i = 0; i < info->n_attrs; i++)
+        if (!strcmp(info->attrs[i].name, name)) return (int8_t)i;
+    return -1;
+}
+
+static void read_argument(mica_tf_op_info *info, reader *r, mica_tf_argument *argument) {
+    char word[32];
+    *argument = (mica_tf_argument){.type_attr = -1, .count_attr = -1};
+    take_word(r, argument->name, sizeof argument->name);
+    if (!take(r, ':')) r->failed = true;
+    take_word(r, word, sizeof word);
+    if (take(r, '*')) {
+        argument->count_attr = find_attr(info, word);
+        if (argument->count_attr < 0) r->failed = true;
+        take_word(r, word, sizeof word);
+    }
+    argument->dtype = (int8_t)dtype_from_word(word);
+    if (argument->dtype) return;
+    argument->type_attr = find_attr(info, word);
+    if (argument->type_attr < 0) r->failed = true;
+}
+
+static int32_t read_arguments(mica_tf_op_info *info, reader *r, const char *text,
+                              mica_tf_argument *arguments) {
+    int32_t n = 0;
+    r->at = text;
+    skip_spaces(r);
+    while (*r->at && !r->failed && n < MICA_TF_MAX_ARGUMENTS) {
+        read_argument(info, r, &arguments[n++]);
+        if (!take(r, ',')) break;
+    }
+    skip_spaces(r);
+    if (*r->at) r->failed = true;
+    return n;
+}
+
+static void read_row(int32_t op) {
+    mica_tf_op_info *info = &infos[op];
+    reader r = {.at = ""};
+    info->name = texts[op].name;
+    info->inputs_text = texts[op].inputs;
+    info->outputs_text = texts[op].outputs;
+    info->attrs_text = texts[op].attrs;
+    info->roles = texts[op].roles;
+    info->meaning = texts[op].meaning;
+    info->has_effect =
+        mica_tf_rows[op].effect != MICA_TF_PURE && mica_tf_rows[op].effect != MICA_TF_RANDOM;
+    info->is_host = mica_tf_rows[op].run == MICA_TF_HOST;
+    read_attrs(info, &r);
+    info->n_inputs = read_arguments(info, &r, info->inputs_text, info->inputs);
+    info->n_outputs = read_arguments(info, &r, info->outputs_text, info->outputs);
+    for (int32_t i = 0; i < info->n_inputs; i++) {
+        const mica_tf_argument *a = &info->inputs[i];
+        if (a->type_attr >= 0) info->attrs[a->type_attr].is_inferred = true;
+        if (a->count_attr >= 0) info->attrs[a->count_attr].is_inferred = true;
+    }
+    if (r.failed) info->n_inputs = info->n_outputs = -1;
+}
+
+static int table_state; /* 0 unread, 2 read */
+static mica_mutex table_lock;
+
+static void read_table(void) {
+    if (__atomic_load_n(&table_state, __ATOMIC_ACQUIRE) == 2) return;
+    mica_mutex_lock(&table_lock);
+    if (table_state == 0)
+        for (int32_t i = 0; i < MICA_TF_OP_COUNT; i++) read_row(i);
+    __atomic_store_n(&table_state, 2, __ATOMIC_RELEASE);
+    mica_mutex_unlock(&table_lock);
+}
+
+/* ---- questions --------------------------------------------------------------------------------*/
+
+const mica_tf_op_info *mica_tf_op_describe(mica_tf_op op) {
+    read_table();
+    return (unsigned)op < MICA_TF_OP_COUNT ? &infos[op] : NULL;
+}
+
+bool mica_tf_op_parse(const char *name, mica_tf_op *out_op) {
+    for (int32_t i = 0; i < MICA_TF_OP_COUNT; i++)
+        if (!strcmp(texts[i].name, name)) {
+            *out_op = (mica_tf_op)i;
+            return true;
+        }
+    return false;
+}
+
+const mica_tf_attr *mica_tf_attr_find(const mica_tf_op_info *info, const mica_tf_attr *attrs,
+                                      const char *name) {
+    static const mica_tf_attr none;
+    int8_t i = find_attr(info, name);
+    return i < 0 ? &none : &attrs[i];
+}
+
+static int32_t argument_count(const mica_tf_argument *a, const mica_tf_op_info *info,
+                              const mica_tf_attr *attrs) {
+    if (a->count_attr >= 0) return (int32_t)attrs[a->count_attr].as.integer;
+    if (a->type_attr >= 0 && info->attrs[a->type_attr].kind == MICA_TF_TYPES)
+        return attrs[a->type_attr].n;
+    return 1;
+}
+
+int32_t mica_tf_output_dtypes(const mica_tf_op_info *info, const mica_tf_attr *attrs,
+                              mica_tf_dtype *out, int32_t capacity) {
+    int32_t n = 0;
+    for (int32_t i = 0; i < info->n_outputs; i++) {
+        const mica_tf_argument *a = &info->outputs[i];
+        int32_t count = argument_count(a, info, attrs);
+        if (count < 0 || count > capacity - n) return -1;
+        bool listed = a->type_attr >= 0 && info->attrs[a->type_attr].kind == MICA_TF_TYPES;
+        for (int32_t k = 0; k < count; k++)
+            out[n++] = a->dtype ? (mica_tf_dtype)a->dtype
+                       : listed ? (mica_tf_dtype)attrs[a->type_attr].as.ints[k]
+                                : (mica_tf_dtype)attrs[a->type_attr].as.integer;
+    }
+    return n;
+}
+
+/* ---- inputs' dtypes ---------------------------------------------------------------------------*/
+
+static mica_status check_dtype(const mica_tf_op_info *info, const mica_tf_attr_info *attr,
+                               int32_t i, mica_tf_dtype dtype) {
+    if ((unsigned)dtype < 32 && attr->allowed >> dtype & 1) return NULL;
+    return MICA_INVALID("[%s] Value for attr '%s' of %s is not in the list of allowed values "
+                        "(input #%d)",
+                        info->name, attr->name, mica_tf_dtype_text(dtype), i);
+}
+
+static mica_status wrong_dtype(const mica_tf_op_info *info, int32_t i, mica_tf_dtype expected,
+                               mica_tf_dtype given) {
+    return MICA_INVALID("[%s] cannot compute %s as input #%d(zero-based) was expected to be a %s "
+                        "tensor but is a %s tensor",
+                        info->name, info->name, i, mica_tf_dtype_text(expected),
+                        mica_tf_dtype_text(given));
+}
+
+static mica_status infer_argument(const mica_tf_op_info *info, const mica_tf_argument *a,
+                                  const mica_tf_dtype *inputs, int32_t at, int32_t count,
+                                  uint32_t *seen, mica_tf_attr *attrs) {
+    if (a->count_attr >= 0) attrs[a->count_attr].as.integer = count;
+    for (int32_t k = 0; k < count; k++) {
+        mica_tf_dtype given = inputs[at + k];
+        if (a->dtype) {
+            if (given != (mica_tf_dtype)a->dtype)
+                return wrong_dtype(info, at + k, (mica_tf_dtype)a->dtype, given);
+            continue;
+        }
+        const mica_tf_attr_info *attr = &info->attrs[a->type_attr];
+        MICA_TRY(check_dtype(info, attr, at + k, given));
+        if (attr->kind == MICA_TF_TYPES) continue; /* the caller's list */
+        mica_tf_attr *value = &attrs[a->type_attr];
+        if (*seen >> a->type_attr & 1) {
+            if (value->as.integer != given)
+                return wrong_dtype(info, at + k, (mica_tf_dtype)value->as.integer, given);
+        }
+        *seen |= UINT32_C(1) << a->type_attr;
+        value->as.integer = given;
+    }
+    return NULL;
+}
+
+mica_status mica_tf_op_infer_types(mica_tf_op op, const mica_tf_dtype *inputs, int32_t n,
+                                   mica_tf_attr *attrs) {
+    const mica_tf_op_info *info = mica_tf_op_describe(op);
+    int32_t fixed = 0, variadic = -1;
+    for (int32_t i = 0; i < info->n_inputs; i++) {
+        const mica_tf_argument *a = &info->inputs[i];
+        bool listed = a->type_attr >= 0 && info->attrs[a->type_attr].kind == MICA_TF_TYPES;
+        if (a->count_attr < 0 && !listed)
+            fixed++;
+        else if (variadic < 0)
+            variadic = i;
+        else
+            fixed += argument_count(a, info, attrs);
+    }
+    if (n < fixed || (variadic < 0 && n != fixed))
+        return MICA_INVALID("[%s] takes %d inputs, %d given", info->name, fixed, n);
+    uint32_t seen = 0;
+    int32_t at = 0;
+    for (int32_t i = 0; i < info->n_inputs; i++) {
+        const mica_tf_argument *a = &info->inputs[i];
+        bool listed = a->type_attr >= 0 && info->attrs[a->type_attr].kind == MICA_TF_TYPES;
+        int32_t count = i == variadic                  ? n - fixed
+                        : a->count_attr >= 0 || listed ? argument_count(a, info, attrs)
+                                                       : 1;
+        if (listed && attrs[a->type_attr].n != count)
+            return MICA_INVALID("[%s] %s has %d dtypes for %d tensors", info->name, a->name,
+                                attrs[a->type_attr].n, count);
+        MICA_TRY(infer_argument(info, a, inputs, at, count, &seen, attrs));
+        at += count;
+    }
+    return NULL;
+}
+
+/* ---- roles ------------------------------------------------------------------------------------*/
+
+char mica_tf_operation_role(const mica_tf_operation *operation, int32_t i) {
+    const mica_tf_op_info *info = operation->info;
+    if (operation->op == MICA_TF_Vjp || operation->op == MICA_TF_Jvp) {
+        int32_t forward = (int32_t)operation->attrs[1].as.integer;
+        if (i >= forward) return 'd';
+        return mica_tf_operation_role(operation->attrs[0].as.operation, i);
+    }
+    /* The argument that input i belongs to: those before a variadic one count from the front,
+     * those after it from the back. */
+    int32_t place = i;
+    for (int32_t k = 0; k < info->n_inputs; k++) {
+        const mica_tf_argument *a = &info->inputs[k];
+        int32_t count = argument_count(a, info, operation->attrs);
+        if (place < count) {
+            size_t last = strlen(info->roles) - 1;
+            return info->roles[(size_t)k < last ? (size_t)k : last];
+        }
+        place -= count;
+    }
+    return '-';
+}

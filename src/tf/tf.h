@@ -1,0 +1,335 @@
+/* tf/: TensorFlow's graphs. See mica/tf.h for the contract.
+ *
+ * One op, one row of tf_ops.def: the row names a shape function (partial shapes in, partial shapes
+ * out), and a lowering (concrete values of a graph of primitives in and out) or a host function
+ * (values in and out). Everything that needs to look at a row's text reads it through table.c.
+ *
+ * A graph's nodes stand in the order of the program, which is the order of their effects. segment.c
+ * cuts them into steps: segments, which are lowered as a whole for given sizes, and host ops.
+ * The room stands on include/mica and base alone. */
+#ifndef MICA_TF_TF_H
+#define MICA_TF_TF_H
+
+#include "base/arena.h"
+#include "base/memory.h"
+#include "base/platform.h"
+#include "base/status.h"
+#include "mica/tf.h"
+#include "mica/transform.h"
+
+/* ---- objects that are values without being tensors --------------------------------------------*/
+
+typedef struct mica_tf_object mica_tf_object;
+
+typedef struct mica_tf_class {
+    const char *name;
+    void (*destroy)(mica_tf_object *object);
+    void (*shape)(const mica_tf_object *object, mica_tf_shape *out); /* NULL: a scalar */
+} mica_tf_class;
+
+struct mica_tf_object {
+    mica_refcount references;
+    const mica_tf_class *kind;
+};
+
+static inline mica_tensor *mica_tf_tensor(mica_tf_value value) {
+    return value.object;
+}
+static inline bool mica_tf_is_core(mica_tf_dtype dtype) {
+    return mica_tf_dtype_core(dtype) != MICA_DTYPE_COUNT;
+}
+/* How TensorFlow's messages call a dtype: float, double, half, int32. */
+const char *mica_tf_dtype_text(mica_tf_dtype dtype);
+
+/* The elements of an integer tensor, waited for; false when there are more than `capacity`. */
+MICA_MUST_CHECK mica_status mica_tf_tensor_ints(mica_tensor *tensor, int64_t *out, int32_t capacity,
+                                                int32_t *out_n);
+/* A scalar of any real dtype, as a double. */
+MICA_MUST_CHECK mica_status mica_tf_tensor_double(mica_tensor *tensor, double *out);
+/* A vector (rank 1) or scalar (rank 0) of i32 or i64. */
+MICA_MUST_CHECK mica_status mica_tf_ints_tensor(mica_device *device, mica_dtype dtype,
+                                                const int64_t *ints, int32_t n, int32_t rank,
+                                                mica_tensor **out_tensor);
+
+/* ---- variables --------------------------------------------------------------------------------*/
+
+extern const mica_tf_class mica_tf_variable_class;
+/* One lock orders all that read or replace variables' values. */
+void mica_tf_variables_lock(void);
+void mica_tf_variables_unlock(void);
+/* With the lock held. Borrowed; the object is NULL before the first assignment. */
+mica_tf_value *mica_tf_variable_cell(mica_tf_value handle);
+MICA_MUST_CHECK mica_status mica_tf_variable_check(mica_tf_value handle, mica_tf_dtype dtype,
+                                                   const mica_tf_shape *shape);
+
+/* ---- shapes -----------------------------------------------------------------------------------*/
+
+typedef struct mica_tf_text {
+    char chars[300];
+} mica_tf_text;
+
+mica_tf_text mica_tf_shape_text(const mica_tf_shape *shape); /* "[2,?]", "<unknown>" */
+static inline mica_tf_shape mica_tf_unknown(void) {
+    return (mica_tf_shape){.rank = -1};
+}
+mica_tf_shape mica_tf_unknown_of_rank(int32_t rank);
+mica_tf_shape mica_tf_shape_of(const mica_type *type);
+bool mica_tf_shape_is_known(const mica_tf_shape *shape);
+bool mica_tf_shape_equal(const mica_tf_shape *a, const mica_tf_shape *b);
+int64_t mica_tf_shape_elements(const mica_tf_shape *shape); /* -1 when unknown */
+/* What both say; false when they contradict each other. */
+bool mica_tf_shape_merge(const mica_tf_shape *a, const mica_tf_shape *b, mica_tf_shape *out);
+/* What holds for either. */
+mica_tf_shape mica_tf_shape_join(const mica_tf_shape *a, const mica_tf_shape *b);
+bool mica_tf_shape_broadcast(const mica_tf_shape *a, const mica_tf_shape *b, mica_tf_shape *out);
+
+/* ---- attributes, operations -------------------------------------------------------------------*/
+
+struct mica_tf_operation {
+    mica_refcount references;
+    mica_tf_op op;
+    uint64_t hash;
+    const mica_tf_op_info *info;
+    mica_tf_attr *attrs;
+    mica_arena arena;
+};
+
+uint64_t mica_tf_attrs_hash(mica_tf_op op, const mica_tf_attr *attrs);
+bool mica_tf_attrs_equal(const mica_tf_op_info *info, const mica_tf_attr *a, const mica_tf_attr *b);
+/* By name; a row's own attribute, so it is there. */
+const mica_tf_attr *mica_tf_attr_find(const mica_tf_op_info *info, const mica_tf_attr *attrs,
+                                      const char *name);
+/* Results of an op with these attributes; the count, or -1 when there are more than capacity. */
+int32_t mica_tf_output_dtypes(const mica_tf_op_info *info, const mica_tf_attr *attrs,
+                              mica_tf_dtype *out, int32_t capacity);
+
+enum { MICA_TF_MAX_VALUES = 1024 };
+
+/* ---- shape functions --------------------------------------------------------------------------*/
+
+typedef struct mica_tf_inference {
+    const mica_tf_op_info *info;
+    const mica_tf_attr *attrs;
+    int32_t n_inputs, n_outputs;
+    const mica_tf_dtype *dtypes; /* of the inputs */
+    const mica_tf_shape *inputs;
+    mica_tf_shape *outputs;     /* of unknown rank when the function begins */
+    const mica_tf_graph *graph; /* where `refs` are, or NULL: */
+    const mica_tf_ref *refs;
+    const mica_tf_value *values; /* the inputs themselves */
+} mica_tf_inference;
+
+typedef mica_status (*mica_tf_shape_function)(mica_tf_inference *c);
+/* As mica_tf_graph_ints for an input. */
+bool mica_tf_input_ints(const mica_tf_inference *c, int32_t i, int64_t *out_ints, int32_t *out_n);
+/* The same, and every element is known. */
+bool mica_tf_input_known(const mica_tf_inference *c, int32_t i, int64_t *out_ints, int32_t *out_n);
+int64_t mica_tf_inference_int(const mica_tf_inference *c, const char *name);
+MICA_MUST_CHECK mica_status mica_tf_infer(mica_tf_inference *c, mica_tf_op op);
+/* axis (maybe negative) within rank. */
+MICA_MUST_CHECK mica_status mica_tf_axis(const char *op, int64_t axis, int32_t rank, int32_t *out);
+/* What StridedSlice selects, axis by axis; shared by its shape function and its lowering. */
+typedef struct mica_tf_slice {
+    int32_t rank;                                                             /* of the input */
+    int64_t begin[MICA_MAX_RANK], stride[MICA_MAX_RANK], size[MICA_MAX_RANK]; /* -1: unknown */
+    mica_tf_shape result;
+} mica_tf_slice;
+MICA_MUST_CHECK mica_status mica_tf_slice_make(const mica_tf_shape *input, const int64_t *begin,
+                                               const int64_t *end, const int64_t *strides,
+                                               int32_t n, const int64_t masks[5],
+                                               mica_tf_slice *out);
+
+/* ---- graphs -----------------------------------------------------------------------------------*/
+
+typedef struct mica_tf_node {
+    mica_tf_operation *operation; /* NULL: a parameter */
+    int32_t n_inputs, n_results;
+    int32_t first; /* number of its result 0 among all results of the graph */
+    mica_tf_ref *inputs;
+    mica_tf_dtype *dtypes;
+    mica_tf_shape *shapes;
+    const char *name;
+} mica_tf_node;
+
+typedef struct mica_tf_steps mica_tf_steps;
+
+struct mica_tf_graph {
+    mica_refcount references;
+    mica_arena arena;
+    const char *name;
+    mica_tf_node *nodes;
+    int32_t n_nodes, nodes_capacity, n_results;
+    mica_tf_ref *parameters, *outputs;
+    int32_t n_parameters, parameters_capacity, n_outputs, outputs_capacity;
+    mica_mutex lock;      /* of what follows */
+    mica_tf_steps *steps; /* made when it first runs */
+    int8_t lowers;        /* mica_tf_graph_lowers' answer + 1; 0: not asked yet */
+};
+
+static inline mica_tf_node *mica_tf_node_of(const mica_tf_graph *g, mica_tf_ref ref) {
+    return &g->nodes[ref.node];
+}
+static inline int32_t mica_tf_slot(const mica_tf_graph *g, mica_tf_ref ref) {
+    return g->nodes[ref.node].first + ref.index;
+}
+/* Ops whose result follows from the shape of input 0 alone. */
+static inline bool mica_tf_is_of_shape(mica_tf_op op) {
+    return op == MICA_TF_Shape || op == MICA_TF_Size || op == MICA_TF_Rank;
+}
+/* Whether the values of the inputs with role o need not be known: each entry of a slice's begin and
+ * end that is not known (through `g`, when it is given) selects one element of its axis. */
+bool mica_tf_is_dynamic(const mica_tf_graph *g, const mica_tf_operation *operation,
+                        const mica_tf_ref *inputs);
+/* The op that Vjp and Jvp are of, at the bottom. */
+const mica_tf_operation *mica_tf_innermost(const mica_tf_operation *operation);
+/* Whether input i's value must be known before the node can be lowered; foldable by node. */
+bool mica_tf_needs_value(const mica_tf_graph *g, const mica_tf_node *node, int32_t i,
+                         const bool *foldable);
+/* flags[i]: node i is reached from the outputs or has an effect. */
+void mica_tf_find_needed(const mica_tf_graph *g, bool *flags);
+/* flags[i]: node i's results follow from constants and shapes. */
+void mica_tf_find_foldable(const mica_tf_graph *g, bool *flags);
+/* Whether the whole graph can be part of a segment: no host op, no shape operand that does not
+ * fold. A region must not assign variables. */
+typedef enum mica_tf_lowers {
+    MICA_TF_STAYS_HOST,
+    MICA_TF_LOWERS_ASSIGNING,
+    MICA_TF_LOWERS
+} mica_tf_lowers;
+mica_tf_lowers mica_tf_graph_lowers(mica_tf_graph *g);
+/* The same for a node with its bodies, without looking at its shape operands. */
+mica_tf_lowers mica_tf_node_lowers(const mica_tf_node *node);
+void mica_tf_steps_destroy(mica_tf_steps *steps);
+
+/* ---- lowering ---------------------------------------------------------------------------------*/
+
+typedef struct mica_tf_session mica_tf_session;
+typedef struct mica_tf_frame mica_tf_frame;
+
+/* One op being lowered. `inputs` are null values where an input is no tensor. */
+typedef struct mica_tf_lowering {
+    mica_graph *g;
+    mica_tf_operation *operation;
+    const mica_tf_op_info *info;
+    const mica_tf_attr *attrs;
+    int32_t n_inputs, n_outputs;
+    const mica_value *inputs;
+    mica_value *outputs;
+    mica_tensor *const *constants; /* the value of inputs with role s */
+    const int32_t *variables;      /* the session's number of an input that is a handle, else -1 */
+    mica_tf_session *session;
+    mica_tf_frame *frame; /* where `refs`, the inputs, are; or NULL */
+    const mica_tf_ref *refs;
+} mica_tf_lowering;
+
+typedef void (*mica_tf_lower_function)(mica_tf_lowering *c);
+void mica_tf_lower(mica_tf_lowering *c); /* errors stick to c->g */
+
+#define MICA_TF_FAIL(c, ...) mica_graph_fail((c)->g, MICA_INVALID(__VA_ARGS__))
+static inline const mica_type *mica_tf_type(const mica_tf_lowering *c, int32_t i) {
+    return mica_value_type(c->inputs[i]);
+}
+int64_t mica_tf_lowering_int(const mica_tf_lowering *c, const char *name);
+const char *mica_tf_lowering_string(const mica_tf_lowering *c, const char *name);
+/* The elements of an input with role s. false with a sticky error. */
+bool mica_tf_constant_ints(mica_tf_lowering *c, int32_t i, int64_t *out, int32_t *out_n);
+/* The shape function's answer for what is being lowered, all known; false with a sticky error. */
+bool mica_tf_result_dims(mica_tf_lowering *c, mica_tf_shape *out);
+
+/* A session lowers nodes of one or more tf graphs into one graph of primitives, and into regions of
+ * it. It knows the values of variables as they are at the point that has been reached. */
+typedef struct mica_tf_variable_slot {
+    mica_value value; /* null: not set yet */
+    bool written;
+} mica_tf_variable_slot;
+
+enum { MICA_TF_MEMO_BUCKETS = 64 };
+
+struct mica_tf_session {
+    mica_arena arena;
+    mica_device *device;
+    mica_tf_variable_slot *variables;
+    int32_t n_variables;
+    struct mica_tf_memo *memo[MICA_TF_MEMO_BUCKETS]; /* what was lowered */
+    mica_tf_frame *frames;                           /* all, for their release */
+    bool region_varies; /* the error is that a region's results differ in shape: run it on the host
+                         */
+};
+
+struct mica_tf_frame {
+    mica_tf_session *session;
+    mica_tf_frame *next;
+    mica_tf_graph *graph;
+    mica_graph *g;
+    bool *done;            /* by node */
+    mica_value *values;    /* by slot */
+    mica_tensor **known;   /* by slot; retained */
+    int32_t *variables;    /* by slot; -1 */
+    mica_tf_frame *caller; /* where the operands of the parameters are, or NULL */
+    const mica_tf_ref *operands;
+};
+
+void mica_tf_session_init(mica_tf_session *session, mica_device *device);
+void mica_tf_session_deinit(mica_tf_session *session);
+/* NULL with a sticky error on g. */
+mica_tf_frame *mica_tf_frame_create(mica_tf_session *session, mica_tf_graph *graph, mica_graph *g);
+/* Lowers node by node; what is pure is lowered when it is asked for. */
+void mica_tf_frame_lower(mica_tf_frame *frame, int32_t node);
+mica_value mica_tf_frame_value(mica_tf_frame *frame, mica_tf_ref ref);
+/* The value of what folds; borrowed. */
+MICA_MUST_CHECK mica_status mica_tf_fold(mica_tf_frame *frame, mica_tf_ref ref,
+                                         mica_tensor **out_tensor);
+/* Lowers a whole function into g, on these operands; `first` is the place of the first operand
+ * among c's inputs, or -1 when parameters are not simply operands (loops). */
+void mica_tf_lower_body(mica_tf_lowering *c, mica_tf_graph *body, const mica_value *operands,
+                        const int32_t *variables, int32_t first, mica_graph *g, mica_value *out);
+/* What was lowered in c->g for this operation on these inputs, or NULL. */
+const mica_value *mica_tf_recall(const mica_tf_session *session, const mica_graph *g,
+                                 const mica_tf_operation *operation, const mica_value *inputs,
+                                 int32_t n);
+
+/* ---- host functions ---------------------------------------------------------------------------*/
+
+typedef struct mica_tf_host {
+    mica_device *device;
+    const mica_tf_op_info *info;
+    const mica_tf_attr *attrs;
+    int32_t n_inputs, n_outputs;
+    const mica_tf_value *inputs;
+    const mica_tf_dtype *output_dtypes;
+    mica_tf_value *outputs; /* new references; released by the caller after an error too */
+} mica_tf_host;
+
+typedef mica_status (*mica_tf_host_function)(mica_tf_host *c);
+static inline const mica_tf_attr *mica_tf_host_attr(const mica_tf_host *c, const char *name) {
+    return mica_tf_attr_find(c->info, c->attrs, name);
+}
+/* A view of a tensor for reading; close with mica_tf_close. */
+MICA_MUST_CHECK mica_status mica_tf_open(mica_tf_value value, const void **out_data);
+void mica_tf_close(mica_tf_value value);
+/* Elements as TensorFlow prints them, first and last `summarize` of each axis; -1: all. */
+struct mica_text;
+MICA_MUST_CHECK mica_status mica_tf_value_print(mica_tf_value value, int64_t summarize,
+                                                bool quote_strings, char **out_text);
+MICA_MUST_CHECK mica_status mica_tf_truth(mica_tf_value value, bool *out);
+
+/* ---- rows' functions, by op -------------------------------------------------------------------*/
+
+typedef enum mica_tf_effect {
+    MICA_TF_PURE,
+    MICA_TF_RANDOM,
+    MICA_TF_STATE,
+    MICA_TF_EFFECT
+} mica_tf_effect;
+typedef enum mica_tf_run { MICA_TF_LOWER, MICA_TF_HOST, MICA_TF_BOTH, MICA_TF_ARRAY } mica_tf_run;
+
+typedef struct mica_tf_row {
+    mica_tf_shape_function shape;
+    mica_tf_lower_function lower; /* NULL: none */
+    mica_tf_host_function host;
+    mica_tf_run run;
+    mica_tf_effect effect;
+} mica_tf_row;
+extern const mica_tf_row mica_tf_rows[MICA_TF_OP_COUNT];
+
+#endif
