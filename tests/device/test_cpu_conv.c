@@ -147,6 +147,21 @@ TEST(a_grid_of_strides_paddings_and_dilations_in_two_dimensions) {
                 }
 }
 
+TEST(every_phase_of_a_dilated_input_meets_its_own_taps) {
+    for (int64_t dilation = 2; dilation <= 6; dilation++)
+        for (int64_t stride = 1; stride <= 4; stride++)
+            for (int64_t apart = 1; apart <= 4; apart++) {
+                conv_case c = plain_case();
+                c.dtype = stride == 3 ? MICA_DTYPE_f16 : MICA_DTYPE_f32;
+                c.taps[0] = apart == 2 ? 5 : 3;
+                c.lhs_dilation[0] = dilation, c.lhs_dilation[1] = 1 + apart / 2;
+                c.strides[0] = stride, c.strides[1] = 1 + dilation % 2;
+                c.rhs_dilation[0] = apart;
+                c.low[0] = dilation - 3, c.high[0] = apart - 1;
+                check_conv(&c);
+            }
+}
+
 TEST(every_layout_gives_the_same_values) {
     static const char *const layouts[] = {"N01C,01IO,N01C", "NC01,OI01,NC01", "C01N,I01O,01NC",
                                           "NC01,01IO,N01C", "01NC,O01I,C0N1", "N10C,10OI,N01C"};

@@ -4,37 +4,73 @@
  *                                                      kernel[t, i, o]
  *
  * Seen from memory, an input element's place is a sum of strides of n, p, t and i, so that the
- * input need not be unfolded: packing for the contraction reads it in place. Padding and lhs
- * dilation would break that; then the input is first copied into scratch, surrounded and
- * interleaved by zeros. The gradients are convolutions of the same kind with other layouts. */
+ * input need not be unfolded: packing for the contraction reads it in place. Padding would break
+ * that; then the input is first copied into scratch, surrounded by zeros. The gradients are
+ * convolutions of the same kind with other layouts.
+ *
+ * Where the input is dilated by d (the input gradient of a strided convolution), results whose
+ * position has the same rest by d meet the same taps: each of these phases is a contraction of its
+ * own, and nothing is computed in between. */
 #include <string.h>
 
 #include "device/cpu/contract.h"
 #include "device/cpu/conv.h"
 
+#define MOST_PHASES 256 /* more: conv_plain.c */
+
+typedef struct conv_phase {
+    cpu_contract contract;
+    int64_t x, y, c; /* where its elements begin */
+} conv_phase;
+
 typedef struct conv_kernel {
     cpu_kernel base;
-    cpu_contract contract;
-    bool pads;
-    cpu_copy copy; /* input into the padded input */
+    bool pads, zeros; /* zeros: no phase writes some results */
+    cpu_copy copy;    /* input into the padded input */
     int64_t x_offset, padded_offset, padded_n;
-    size_t padded_bytes; /* of scratch; the contraction's follows */
+    size_t padded_bytes; /* of scratch; the contraction's follow */
+    size_t contract_bytes, result_bytes;
+    int32_t bytes;       /* of an element */
+    mica_cpu_map narrow; /* of all phases together, from a wide result in scratch; or NULL */
+    size_t wide_offset;
+    int64_t wide_bytes, n;
+    int32_t n_phases;
+    conv_phase phases[];
 } conv_kernel;
+
+typedef struct conv_narrowing {
+    const conv_kernel *kernel;
+    const char *wide;
+    char *result;
+} conv_narrowing;
+
+static void narrow_range(void *context, int64_t begin, int64_t end) {
+    const conv_narrowing *n = context;
+    const void *x = n->wide + begin * n->kernel->wide_bytes;
+    n->kernel->narrow(&x, n->result + begin * n->kernel->bytes, end - begin);
+}
 
 static void run_conv_finished(const cpu_kernel *kernel, const void *const *operands,
                               void *const *results, void *scratch, const cpu_finish *finish) {
     const conv_kernel *k = (const conv_kernel *)kernel;
-    const char *x = operands[0];
+    const char *x = operands[0], *y = operands[1];
+    char *c = k->narrow ? (char *)scratch + k->wide_offset : results[0];
+    int64_t c_bytes = k->narrow ? k->wide_bytes : k->bytes;
     if (k->pads) {
-        int32_t bytes = k->copy.bytes;
         const uint64_t zero[2] = {0, 0}; /* as wide as any element */
-        if (k->copy.n != k->padded_n) mica_cpu_fill(scratch, zero, (size_t)bytes, k->padded_n);
-        mica_cpu_copy_run(&k->copy, x + k->x_offset * bytes,
-                          (char *)scratch + k->padded_offset * bytes);
+        if (k->copy.n != k->padded_n) mica_cpu_fill(scratch, zero, (size_t)k->bytes, k->padded_n);
+        mica_cpu_copy_run(&k->copy, x + k->x_offset * k->bytes,
+                          (char *)scratch + k->padded_offset * k->bytes);
         x = scratch;
     }
-    mica_cpu_contract_run(&k->contract, x, operands[1], results[0],
-                          (char *)scratch + k->padded_bytes, finish);
+    if (k->zeros) memset(c, 0, k->result_bytes);
+    for (int32_t i = 0; i < k->n_phases; i++) {
+        const conv_phase *phase = &k->phases[i];
+        mica_cpu_contract_run(&phase->contract, x + phase->x * k->bytes, y + phase->y * k->bytes,
+                              c + phase->c * c_bytes, (char *)scratch + k->padded_bytes, finish);
+    }
+    conv_narrowing last = {k, c, results[0]};
+    if (k->narrow) mica_parallel_for(k->n, 65536, narrow_range, &last);
 }
 
 static void run_conv(const cpu_kernel *kernel, const void *const *operands, void *const *results,
@@ -51,10 +87,66 @@ static conv_axis read_axis(const mica_node *node, const mica_conv_layout *l, int
         .low = mica_node_ints(node, "low").data[i],
         .lhs_dilation = mica_node_ints(node, "lhs_dilation").data[i],
         .rhs_dilation = mica_node_ints(node, "rhs_dilation").data[i],
+        .phases = 1,
+        .tap_phases = 1,
     };
     if (a.result > 0 && a.taps > 0)
         a.reach = (a.result - 1) * a.stride + (a.taps - 1) * a.rhs_dilation + 1;
     return a;
+}
+
+/* ---- phases -----------------------------------------------------------------------------------*/
+
+static int64_t common_divisor(int64_t a, int64_t b) {
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Phase number `phase` of an axis, as an axis whose input is not dilated, with its own numbers of
+ * results and taps, stride and dilation of taps. Result p and tap t meet where
+ * p stride + t rhs_dilation - low is a multiple d of lhs_dilation. */
+static conv_axis phase_of(const conv_axis *whole, int64_t phase) {
+    conv_axis a = *whole;
+    int64_t d = a.lhs_dilation;
+    a.first = phase;
+    a.tap_phases = d / common_divisor(d, a.rhs_dilation);
+    a.first_tap = 0;
+    while (a.first_tap < a.tap_phases && a.first_tap < a.taps &&
+           (phase * a.stride + a.first_tap * a.rhs_dilation - a.low) % d != 0)
+        a.first_tap++;
+    bool meets = a.first_tap < a.tap_phases && a.first_tap < a.taps;
+    a.result = a.result > phase ? cpu_ceil_div(a.result - phase, a.phases) : 0;
+    a.taps = meets ? cpu_ceil_div(a.taps - a.first_tap, a.tap_phases) : 0;
+    a.begin = (phase * a.stride + a.first_tap * a.rhs_dilation - a.low) / d;
+    a.stride = a.phases * a.stride / d;
+    a.rhs_dilation = a.tap_phases * a.rhs_dilation / d;
+    a.lhs_dilation = 1;
+    return a;
+}
+
+/* Finds the phases of an axis; out_padded is the axis as the padded input sees it. */
+static void find_phases(conv_axis *a, conv_axis *out_padded) {
+    a->begin = -a->low;
+    *out_padded = *a;
+    if (a->lhs_dilation == 1 || a->reach == 0) return;
+    a->phases = a->lhs_dilation / common_divisor(a->lhs_dilation, a->stride);
+    if (a->phases > MOST_PHASES) return;
+    int64_t least = INT64_MAX, most = INT64_MIN;
+    for (int64_t i = 0; i < a->phases; i++) {
+        conv_axis phase = phase_of(a, i);
+        if (phase.taps == 0 || phase.result == 0) continue;
+        least = cpu_min(least, phase.begin);
+        most = cpu_max(most, phase.begin + (phase.result - 1) * phase.stride +
+                                 (phase.taps - 1) * phase.rhs_dilation);
+    }
+    bool any = least <= most;
+    out_padded->low = any ? -least : 0;
+    out_padded->reach = any ? most - least + 1 : 0;
+    out_padded->lhs_dilation = 1;
 }
 
 /* Plans the copy into the padded input, whose spatial sizes are the axes' reach; its strides
@@ -71,13 +163,11 @@ static void plan_padding(conv_kernel *k, const mica_type *x, const mica_conv_lay
     for (int32_t i = 0; i < l->spatial; i++) {
         const conv_axis *a = &axes[i];
         int32_t axis = l->lhs_spatial[i];
-        int64_t first = a->low >= 0 ? 0 : cpu_ceil_div(-a->low, a->lhs_dilation);
-        int64_t limit = a->reach <= a->low ? 0 : cpu_ceil_div(a->reach - a->low, a->lhs_dilation);
-        limit = cpu_min(limit, a->input);
+        int64_t first = cpu_max(0, -a->low);
+        int64_t limit = cpu_min(a->input, cpu_max(0, a->reach - a->low));
         sizes[axis] = cpu_max(0, limit - first);
         k->x_offset += first * from[axis];
-        k->padded_offset += (a->low + first * a->lhs_dilation) * to[axis];
-        to[axis] = sizes[axis] > 1 ? to[axis] * a->lhs_dilation : 0;
+        k->padded_offset += (a->low + first) * to[axis];
     }
     k->padded_n = mica_type_elements(&padded);
     mica_cpu_copy_init(&k->copy, mica_dtype_bytes(x->dtype), x->rank, sizes, from, to);
@@ -133,8 +223,8 @@ static void plan_contraction(cpu_contract *c, const mica_node *node, const mica_
         /* Of an axis of one the stride, which may be any number, is never taken. */
         int64_t step = axes[i].result > 1 ? axes[i].stride * place : 0;
         int64_t tap = axes[i].taps > 1 ? axes[i].rhs_dilation * place : 0;
-        m[i + 1] = (conv_index){axes[i].result, step, r[l->out_spatial[i]]};
-        k[i + 1] = (conv_index){axes[i].taps, tap, y[l->rhs_spatial[i]]};
+        m[i + 1] = (conv_index){axes[i].result, step, axes[i].phases * r[l->out_spatial[i]]};
+        k[i + 1] = (conv_index){axes[i].taps, tap, axes[i].tap_phases * y[l->rhs_spatial[i]]};
     }
     add_sorted(m, l->spatial + 1, false, &c->x_m, &c->c_m);
     add_sorted(k, l->spatial + 1, true, &c->x_k, &c->y_k);
@@ -154,37 +244,102 @@ static bool padding_is_absurd(const mica_node *node, const mica_conv_layout *l,
     return padded > PADDING_LIMIT * (real + 4096);
 }
 
+/* Adds the contraction of one phase; false when there is no such kernel. */
+static bool add_phase(conv_kernel *k, const mica_node *node, const mica_conv_layout *l,
+                      const conv_axis *axes, const conv_axis *padded, const int64_t *strides) {
+    int64_t y[MICA_MAX_RANK], r[MICA_MAX_RANK];
+    mica_cpu_strides(mica_operand_type(node, 1), y);
+    mica_cpu_strides(&node->results[0], r);
+    conv_phase *phase = &k->phases[k->n_phases];
+    bool has_taps = true;
+    for (int32_t i = 0; i < l->spatial; i++) {
+        if (axes[i].result == 0) return true;
+        has_taps = has_taps && axes[i].taps > 0;
+        phase->x += (axes[i].begin + padded[i].low) * strides[l->lhs_spatial[i]];
+        phase->y += axes[i].first_tap * y[l->rhs_spatial[i]];
+        phase->c += axes[i].first * r[l->out_spatial[i]];
+    }
+    if (!has_taps) { /* no element of the input is met */
+        *phase = (conv_phase){.x = 0};
+        k->zeros = true;
+        return true;
+    }
+    k->n_phases++;
+    plan_contraction(&phase->contract, node, l, axes, strides);
+    if (!mica_cpu_contract_init(&phase->contract, mica_operand_type(node, 0)->dtype)) return false;
+    if (phase->contract.mode == CONTRACT_ZERO) { /* there are no channels */
+        k->n_phases--;
+        k->zeros = true;
+    }
+    if (phase->contract.scratch_bytes > k->contract_bytes)
+        k->contract_bytes = phase->contract.scratch_bytes;
+    return true;
+}
+
+/* Results of several phases lie between each other: they are narrowed together. */
+static void plan_narrowing(conv_kernel *k, const mica_node *node) {
+    if (k->n_phases == 0 || (k->n_phases == 1 && !k->zeros)) return;
+    k->narrow = k->phases[0].contract.narrow;
+    if (!k->narrow) return;
+    k->wide_bytes = k->phases[0].contract.gemm.bytes;
+    k->result_bytes = (size_t)(mica_type_elements(&node->results[0]) * k->wide_bytes);
+    k->wide_offset = k->padded_bytes + cpu_align(k->contract_bytes);
+    for (int32_t i = 0; i < k->n_phases; i++) k->phases[i].contract.narrow = NULL;
+}
+
+static bool add_phases(conv_kernel *k, const mica_node *node, const mica_conv_layout *l,
+                       const conv_axis *axes, const conv_axis *padded, const int64_t *strides) {
+    int64_t count = 1;
+    for (int32_t i = 0; i < l->spatial; i++) count *= axes[i].phases;
+    for (int64_t number = 0; number < count; number++) {
+        conv_axis phase[MICA_CONV_AXES];
+        int64_t rest = number;
+        for (int32_t i = 0; i < l->spatial; i++) {
+            bool is_dilated = axes[i].lhs_dilation > 1;
+            phase[i] = is_dilated ? phase_of(&axes[i], rest % axes[i].phases) : axes[i];
+            rest /= axes[i].phases;
+        }
+        if (!add_phase(k, node, l, phase, padded, strides)) return false;
+    }
+    return true;
+}
+
 mica_status mica_cpu_create_conv(const mica_node *node, cpu_kernel **out) {
     const mica_type *x = mica_operand_type(node, 0);
     mica_conv_layout l;
     if (!mica_conv_layout_parse(mica_node_string(node, "layout"), &l))
         return MICA_INVALID("[conv] layout '%s' is not like 'N01C,01IO,N01C'",
                             mica_node_string(node, "layout"));
-    conv_axis axes[MICA_CONV_AXES] = {{0}};
+    conv_axis axes[MICA_CONV_AXES] = {{0}}, padded[MICA_CONV_AXES] = {{0}};
     bool is_empty = mica_type_elements(&node->results[0]) == 0, pads = false;
+    int64_t count = 1;
     for (int32_t i = 0; i < l.spatial; i++) {
         axes[i] = read_axis(node, &l, i);
-        bool inside =
-            axes[i].low == 0 && axes[i].lhs_dilation == 1 && axes[i].reach <= axes[i].input;
-        pads |= !inside;
         is_empty |= axes[i].reach == 0;
+        find_phases(&axes[i], &padded[i]);
+        count = cpu_min(count * axes[i].phases, MOST_PHASES + 1);
+        pads |= padded[i].low != 0 || padded[i].reach > padded[i].input;
     }
     pads &= !is_empty;
-    if (pads && padding_is_absurd(node, &l, axes))
+    if (count > MOST_PHASES || (pads && padding_is_absurd(node, &l, padded)))
         return mica_cpu_create_conv_plain(node, &l, axes, out);
     conv_kernel *k;
-    MICA_TRY(mica_cpu_kernel_new(sizeof *k, run_conv, &k));
+    MICA_TRY(mica_cpu_kernel_new(sizeof *k + sizeof *k->phases * (size_t)count, run_conv, &k));
     int64_t strides[MICA_MAX_RANK];
     mica_cpu_strides(x, strides);
     k->pads = pads;
-    if (pads) plan_padding(k, x, &l, axes, strides);
-    plan_contraction(&k->contract, node, &l, axes, strides);
-    if (!mica_cpu_contract_init(&k->contract, x->dtype)) {
+    k->bytes = (int32_t)mica_dtype_bytes(x->dtype);
+    k->result_bytes = mica_type_bytes(&node->results[0]);
+    k->n = mica_type_elements(&node->results[0]);
+    if (pads) plan_padding(k, x, &l, padded, strides);
+    if (!add_phases(k, node, &l, axes, padded, strides)) {
         mica_free(k);
         return mica_cpu_unsupported(node, x->dtype);
     }
-    k->base.run_finished = run_conv_finished;
-    k->base.head.scratch_bytes = k->padded_bytes + k->contract.scratch_bytes;
+    if (k->n_phases == 1 && !k->zeros) k->base.run_finished = run_conv_finished;
+    plan_narrowing(k, node);
+    k->base.head.scratch_bytes =
+        k->narrow ? k->wide_offset + k->result_bytes : k->padded_bytes + k->contract_bytes;
     *out = &k->base;
     return NULL;
 }

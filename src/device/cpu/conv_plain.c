@@ -71,8 +71,8 @@ static mica_c128 add_axis(const plain_run *run, const int64_t *at, int32_t d, in
     for (int64_t t = 0; t < a->taps; t++) {
         int64_t place = at[k->layout.out_spatial[d]] * a->stride + t * a->rhs_dilation - a->low;
         int64_t next = OUTSIDE;
-        if (from >= 0 && place >= 0 && place % a->lhs_dilation == 0 &&
-            place / a->lhs_dilation < a->input)
+        if (place % a->lhs_dilation != 0) continue; /* between elements there is nothing */
+        if (from >= 0 && place >= 0 && place / a->lhs_dilation < a->input)
             next = from + place / a->lhs_dilation * k->x[k->layout.lhs_spatial[d]];
         sum = add_axis(run, at, d + 1, next, tap + t * k->y[k->layout.rhs_spatial[d]], sum);
     }

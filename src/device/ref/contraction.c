@@ -77,17 +77,20 @@ typedef struct conv_plan {
     const mica_type *x_type;
 } conv_plan;
 
-/* The input's spatial index for a result and kernel index; false: it falls on padding, or between
- * elements that are dilated, where the input counts as zero. */
-static bool conv_source(const conv_plan *p, const int64_t *result, const int64_t *kernel,
-                        int64_t *source) {
+/* false: a result and a kernel index meet between elements that are dilated, where there is nothing
+ * to multiply with. */
+static bool conv_meets(const conv_plan *p, const int64_t *place) {
+    for (int32_t s = 0; s < p->x.n_spatial; s++)
+        if (place[s] % p->lhs_dilation.data[s] != 0) return false;
+    return true;
+}
+
+/* The input's spatial index; false: it falls on padding, where the input counts as zero. */
+static bool conv_source(const conv_plan *p, const int64_t *place, int64_t *source) {
     for (int32_t s = 0; s < p->x.n_spatial; s++) {
-        int64_t place = result[p->y.spatial[s]] * p->strides.data[s] +
-                        kernel[p->kernel.spatial[s]] * p->rhs_dilation.data[s] - p->low.data[s];
         int32_t axis = p->x.spatial[s];
-        if (place < 0 || place % p->lhs_dilation.data[s] != 0) return false;
-        source[axis] = place / p->lhs_dilation.data[s];
-        if (source[axis] >= p->x_type->dims[axis]) return false;
+        source[axis] = place[s] / p->lhs_dilation.data[s];
+        if (place[s] < 0 || source[axis] >= p->x_type->dims[axis]) return false;
     }
     return true;
 }
@@ -114,9 +117,14 @@ mica_status ref_conv(const mica_node *n, ref_value *const *operands, ref_value *
         for (int64_t j = 0; j < mica_type_elements(k); j++, ref_advance(k, kernel)) {
             if (kernel[p.kernel.batch] != o) continue;
             ref_number at = {0};
+            int64_t place[MICA_MAX_RANK]; /* in the dilated input */
+            for (int32_t s = 0; s < p.x.n_spatial; s++)
+                place[s] = result[p.y.spatial[s]] * p.strides.data[s] +
+                           kernel[p.kernel.spatial[s]] * p.rhs_dilation.data[s] - p.low.data[s];
+            if (!conv_meets(&p, place)) continue;
             source[p.x.batch] = batch_group * group_batch + result[p.y.batch];
             source[p.x.channels] = group * group_inputs + kernel[p.kernel.channels];
-            if (conv_source(&p, result, kernel, source))
+            if (conv_source(&p, place, source))
                 at = ref_load(x->dtype, operands[0]->data, ref_position(x, source));
             accumulate(x->dtype, &sum, at, ref_load(k->dtype, operands[1]->data, j));
         }
