@@ -6,11 +6,9 @@
 #include "base/platform.h"
 
 const mica_pass mica_passes[] = {
-    {"inline", mica_pass_inline},
-    {"simplify", mica_pass_simplify},
-    {"fuse", mica_pass_fuse},
-    {"schedule", mica_pass_schedule},
-    {NULL, NULL},
+    {"inline", mica_pass_inline},     {"simplify", mica_pass_simplify},
+    {"contract", mica_pass_contract}, {"fuse", mica_pass_fuse},
+    {"schedule", mica_pass_schedule}, {NULL, NULL},
 };
 
 /* ---- selection --------------------------------------------------------------------------------*/
@@ -43,8 +41,8 @@ static mica_status check_selection(const char *selection) {
         size_t n = strcspn(s, ",");
         if (n && (s[0] != '-' || !is_known(s + 1, n - 1)))
             return MICA_INVALID(
-                "[passes] '%.*s' is not one of -match, -inline, -simplify, -fuse, -schedule, "
-                "-plan",
+                "[passes] '%.*s' is not one of -match, -inline, -simplify, -contract, -fuse, "
+                "-schedule, -plan",
                 (int)n, s);
         s += n + (s[n] == ',');
     }
@@ -93,6 +91,7 @@ mica_status mica_passes_run_for(const mica_graph *g, const char *selection, bool
     for (const mica_pass *pass = mica_passes; pass->name && !status; pass++) {
         bool is_fuse = pass->run == mica_pass_fuse, is_on = mica_pass_is_on(selection, pass->name);
         if (is_fuse ? !fuse : !is_on) continue;
+        if (pass->run == mica_pass_contract && !claimer) continue;
         status = is_on ? pass->run(current, &next) : mica_pass_wrap(current, &next);
         if (!status) status = replace(&current, next, pass->name);
     }

@@ -136,6 +136,48 @@ static mica_value joined_transpose(mica_graph *g, const mica_node *n) {
     return mica_transpose(g, inner->operands[0], (mica_ints){permutation, outer.n});
 }
 
+/* The operand's axes under a transpose: axis i of the transposed is axis permutation[i]. */
+static void look_through(mica_ints axes, mica_ints permutation, int64_t *out) {
+    for (int32_t i = 0; i < axes.n; i++) out[i] = permutation.data[axes.data[i]];
+}
+
+/* Axes that are neither contracted nor batched keep their order, so the result's axes do. */
+static bool keeps_order(mica_ints permutation, mica_ints contract, mica_ints batch) {
+    uint32_t taken = 0;
+    int64_t last = -1;
+    for (int32_t i = 0; i < contract.n; i++) taken |= 1u << contract.data[i];
+    for (int32_t i = 0; i < batch.n; i++) taken |= 1u << batch.data[i];
+    for (int32_t i = 0; i < permutation.n; i++) {
+        if (taken >> i & 1) continue;
+        if (permutation.data[i] < last) return false;
+        last = permutation.data[i];
+    }
+    return true;
+}
+
+/* dot of a transposed operand: the same products, summed in the same order, with other axes. */
+static mica_value folded_transpose(mica_graph *g, const mica_node *n) {
+    mica_ints axes[4] = {mica_node_ints(n, "lhs_contract"), mica_node_ints(n, "rhs_contract"),
+                         mica_node_ints(n, "lhs_batch"), mica_node_ints(n, "rhs_batch")};
+    int64_t room[4][MICA_MAX_RANK];
+    mica_value operands[2] = {n->operands[0], n->operands[1]};
+    bool any = false;
+    for (int32_t k = 0; k < 2; k++) {
+        const mica_node *inner = operands[k].node;
+        if (inner->op != MICA_OP_transpose) continue;
+        mica_ints permutation = mica_node_ints(inner, "permutation");
+        if (!keeps_order(permutation, axes[k], axes[k + 2])) continue;
+        for (int32_t i = k; i < 4; i += 2) {
+            look_through(axes[i], permutation, room[i]);
+            axes[i].data = room[i];
+        }
+        operands[k] = inner->operands[0];
+        any = true;
+    }
+    if (!any) return MICA_NULL_VALUE;
+    return mica_dot(g, operands[0], operands[1], axes[0], axes[1], axes[2], axes[3]);
+}
+
 mica_value mica_simplify_rule(mica_graph *g, const mica_node *n) {
     if (is_identity(n)) return n->operands[0];
     switch ((int)n->op) {
@@ -147,6 +189,7 @@ mica_value mica_simplify_rule(mica_graph *g, const mica_node *n) {
     case MICA_OP_complex: return whole_of_parts(n);
     case MICA_OP_reshape: return joined_reshape(g, n);
     case MICA_OP_transpose: return joined_transpose(g, n);
+    case MICA_OP_dot: return folded_transpose(g, n);
     case MICA_OP_select:
         return mica_value_same(n->operands[1], n->operands[2]) ? n->operands[1] : MICA_NULL_VALUE;
     default: return n->n_operands == 2 ? neutral(n) : MICA_NULL_VALUE;

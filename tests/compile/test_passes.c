@@ -257,3 +257,65 @@ TEST(every_allocation_of_the_passes_may_fail) {
     CHECK(n > 50);
     mica_graph_release(g);
 }
+
+/* ---- contractions -----------------------------------------------------------------------------*/
+
+static mica_value matrix(mica_graph *g, int64_t n, int64_t m) {
+    mica_type type = mica_type_make(MICA_DTYPE_f32, MICA_INTS(n, m));
+    return mica_parameter(g, &type);
+}
+
+static mica_graph *contracted(mica_graph *g) {
+    mica_graph *result = NULL;
+    CHECK_OK(mica_pass_contract(g, &result));
+    if (result) CHECK_OK(mica_graph_verify(result));
+    mica_graph_release(g);
+    return result;
+}
+
+TEST(transposes_become_axes_of_a_dot) {
+    mica_graph *g = new_graph("transposed");
+    mica_value x = matrix(g, 3, 4), y = matrix(g, 5, 3);
+    mica_output(g, mica_matmul(g, mica_transpose(g, x, MICA_INTS(1, 0)),
+                               mica_transpose(g, y, MICA_INTS(1, 0))));
+    g = after(g, NULL);
+    CHECK(count(g, MICA_OP_transpose) == 0);
+    CHECK(count_all(g) == 1);
+    const mica_type *type = mica_value_type(g->outputs[0]);
+    CHECK(type->dims[0] == 4 && type->dims[1] == 5);
+    mica_graph_release(g);
+}
+
+TEST(a_transpose_that_orders_the_result_stays) {
+    mica_graph *g = new_graph("kept");
+    mica_type type = mica_type_make(MICA_DTYPE_f32, MICA_INTS(2, 3, 4));
+    mica_value x = mica_parameter(g, &type), y = matrix(g, 4, 5);
+    mica_output(g, mica_matmul(g, mica_transpose(g, x, MICA_INTS(1, 0, 2)), y));
+    g = after(g, NULL);
+    CHECK(count(g, MICA_OP_transpose) == 1);
+    mica_graph_release(g);
+}
+
+TEST(bias_activation_and_residual_join_their_product) {
+    mica_graph *g = new_graph("dense");
+    mica_value x = matrix(g, 8, 16), w = matrix(g, 16, 4), b = parameter_of(g, 4);
+    mica_value r = mica_exp(g, matrix(g, 8, 4));
+    mica_value z = mica_add(g, mica_matmul(g, x, w), b);
+    mica_output(g, mica_add(g, mica_tanh(g, z), r));
+    g = contracted(g);
+    CHECK(count(g, MICA_OP_call) == 1);
+    CHECK(count_all(g) <= 3); /* the call, exp, and a broadcast that nothing uses any more */
+    mica_graph_release(g);
+}
+
+/* The second moment of an optimizer needs the gradient itself: two products of it are no better. */
+TEST(a_product_is_not_stored_in_two_forms) {
+    mica_graph *g = new_graph("adam");
+    mica_value x = matrix(g, 8, 16), w = matrix(g, 16, 4);
+    mica_value m = matrix(g, 8, 4), v = matrix(g, 8, 4), d = mica_matmul(g, x, w);
+    mica_output(g, mica_add(g, m, mica_mul(g, d, mica_full_like(g, d, 0.1))));
+    mica_output(g, mica_add(g, v, mica_mul(g, d, d)));
+    g = contracted(g);
+    CHECK(count(g, MICA_OP_call) == 0);
+    mica_graph_release(g);
+}
