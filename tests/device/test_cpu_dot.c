@@ -142,6 +142,51 @@ TEST(a_matrix_by_a_vector_is_right_however_it_lies) {
         }
 }
 
+/* The matrix is (n, k) when by_rows, else (k, n). */
+static void check_complex_vector(mica_dtype dtype, bool by_rows, int64_t n, int64_t k) {
+    mica_graph *g = new_graph();
+    mica_value x = new_parameter(g, dtype, by_rows ? MICA_INTS(n, k) : MICA_INTS(k, n));
+    mica_value y = new_parameter(g, dtype, MICA_INTS(k));
+    mica_value z = mica_dot(g, x, y, ONE(by_rows), ONE(0), NONE, NONE);
+    CHECK_OK(mica_graph_check(g));
+    mica_dtype real = dtype == MICA_DTYPE_c64 ? MICA_DTYPE_f32 : MICA_DTYPE_f64;
+    const mica_type *types[2] = {mica_value_type(x), mica_value_type(y)};
+    void *data[2];
+    for (int i = 0; i < 2; i++) {
+        int64_t parts = 2 * mica_type_elements(types[i]);
+        data[i] = malloc((size_t)parts * mica_dtype_bytes(real));
+        for (int64_t j = 0; j < parts; j++) set_element(data[i], real, j, 2 * random_unit() - 1);
+    }
+    void *result = run_everywhere(z, (const void *const *)data);
+    for (int64_t i = 0; result && i < n; i++) {
+        double re = 0, im = 0;
+        for (int64_t j = 0; j < k; j++) {
+            int64_t at = by_rows ? i * k + j : j * n + i;
+            double a = get_element(data[0], real, 2 * at);
+            double b = get_element(data[0], real, 2 * at + 1);
+            double c = get_element(data[1], real, 2 * j);
+            double d = get_element(data[1], real, 2 * j + 1);
+            re += a * c - b * d, im += a * d + b * c;
+        }
+        double bound = (double)k * (real == MICA_DTYPE_f32 ? 0x1p-23 : 0x1p-51);
+        CHECK(fabs(get_element(result, real, 2 * i) - re) <= bound);
+        CHECK(fabs(get_element(result, real, 2 * i + 1) - im) <= bound);
+    }
+    free(result);
+    free(data[0]);
+    free(data[1]);
+    mica_graph_release(g);
+}
+
+TEST(a_complex_matrix_by_a_vector_is_right_however_it_lies) {
+    static const int64_t sizes[][2] = {{3, 2}, {7, 31}, {130, 17}, {65, 300}, {1100, 518}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int by_rows = 0; by_rows < 2; by_rows++) {
+            check_complex_vector(MICA_DTYPE_c64, by_rows, sizes[i][0], sizes[i][1]);
+            check_complex_vector(MICA_DTYPE_c128, by_rows, sizes[i][0], sizes[i][1]);
+        }
+}
+
 TEST(both_operands_may_be_transposed) {
     check_dot(MICA_DTYPE_f32, MICA_INTS(70, 50), MICA_INTS(70, 90), ONE(0), ONE(0), NONE, NONE);
     check_dot(MICA_DTYPE_f32, MICA_INTS(50, 70), MICA_INTS(90, 70), ONE(1), ONE(1), NONE, NONE);

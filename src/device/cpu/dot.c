@@ -1,5 +1,7 @@
 /* dot: batch, contracted and free axes become the index spaces of a contraction; a matrix by a
  * vector is computed as it lies. */
+#include <string.h>
+
 #include "device/cpu/contract.h"
 
 typedef struct dot_kernel {
@@ -21,6 +23,7 @@ static void run_dot(const cpu_kernel *kernel, const void *const *operands, void 
 /* ---- a matrix and a vector --------------------------------------------------------------------*/
 
 #define VECTOR_PIECE 65536 /* elements of the matrix that are worth another thread */
+#define FEW_BLOCKS 4       /* of k; with fewer, columns are cut into shorter pieces */
 
 typedef struct vector_kernel {
     cpu_kernel base;
@@ -30,12 +33,14 @@ typedef struct vector_kernel {
     int32_t bytes;  /* of an element */
     int64_t n, k;   /* of the result, contracted */
     int64_t stride; /* between the matrix's rows as it lies in memory */
+    bool is_complex;
+    int64_t blocks, strip; /* by columns: blocks of k, columns of a piece */
 } vector_kernel;
 
 typedef struct vector_run {
     const vector_kernel *kernel;
     const char *a, *x;
-    char *y;
+    char *y, *parts; /* the result, and scratch */
 } vector_run;
 
 static void run_vector_rows(void *context, int64_t begin, int64_t end) {
@@ -45,21 +50,57 @@ static void run_vector_rows(void *context, int64_t begin, int64_t end) {
                  run->y + begin * k->bytes);
 }
 
+/* Piece i: a block of k and a strip of columns. Of several blocks, all but the first are left in
+ * scratch. */
 static void run_vector_columns(void *context, int64_t begin, int64_t end) {
     const vector_run *run = context;
     const vector_kernel *k = run->kernel;
-    for (int64_t j = begin; j < end; j += CPU_GEMV_STRIP)
-        k->gemv.columns(run->a + j * k->bytes, k->stride, run->x, cpu_min(CPU_GEMV_STRIP, end - j),
-                        k->k, run->y + j * k->bytes);
+    int64_t strips = cpu_ceil_div(k->n, k->strip);
+    for (int64_t i = begin; i < end; i++) {
+        int64_t block = i / strips, column = i % strips * k->strip, row = block * CPU_TILE_K;
+        char *y = block == 0 ? run->y : run->parts + (block - 1) * k->n * k->bytes;
+        k->gemv.columns(run->a + (row * k->stride + column) * k->bytes, k->stride,
+                        run->x + row * k->bytes, cpu_min(k->strip, k->n - column),
+                        cpu_min(CPU_TILE_K, k->k - row), y + column * k->bytes);
+    }
+}
+
+/* Adds the blocks of k in their order. */
+static void add_vector_blocks(void *context, int64_t begin, int64_t end) {
+    const vector_run *run = context;
+    const vector_kernel *k = run->kernel;
+    for (int64_t block = 1; block < k->blocks; block++)
+        k->gemv.add(run->y + begin * k->bytes, run->parts + ((block - 1) * k->n + begin) * k->bytes,
+                    end - begin);
+}
+
+/* Copies n complex numbers, and behind them the same with parts exchanged. */
+static void exchange_parts(const char *x, int64_t n, int64_t part, char *to) {
+    int64_t bytes = 2 * part;
+    memcpy(to, x, (size_t)(n * bytes));
+    for (int64_t i = 0; i < n; i++, x += bytes) {
+        char *number = to + (n + i) * bytes;
+        memcpy(number, x + part, (size_t)part);
+        memcpy(number + part, x, (size_t)part);
+    }
 }
 
 static void run_vector(const cpu_kernel *kernel, const void *const *operands, void *const *results,
                        void *scratch) {
-    (void)scratch;
     const vector_kernel *k = (const vector_kernel *)kernel;
-    vector_run run = {k, operands[k->matrix], operands[1 - k->matrix], results[0]};
-    int64_t grain = cpu_max(k->by_rows ? 1 : 64, VECTOR_PIECE / k->k);
-    mica_parallel_for(k->n, grain, k->by_rows ? run_vector_rows : run_vector_columns, &run);
+    vector_run run = {k, operands[k->matrix], operands[1 - k->matrix], results[0], scratch};
+    if (!k->by_rows) {
+        int64_t grain = cpu_max(1, VECTOR_PIECE / (k->strip * cpu_min(k->k, CPU_TILE_K)));
+        mica_parallel_for(k->blocks * cpu_ceil_div(k->n, k->strip), grain, run_vector_columns,
+                          &run);
+        if (k->blocks > 1) mica_parallel_for(k->n, CPU_GEMV_STRIP, add_vector_blocks, &run);
+        return;
+    }
+    if (k->is_complex) {
+        exchange_parts(run.x, k->k, k->bytes / 2, scratch);
+        run.x = scratch;
+    }
+    mica_parallel_for(k->n, cpu_max(1, VECTOR_PIECE / k->k), run_vector_rows, &run);
 }
 
 /* The stride of a space of one axis at most; -1 when it has more. */
@@ -83,6 +124,10 @@ static bool plan_vector(const cpu_contract *c, mica_dtype dtype, vector_kernel *
     v->n = matrix_free->n;
     v->k = matrix_k->n;
     v->stride = v->by_rows ? free_stride : k_stride;
+    v->is_complex = dtype >= MICA_DTYPE_c64;
+    v->blocks = cpu_ceil_div(v->k, CPU_TILE_K);
+    v->strip = cpu_min(CPU_GEMV_STRIP, v->n);
+    if (v->blocks < FEW_BLOCKS) v->strip = cpu_min(v->strip, CPU_GEMV_STRIP / FEW_BLOCKS);
     return v->gemv.rows && v->n > 1 && v->k > 1;
 }
 
@@ -148,6 +193,10 @@ mica_status mica_cpu_create_dot(const mica_node *node, cpu_kernel **out) {
         MICA_TRY(mica_cpu_kernel_new(sizeof *v, run_vector, &v));
         vector.base = v->base;
         *v = vector;
+        if (!v->by_rows)
+            v->base.head.scratch_bytes = (size_t)((v->blocks - 1) * v->n * v->bytes);
+        else if (v->is_complex)
+            v->base.head.scratch_bytes = (size_t)(2 * v->k * v->bytes);
         *out = &v->base;
         return NULL;
     }

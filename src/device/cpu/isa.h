@@ -143,15 +143,20 @@ typedef struct mica_cpu_gemm {
     mica_cpu_pack pack;
 } mica_cpu_gemm;
 
-/* A matrix and a vector of one dtype; f32, f64, i32, i64, others are NULL. Element i of `rows` is
- * the sum of 64 lanes, index k going to lane k mod 64, each a fused chain in the order of k; the
- * lanes are added as those of reduce. `columns` sums in the order of a contraction. */
-#define CPU_GEMV_STRIP 512
+/* A matrix and a vector of one dtype; f32, f64, i32, i64, c64, c128, others are NULL. An element of
+ * `rows` is the sum of as many lanes as fill 256 bytes (half of them for each part of a complex
+ * number), index k going to lane k modulo their number, each a fused chain in the order of k; the
+ * upper half of the lanes is added to the lower until one is left. `columns` is one fused chain in
+ * the order of k, as a block of a contraction is. Where `rows` is complex, x is followed by a copy
+ * of it with parts exchanged. */
+#define CPU_GEMV_LANE_BYTES 256
+#define CPU_GEMV_STRIP 1024
 typedef struct mica_cpu_gemv {
     /* y[i] = sum over k of a[i stride + k] x[k] for i < m. */
     void (*rows)(const void *a, int64_t stride, const void *x, int64_t m, int64_t k, void *y);
     /* y[j] = sum over k of a[k stride + j] x[k] for j < n <= CPU_GEMV_STRIP. */
     void (*columns)(const void *a, int64_t stride, const void *x, int64_t n, int64_t k, void *y);
+    void (*add)(void *into, const void *from, int64_t n); /* into[j] += from[j] */
 } mica_cpu_gemv;
 
 /* One Philox block per counter: out[4 i + w] is word w of block counter + i. */
