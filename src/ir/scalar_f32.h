@@ -1,8 +1,8 @@
 /* ir/scalar_f32.h: single precision, elementary functions. Part of ir/scalar.h.
  *
- * The functions that models spend their time in (exp, log, tanh, erf and their like) use f32
- * arithmetic alone; the others compute in f64 (scalar_wide.h) and round once at the end. NaN passes
- * through arithmetic, and selects are written so that a comparison with NaN keeps it. */
+ * The functions that models spend their time in (exp, log, tanh, erf and their like) and cbrt use
+ * f32 arithmetic alone; the others compute in f64 (scalar_wide.h) and round once at the end. NaN
+ * passes through arithmetic, and selects are written so that a comparison with NaN keeps it. */
 #ifndef MICA_IR_SCALAR_F32_H
 #define MICA_IR_SCALAR_F32_H
 
@@ -229,10 +229,28 @@ MICA_SCALAR float mica_atanh_f32(float a) {
 MICA_SCALAR float mica_rsqrt_f32(float a) {
     return 1.0f / MICA_SQRT_F32(a);
 }
+/* |a| = t 2^(3 n), t in [1/2, 4). z is t^(-1/3), by a polynomial and a step of third order; then a
+ * Newton step for t z^2, whose residue is exact but for its last rounding. */
 MICA_SCALAR float mica_cbrt_f32(float a) {
-    double x = mica_abs_f64((double)a);
-    float y = (float)mica_exp_wide(mica_log_wide(x) * (1.0 / 3.0));
-    int ordinary = (x > 0.0) & (x < MICA_INF_F64);
+    float x = mica_abs_f32(a);
+    int denormal = x < 0x1p-126f;
+    uint32_t bits = mica_bits_f32(denormal ? x * 0x1p24f : x), e = (bits >> 23) - 127u;
+    float shifted = MICA_FMA_F32((float)(int32_t)e, 0x1.555556p-2f, 0x1.8p23f);
+    uint32_t n = mica_bits_f32(shifted) - 0x4b400000u;
+    float t = mica_from_bits_f32((bits & 0x7fffffu) + ((127u + e - 3u * n) << 23));
+    float z = 0x1.2f79dep-7f;
+    z = MICA_FMA_F32(z, t, -0x1.b74a24p-4f);
+    z = MICA_FMA_F32(z, t, 0x1.e30eccp-2f);
+    z = MICA_FMA_F32(z, t, -0x1.04a8e2p+0f);
+    z = MICA_FMA_F32(z, t, 0x1.a67396p+0f);
+    float h = MICA_FMA_F32(-t * z, z * z, 1.0f);
+    z = MICA_FMA_F32(z * h, MICA_FMA_F32(h, 0x1.c71c72p-3f, 0x1.555556p-2f), z);
+    float inverse = z * z, y = t * inverse, square = y * y;
+    float lost = MICA_FMA_F32(-square, y, t);
+    lost = MICA_FMA_F32(-MICA_FMA_F32(y, y, -square), y, lost);
+    y = MICA_FMA_F32(lost * inverse, 0x1.555556p-2f, y);
+    y = y * mica_from_bits_f32((n + (denormal ? 119u : 127u)) << 23);
+    int ordinary = (x > 0.0f) & (x < MICA_INF_F32);
     return ordinary ? mica_copysign_f32(y, a) : a;
 }
 /* e^(b ln|a|) with the special cases of C99's pow. */
