@@ -94,6 +94,14 @@ MICA_SCALAR uint16_t mica_convert_bf16_bf16(uint16_t a) {
 
 /* ---- float to integer ----------------------------------------------------------------------- */
 
+#define MICA_HALF_TO_INTEGER(to, type)                                                             \
+    MICA_SCALAR type mica_convert_f16_##to(uint16_t a) {                                           \
+        return mica_convert_f32_##to(mica_convert_f16_f32(a));                                     \
+    }                                                                                              \
+    MICA_SCALAR type mica_convert_bf16_##to(uint16_t a) {                                          \
+        return mica_convert_f32_##to(mica_convert_bf16_f32(a));                                    \
+    }
+
 /* The limits are exact in f64 but for the largest 64-bit integers, where the first value too large
  * (a power of two) is the limit instead: below it everything fits. */
 #define MICA_FLOAT_TO_INTEGER(to, type, lowest, highest, too_large)                                \
@@ -106,20 +114,57 @@ MICA_SCALAR uint16_t mica_convert_bf16_bf16(uint16_t a) {
     MICA_SCALAR type mica_convert_f32_##to(float a) {                                              \
         return mica_convert_f64_##to((double)a);                                                   \
     }                                                                                              \
-    MICA_SCALAR type mica_convert_f16_##to(uint16_t a) {                                           \
-        return mica_convert_f64_##to((double)mica_convert_f16_f32(a));                             \
-    }                                                                                              \
-    MICA_SCALAR type mica_convert_bf16_##to(uint16_t a) {                                          \
-        return mica_convert_f64_##to((double)mica_convert_bf16_f32(a));                            \
-    }
+    MICA_HALF_TO_INTEGER(to, type)
 
-MICA_FLOAT_TO_INTEGER(i8, int8_t, -128, 127, 128.0)
-MICA_FLOAT_TO_INTEGER(i16, int16_t, -32768, 32767, 32768.0)
-MICA_FLOAT_TO_INTEGER(i32, int32_t, -2147483647 - 1, 2147483647, 2147483648.0)
+/* (-2^31 - 1, 2^31) is what lies within 2^31 + 1/2 of -1/2; where the sum rounds, a and its limit
+ * give the same integer. Masks of bits, not selects, so that vectors need few steps. */
+MICA_SCALAR int32_t mica_convert_f64_i32(double a) {
+    double limit = mica_copysign_f64(2147483647.5, a) - 0.5;
+    double inside = mica_abs_f64(a + 0.5) < 2147483648.5 ? a : limit;
+    uint64_t number = 0u - (uint64_t)(a == a);
+    return (int32_t)mica_from_bits_f64(mica_bits_f64(inside) & number);
+}
+MICA_SCALAR int32_t mica_convert_f32_i32(float a) {
+    float clamped = a > -0x1p31f ? a : -0x1p31f;
+    clamped = a < 0x1p31f ? clamped : 0.0f; /* NaN gives 0 here */
+    int32_t inside = (int32_t)clamped;
+    return a >= 0x1p31f ? 2147483647 : inside;
+}
+MICA_HALF_TO_INTEGER(i32, int32_t)
+
+/* By way of i32, which saturates later. */
+#define MICA_F64_TO_NARROW(to, type, lowest, highest)                                              \
+    MICA_SCALAR type mica_convert_f64_##to(double a) {                                             \
+        int32_t wide = mica_convert_f64_i32(a);                                                    \
+        wide = wide < (lowest) ? (lowest) : wide;                                                  \
+        return (type)(wide > (highest) ? (highest) : wide);                                        \
+    }
+#define MICA_F32_TO_SIGNED(to, type, lowest, highest)                                              \
+    MICA_F64_TO_NARROW(to, type, lowest, highest)                                                  \
+    MICA_SCALAR type mica_convert_f32_##to(float a) {                                              \
+        int32_t wide = mica_convert_f32_i32(a);                                                    \
+        wide = wide < (lowest) ? (lowest) : wide;                                                  \
+        return (type)(wide > (highest) ? (highest) : wide);                                        \
+    }                                                                                              \
+    MICA_HALF_TO_INTEGER(to, type)
+/* The bits of floats that are not negative are in their order: `highest_bits` are those of the
+ * highest. */
+#define MICA_F32_TO_UNSIGNED(to, type, highest, highest_bits)                                      \
+    MICA_F64_TO_NARROW(to, type, 0, highest)                                                       \
+    MICA_SCALAR type mica_convert_f32_##to(float a) {                                              \
+        int32_t bits = (int32_t)mica_bits_f32(a), number = -(int32_t)(a == a);                     \
+        bits = bits < 0 ? 0 : bits;                                                                \
+        bits = bits > (highest_bits) ? (highest_bits) : bits;                                      \
+        return (type)(int32_t)mica_from_bits_f32((uint32_t)(bits & number));                       \
+    }                                                                                              \
+    MICA_HALF_TO_INTEGER(to, type)
+
+MICA_F32_TO_SIGNED(i8, int8_t, -128, 127)
+MICA_F32_TO_SIGNED(i16, int16_t, -32768, 32767)
+MICA_F32_TO_UNSIGNED(u8, uint8_t, 255, 0x437f0000)
+MICA_F32_TO_UNSIGNED(u16, uint16_t, 65535, 0x477fff00)
 MICA_FLOAT_TO_INTEGER(i64, int64_t, -9223372036854775807 - 1, 9223372036854775807,
                       9223372036854775808.0)
-MICA_FLOAT_TO_INTEGER(u8, uint8_t, 0, 255, 256.0)
-MICA_FLOAT_TO_INTEGER(u16, uint16_t, 0, 65535, 65536.0)
 MICA_FLOAT_TO_INTEGER(u32, uint32_t, 0, 4294967295u, 4294967296.0)
 MICA_FLOAT_TO_INTEGER(u64, uint64_t, 0, 18446744073709551615u, 18446744073709551616.0)
 

@@ -108,6 +108,19 @@ void mica_cpu_copy_init(cpu_copy *c, size_t bytes, int32_t rank, const int64_t *
 /* ---- innermost loops
  * ---------------------------------------------------------------------------*/
 
+/* y[i] = *x for i < n, in whole vectors. */
+static void fill_line(const char *x, char *y, int32_t bytes, int64_t n) {
+    char pattern[64];
+    int64_t size = n * bytes, i = 0;
+    if (bytes == 1) {
+        memset(y, *x, (size_t)n);
+        return;
+    }
+    for (int64_t j = 0; j < 64 && j < size; j += bytes) memcpy(pattern + j, x, (size_t)bytes);
+    for (; i + 64 <= size; i += 64) memcpy(y + i, pattern, 64);
+    if (i < size) memcpy(y + i, pattern, (size_t)(size - i));
+}
+
 static void copy_line(const char *x, int64_t x_stride, char *y, int64_t y_stride, int32_t bytes,
                       int64_t n) {
     if (x_stride == 1 && y_stride == 1) {
@@ -119,13 +132,10 @@ static void copy_line(const char *x, int64_t x_stride, char *y, int64_t y_stride
         }
         return;
     }
-#define FILL_LINE(type)                                                                            \
-    type value = *(const type *)x;                                                                 \
-    for (int64_t i = 0; i < n; i++) ((type *)y)[i] = value
 #define GATHER_LINE(type)                                                                          \
     for (int64_t i = 0; i < n; i++) ((type *)y)[i * y_stride] = ((const type *)x)[i * x_stride]
     if (x_stride == 0 && y_stride == 1) {
-        FOR_BITS(bytes, FILL_LINE)
+        fill_line(x, y, bytes, n);
     } else {
         FOR_BITS(bytes, GATHER_LINE)
     }
@@ -137,53 +147,78 @@ typedef struct tile_strides {
     int64_t x_row, x_column, y_row, y_column;
 } tile_strides;
 
-typedef uint32_t four_words __attribute__((vector_size(16)));
+/* Squares are transposed in registers of 16 bytes: interleaving lines i and i + n / 2, log2(n)
+ * times, makes columns of n lines. */
+typedef uint8_t lanes8 __attribute__((vector_size(16)));
+typedef uint16_t lanes16 __attribute__((vector_size(16)));
+typedef uint32_t lanes32 __attribute__((vector_size(16)));
+typedef uint64_t lanes64 __attribute__((vector_size(16)));
 #if defined(__clang__) || __GNUC__ >= 12
-#define SHUFFLE(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+#define SHUFFLE(lanes, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
-#define SHUFFLE(a, b, i, j, k, l) __builtin_shuffle(a, b, (four_words){i, j, k, l})
+#define SHUFFLE(lanes, a, b, ...) __builtin_shuffle(a, b, (lanes){__VA_ARGS__})
 #endif
+#define LOW_8 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define HIGH_8 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define LOW_16 0, 8, 1, 9, 2, 10, 3, 11
+#define HIGH_16 4, 12, 5, 13, 6, 14, 7, 15
+#define LOW_32 0, 4, 1, 5
+#define HIGH_32 2, 6, 3, 7
+#define LOW_64 0, 2
+#define HIGH_64 1, 3
 
-/* to[j][i] = from[i][j] for 4 x 4 words. */
-static inline void transpose_four(const uint32_t *from, int64_t from_step, char *to,
-                                  int64_t to_step) {
-    four_words a, b, c, d;
-    memcpy(&a, from, 16);
-    memcpy(&b, from + from_step, 16);
-    memcpy(&c, from + 2 * from_step, 16);
-    memcpy(&d, from + 3 * from_step, 16);
-    four_words ab_low = SHUFFLE(a, b, 0, 4, 1, 5), ab_high = SHUFFLE(a, b, 2, 6, 3, 7);
-    four_words cd_low = SHUFFLE(c, d, 0, 4, 1, 5), cd_high = SHUFFLE(c, d, 2, 6, 3, 7);
-    a = SHUFFLE(ab_low, cd_low, 0, 1, 4, 5), b = SHUFFLE(ab_low, cd_low, 2, 3, 6, 7);
-    c = SHUFFLE(ab_high, cd_high, 0, 1, 4, 5), d = SHUFFLE(ab_high, cd_high, 2, 3, 6, 7);
-    memcpy(to, &a, 16);
-    memcpy(to + to_step, &b, 16);
-    memcpy(to + 2 * to_step, &c, 16);
-    memcpy(to + 3 * to_step, &d, 16);
-}
+/* transpose: to[j][i] = from[i][j] for an n x n square, n = 128 / bits; steps in elements.
+ * copy_square_tile: a tile whose lines are contiguous on both sides. */
+#define SQUARE_DEFINE(w)                                                                           \
+    static inline void transpose_##w(const bits##w *from, int64_t from_step, bits##w *to,          \
+                                     int64_t to_step) {                                            \
+        enum { n = 128 / w };                                                                      \
+        lanes##w a[n], b[n];                                                                       \
+        for (int i = 0; i < n; i++) memcpy(&a[i], from + i * from_step, 16);                       \
+        for (int step = 1; step < n; step *= 2) {                                                  \
+            for (int i = 0; i < n / 2; i++) {                                                      \
+                b[2 * i] = SHUFFLE(lanes##w, a[i], a[i + n / 2], LOW_##w);                         \
+                b[2 * i + 1] = SHUFFLE(lanes##w, a[i], a[i + n / 2], HIGH_##w);                    \
+            }                                                                                      \
+            for (int i = 0; i < n; i++) a[i] = b[i];                                               \
+        }                                                                                          \
+        for (int i = 0; i < n; i++) memcpy(to + i * to_step, &a[i], 16);                           \
+    }                                                                                              \
+    static void copy_square_tile_##w(const bits##w *x, bits##w *y, const tile_strides *s,          \
+                                     int64_t rows, int64_t columns) {                              \
+        enum { n = 128 / w, side = TILE(w / 8) };                                                  \
+        _Alignas(64) bits##w buffer[side][side];                                                   \
+        for (int64_t j = 0; j < columns; j++)                                                      \
+            memcpy(buffer[j], x + j * s->x_column, (size_t)rows * sizeof *x);                      \
+        int64_t whole_rows = rows / n * n, whole_columns = columns / n * n;                        \
+        for (int64_t i = 0; i < whole_rows; i += n)                                                \
+            for (int64_t j = 0; j < whole_columns; j += n)                                         \
+                transpose_##w(&buffer[j][i], side, y + i * s->y_row + j, s->y_row);                \
+        for (int64_t i = 0; i < rows; i++)                                                         \
+            for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; j++)                 \
+                y[i * s->y_row + j] = buffer[j][i];                                                \
+    }
+SQUARE_DEFINE(8)
+SQUARE_DEFINE(16)
+SQUARE_DEFINE(32)
+SQUARE_DEFINE(64)
 
-/* A tile of words whose lines are contiguous. */
-static void copy_word_tile(const char *x, char *y, const tile_strides *s, int64_t rows,
-                           int64_t columns) {
-    _Alignas(64) uint32_t buffer[TILE(4)][TILE(4)];
-    for (int64_t j = 0; j < columns; j++)
-        memcpy(buffer[j], x + j * s->x_column * 4, (size_t)rows * 4);
-    int64_t whole_rows = rows & ~(int64_t)3, whole_columns = columns & ~(int64_t)3;
-    for (int64_t i = 0; i < whole_rows; i += 4)
-        for (int64_t j = 0; j < whole_columns; j += 4)
-            transpose_four(&buffer[j][i], TILE(4), y + (i * s->y_row + j) * 4, s->y_row * 4);
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; j++)
-            ((bits32 *)y)[i * s->y_row + j] = buffer[j][i];
+static bool copy_square_tile(const char *x, char *y, const tile_strides *s, int32_t bytes,
+                             int64_t rows, int64_t columns) {
+    if (s->x_row != 1 || s->y_column != 1) return false;
+    switch (bytes) {
+    case 1: copy_square_tile_8((const bits8 *)x, (bits8 *)y, s, rows, columns); return true;
+    case 2: copy_square_tile_16((const bits16 *)x, (bits16 *)y, s, rows, columns); return true;
+    case 4: copy_square_tile_32((const bits32 *)x, (bits32 *)y, s, rows, columns); return true;
+    case 8: copy_square_tile_64((const bits64 *)x, (bits64 *)y, s, rows, columns); return true;
+    default: return false;
+    }
 }
 
 /* rows x columns elements; x runs along rows, y along columns. */
 static void copy_tile(const char *x, char *y, const tile_strides *s, int32_t bytes, int64_t rows,
                       int64_t columns) {
-    if (bytes == 4 && s->x_row == 1 && s->y_column == 1) {
-        copy_word_tile(x, y, s, rows, columns);
-        return;
-    }
+    if (copy_square_tile(x, y, s, bytes, rows, columns)) return;
 #define COPY_TILE(type)                                                                            \
     type buffer[TILE(sizeof(type))][TILE(sizeof(type))];                                           \
     for (int64_t j = 0; j < columns; j++)                                                          \

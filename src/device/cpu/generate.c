@@ -9,7 +9,7 @@
 
 typedef struct iota_kernel {
     cpu_kernel base;
-    mica_cpu_map convert; /* from i64, or from i32 where that is enough */
+    mica_cpu_map convert; /* from i64, or from i32 where that is enough; NULL: i32 it is */
     bool is_short;
     int64_t n, size, inner;
     int32_t bytes;
@@ -27,28 +27,48 @@ typedef struct generate_run {
     void *y;
 } generate_run;
 
-/* values[j] = the index along the axis of element begin + j. */
-#define FILL_DEFINE(name, type)                                                                    \
+/* values[j] = the index along the axis of element begin + j; 16 bytes at a time where values count.
+ */
+#define FILL_DEFINE(name, type, lanes)                                                             \
+    typedef type name##_lanes __attribute__((vector_size(16)));                                    \
+    static void count_##name(type first, int64_t n, type *values) {                                \
+        name##_lanes next;                                                                         \
+        int64_t i = 0;                                                                             \
+        for (int l = 0; l < lanes; l++) next[l] = (type)(first + l);                               \
+        for (; i + lanes <= n; i += lanes) {                                                       \
+            memcpy(values + i, &next, sizeof next);                                                \
+            next += lanes;                                                                         \
+        }                                                                                          \
+        for (; i < n; i++) values[i] = (type)(first + i);                                          \
+    }                                                                                              \
     static void name(const iota_kernel *k, int64_t begin, int64_t n, type *values) {               \
         int64_t repeat = begin % k->inner, value = begin / k->inner % k->size;                     \
-        if (k->inner == 1 && value + n <= k->size) {                                               \
-            for (int64_t j = 0; j < n; j++) values[j] = (type)(value + j);                         \
-            return;                                                                                \
-        }                                                                                          \
-        for (int64_t j = 0; j < n; j++) {                                                          \
-            values[j] = (type)value;                                                               \
-            if (++repeat == k->inner) repeat = 0, value = value + 1 == k->size ? 0 : value + 1;    \
+        for (int64_t j = 0, run; j < n; j += run) {                                                \
+            if (k->inner == 1) {                                                                   \
+                run = cpu_min(n - j, k->size - value);                                             \
+                count_##name((type)value, run, values + j);                                        \
+                value = value + run == k->size ? 0 : value + run;                                  \
+                continue;                                                                          \
+            }                                                                                      \
+            run = cpu_min(n - j, k->inner - repeat);                                               \
+            for (int64_t i = 0; i < run; i++) values[j + i] = (type)value;                         \
+            repeat += run;                                                                         \
+            if (repeat == k->inner) repeat = 0, value = value + 1 == k->size ? 0 : value + 1;      \
         }                                                                                          \
     }
-FILL_DEFINE(fill_i32, int32_t)
-FILL_DEFINE(fill_i64, int64_t)
+FILL_DEFINE(fill_i32, uint32_t, 4)
+FILL_DEFINE(fill_i64, uint64_t, 2)
 
 static void run_iota_range(void *context, int64_t begin, int64_t end) {
     const generate_run *run = context;
     const iota_kernel *k = run->kernel;
-    int32_t narrow[CHUNK];
-    int64_t wide[CHUNK];
+    uint32_t narrow[CHUNK];
+    uint64_t wide[CHUNK];
     const void *x = k->is_short ? (const void *)narrow : (const void *)wide;
+    if (!k->convert) {
+        fill_i32(k, begin, end - begin, (uint32_t *)run->y + begin);
+        return;
+    }
     for (int64_t i = begin; i < end; i += CHUNK) {
         int64_t n = cpu_min(CHUNK, end - i);
         if (k->is_short)
@@ -77,7 +97,7 @@ mica_status mica_cpu_create_iota(const mica_node *node, cpu_kernel **out) {
     if (!convert) return mica_cpu_unsupported(node, type->dtype);
     iota_kernel *k;
     MICA_TRY(mica_cpu_kernel_new(sizeof *k, run_iota, &k));
-    k->convert = convert;
+    k->convert = is_short && type->dtype == MICA_DTYPE_i32 ? NULL : convert;
     k->is_short = is_short;
     k->bytes = (int32_t)mica_dtype_bytes(type->dtype);
     k->n = mica_type_elements(type);

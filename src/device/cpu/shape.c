@@ -16,6 +16,16 @@ typedef struct shape_kernel {
     int64_t last_start[MICA_MAX_RANK], strides[MICA_MAX_RANK];
 } shape_kernel;
 
+/* pad: what x does not cover, as blocks of the result; or all of it. */
+typedef struct pad_kernel {
+    shape_kernel shape;
+    int32_t n_fills;
+    struct {
+        cpu_copy copy;
+        int64_t offset;
+    } fills[2 * MICA_MAX_RANK];
+} pad_kernel;
+
 typedef struct concat_kernel {
     cpu_kernel base;
     int32_t n;
@@ -49,8 +59,10 @@ static void run_reshape(const cpu_kernel *kernel, const void *const *operands, v
 
 static void run_pad(const cpu_kernel *kernel, const void *const *operands, void *const *results,
                     void *scratch) {
-    const shape_kernel *k = (const shape_kernel *)kernel;
-    if (k->copy.n != k->n) mica_cpu_fill(results[0], operands[1], (size_t)k->copy.bytes, k->n);
+    const pad_kernel *k = (const pad_kernel *)kernel;
+    for (int32_t i = 0; i < k->n_fills; i++)
+        mica_cpu_copy_run(&k->fills[i].copy, operands[1],
+                          (char *)results[0] + k->fills[i].offset * k->shape.copy.bytes);
     run_copy(kernel, operands, results, scratch);
 }
 
@@ -187,6 +199,41 @@ static void plan_pad(const mica_node *node, shape_plan *p) {
     }
 }
 
+static void add_fill(pad_kernel *k, const mica_type *type, const int64_t *sizes, int64_t offset) {
+    int64_t zeros[MICA_MAX_RANK] = {0}, y[MICA_MAX_RANK];
+    mica_cpu_strides(type, y);
+    cpu_copy *copy = &k->fills[k->n_fills].copy;
+    mica_cpu_copy_init(copy, mica_dtype_bytes(type->dtype), type->rank, sizes, zeros, y);
+    k->fills[k->n_fills].offset = offset;
+    if (copy->n > 0) k->n_fills++;
+}
+
+/* Without gaps inside, what is before and after x along an axis, where x is along the axes before
+ * it, and all along those behind. */
+static void plan_fills(const mica_node *node, const shape_plan *p, pad_kernel *k) {
+    const mica_type *type = &node->results[0];
+    mica_ints low = mica_node_ints(node, "low"), interior = mica_node_ints(node, "interior");
+    int64_t sizes[MICA_MAX_RANK], strides[MICA_MAX_RANK], offset = 0;
+    mica_cpu_strides(type, strides);
+    memcpy(sizes, type->dims, sizeof sizes);
+    bool whole = false;
+    for (int32_t i = 0; i < type->rank; i++)
+        whole = whole || p->sizes[i] == 0 || interior.data[i] != 0;
+    if (whole) {
+        add_fill(k, type, sizes, 0);
+        return;
+    }
+    for (int32_t i = 0; i < type->rank; i++) {
+        int64_t first = cpu_max(0, low.data[i]), end = first + p->sizes[i], size = type->dims[i];
+        sizes[i] = first;
+        add_fill(k, type, sizes, offset);
+        sizes[i] = size - end;
+        add_fill(k, type, sizes, offset + end * strides[i]);
+        sizes[i] = p->sizes[i];
+        offset += first * strides[i];
+    }
+}
+
 /* The small array lies in the large one at a start known when the kernel runs. */
 static void plan_dynamic(const mica_node *node, shape_kernel *k, shape_plan *p) {
     bool update = node->op == MICA_OP_dynamic_update_slice;
@@ -207,7 +254,8 @@ static void plan_dynamic(const mica_node *node, shape_kernel *k, shape_plan *p) 
 static mica_status create_copy(const mica_node *node, cpu_kernel **out) {
     const mica_type *type = &node->results[0];
     shape_kernel *k;
-    MICA_TRY(mica_cpu_kernel_new(sizeof *k, run_copy, &k));
+    size_t bytes = node->op == MICA_OP_pad ? sizeof(pad_kernel) : sizeof *k;
+    MICA_TRY(mica_cpu_kernel_new(bytes, run_copy, &k));
     shape_plan p = {.rank = type->rank};
     memcpy(p.sizes, type->dims, sizeof p.sizes);
     mica_cpu_strides(type, p.y);
@@ -218,6 +266,7 @@ static mica_status create_copy(const mica_node *node, cpu_kernel **out) {
     case MICA_OP_reverse: plan_reverse(node, &p); break;
     case MICA_OP_pad:
         plan_pad(node, &p);
+        plan_fills(node, &p, (pad_kernel *)k);
         k->base.run = run_pad;
         break;
     case MICA_OP_dynamic_slice:
