@@ -1,6 +1,8 @@
 /* The commands as text: one per line, nested lists indented. */
 #include "base/strings.h"
+#include "codegen/nest.h"
 #include "compile/plan.h"
+#include "ir/contraction.h"
 
 static void print_place(mica_text *text, const mica_plan *plan, mica_place place) {
     int32_t n_inputs = plan->graph->n_parameters, n_outputs = plan->graph->n_outputs;
@@ -69,9 +71,23 @@ static void print_loop(mica_text *text, const mica_plan *plan, const mica_comman
     }
 }
 
+/* A call that is one kernel is named after what it computes: dot+add+tanh. */
+static void print_kind(mica_text *text, const mica_command *c) {
+    const mica_node *n = c->kind == MICA_COMMAND_LAUNCH ? c->node : NULL;
+    int32_t shown = 0;
+    if (n && (mica_node_is_fused(n) || mica_node_is_contraction(n)))
+        for (int32_t i = 0; i < n->regions[0]->n_nodes; i++) {
+            mica_op op = n->regions[0]->nodes[i]->op;
+            if (op >= MICA_OP_COUNT || op == MICA_OP_constant || op == MICA_OP_broadcast) continue;
+            mica_text_printf(text, "%s%s", shown++ ? "+" : "", mica_op_name(op));
+        }
+    mica_text_printf(text, "%s ", shown ? "" : kind_name(c));
+}
+
 static void print_command(mica_text *text, const mica_plan *plan, const mica_command *c,
                           int32_t depth) {
-    mica_text_printf(text, "%*s%s ", depth * 2, "", kind_name(c));
+    mica_text_printf(text, "%*s", depth * 2, "");
+    print_kind(text, c);
     print_places(text, plan, c->results, c->n_results);
     mica_text_append(text, " <- ");
     print_places(text, plan, c->operands, c->n_operands);
