@@ -20,7 +20,6 @@ LOWER_2(add, mica_add)
 LOWER_2(sub, mica_sub)
 LOWER_2(mul, mica_mul)
 LOWER_2(div, mica_div)
-LOWER_2(pow, mica_pow)
 LOWER_1(neg, mica_neg)
 LOWER_1(exp, mica_exp)
 LOWER_1(log, mica_log)
@@ -36,6 +35,32 @@ LOWER_COMPARE(not_equal, "ne")
 LOWER_2(logical_and, mica_and)
 LOWER_2(logical_or, mica_or)
 LOWER_1(logical_not, mica_not)
+
+/* x^y of integers: products of the squares that y's bits name. Seven bits suffice: beyond them only
+ * 0, 1 and -1 are left, of which the squares are all the same. */
+static mica_value integer_power(mica_graph *g, mica_value x, mica_value y) {
+    mica_value one = mica_full_like(g, y, 1.0), power = mica_full_like(g, x, 1.0);
+    for (int32_t bit = 0; bit < 7; bit++) {
+        mica_value set = mica_compare(g, mica_and(g, y, one), one, "eq");
+        power = mica_select(g, set, mica_mul(g, power, x), power);
+        x = mica_mul(g, x, x);
+        y = mica_shr(g, y, one);
+    }
+    return power;
+}
+
+void tf_lower_pow(mica_tf_lowering *c) {
+    mica_dtype_kind kind = mica_dtype_kind_of(mica_tf_type(c, 0)->dtype);
+    mica_tf_shape shape;
+    if (kind == MICA_KIND_FLOAT || kind == MICA_KIND_COMPLEX) {
+        c->outputs[0] = mica_pow(c->g, c->inputs[0], c->inputs[1]);
+        return;
+    }
+    if (!mica_tf_result_dims(c, &shape)) return;
+    mica_ints dims = {shape.dims, shape.rank};
+    c->outputs[0] = integer_power(c->g, mica_broadcast_to(c->g, c->inputs[0], dims),
+                                  mica_broadcast_to(c->g, c->inputs[1], dims));
+}
 
 void tf_lower_square(mica_tf_lowering *c) {
     c->outputs[0] = mica_mul(c->g, c->inputs[0], c->inputs[0]);

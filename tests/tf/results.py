@@ -33,6 +33,8 @@ def _work() -> None:
         name, mode = line.split()
         case = cases[name]
         absent = [symbol for symbol in case.of if corpus.missing(tf, symbol)]
+        if mode == "vmap" and corpus.missing(tf, "tf.vectorized_map"):
+            absent.append("tf.vectorized_map")
         try:
             if absent:
                 wrong = f"missing: {absent[0]}"

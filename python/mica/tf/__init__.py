@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import importlib
 
-from . import _dtypes, errors
+from . import _dtypes, _elementwise, _reduce, _select, errors
 from ._array import *  # noqa: F403
 from ._context import executing_eagerly, init_scope
 from ._control import case, cond, switch_case, while_loop
@@ -50,11 +50,14 @@ newaxis = None
 
 for _name in _dtypes.PUBLIC_NAMES:
     globals()[_name] = getattr(_dtypes, _name)
-del _name
+for _module in (_elementwise, _reduce, _select):
+    for _name in _module.TOP:
+        globals()[_name] = getattr(_module, _name)
+del _name, _module
 
 # Namespaces, modules of this package.
 _MODULES = frozenset(
-    "autodiff autograph config debugging dtypes linalg math nest nn raw_ops".split()
+    "autodiff autograph bitwise config debugging dtypes linalg math nest nn raw_ops".split()
 )
 
 

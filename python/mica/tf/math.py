@@ -1,3 +1,9 @@
 """tf.math."""
 
+from . import _elementwise, _reduce
 from ._math import *  # noqa: F403
+
+for _module in (_elementwise, _reduce):
+    for _name in _module.MATH:
+        globals()[_name] = getattr(_module, _name)
+del _name, _module

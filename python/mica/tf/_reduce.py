@@ -1,0 +1,402 @@
+"""Reductions, places of extrema, sorting, cumulative sums, segments: names of tf and tf.math."""
+
+from __future__ import annotations
+
+from builtins import range as builtin_range
+
+from . import _dtypes
+from ._array import (
+    concat,
+    expand_dims,
+    ones_like,
+    range,
+    rank,
+    reshape,
+    shape,
+    size,
+    stop_gradient,
+    transpose,
+    where,
+    zeros_like,
+)
+from ._core import convert_to_tensor, ops
+from ._elementwise import is_finite, real
+from ._math import cast, reduce_mean, reduce_sum, reduction
+
+reduce_max = reduction("Max")
+reduce_min = reduction("Min")
+reduce_prod = reduction("Prod")
+reduce_all = reduction("All")
+reduce_any = reduction("Any")
+
+
+def reduce_logsumexp(input_tensor, axis=None, keepdims=False, name=None):
+    """Return log(sum(e^x)) over axes."""
+    x = convert_to_tensor(input_tensor)
+    largest = reduce_max(x, axis, keepdims=True)
+    offset = stop_gradient(where(is_finite(largest), largest, zeros_like(largest)))
+    result = ops["Log"](reduce_sum(ops["Exp"](x - offset), axis, keepdims))
+    if not keepdims:
+        offset = reshape(offset, shape(result))
+    return result + offset
+
+
+def reduce_variance(input_tensor, axis=None, keepdims=False, name=None):
+    """Return the variance over axes, divided by the number of elements."""
+    x = convert_to_tensor(input_tensor)
+    if x.dtype.is_integer or x.dtype.is_bool:
+        raise TypeError(f"Input must be either real or complex. Received integer type {x.dtype}.")
+    difference = x - reduce_mean(x, axis, keepdims=True)
+    if difference.dtype.is_complex:
+        squares = real(ops["Conj"](difference) * difference)
+    else:
+        squares = ops["Square"](difference)
+    return reduce_mean(squares, axis, keepdims)
+
+
+def reduce_std(input_tensor, axis=None, keepdims=False, name=None):
+    """Return the standard deviation over axes."""
+    return ops["Sqrt"](reduce_variance(input_tensor, axis, keepdims))
+
+
+def reduce_euclidean_norm(input_tensor, axis=None, keepdims=False, name=None):
+    """Return the square root of the sum of squares over axes."""
+    x = convert_to_tensor(input_tensor)
+    if x.dtype.is_integer:
+        total = cast(reduce_sum(x * x, axis, keepdims), _dtypes.float64)
+        return cast(ops["Sqrt"](total), x.dtype)
+    squares = real(x * ops["Conj"](x)) if x.dtype.is_complex else x * x
+    return cast(ops["Sqrt"](reduce_sum(squares, axis, keepdims)), x.dtype)
+
+
+def count_nonzero(input, axis=None, keepdims=None, dtype=_dtypes.int64, name=None):
+    """Return the number of elements that are not zero, over axes."""
+    x = convert_to_tensor(input)
+    is_set = ops["NotEqual"](x, zeros_like(x))
+    total = reduce_sum(cast(is_set, _dtypes.int64), axis, bool(keepdims))
+    return cast(total, dtype)
+
+
+def zero_fraction(value, name=None):
+    """Return the fraction of elements that are zero."""
+    value = convert_to_tensor(value)
+    n = size(value, _dtypes.int64)
+    return cast(n - count_nonzero(value), _dtypes.float32) / cast(n, _dtypes.float32)
+
+
+# ---- extrema and order ---------------------------------------------------------------------------
+
+
+def argmax(input, axis=None, output_type=_dtypes.int64, name=None):
+    """Return the place of the largest along an axis, the first of equals."""
+    return ops["ArgMax"](input, 0 if axis is None else axis, output_type=output_type)
+
+
+def argmin(input, axis=None, output_type=_dtypes.int64, name=None):
+    """Return the place of the smallest along an axis, the first of equals."""
+    return ops["ArgMin"](input, 0 if axis is None else axis, output_type=output_type)
+
+
+class TopKV2(tuple):
+    """The largest values and their places."""
+
+    __slots__ = ()
+
+    def __new__(cls, values, indices):
+        return tuple.__new__(cls, (values, indices))
+
+    @property
+    def values(self):
+        """The values."""
+        return self[0]
+
+    @property
+    def indices(self):
+        """Their places."""
+        return self[1]
+
+
+def top_k(input, k=1, sorted=True, index_type=_dtypes.int32, name=None):
+    """Return the k largest along the last axis, and their places."""
+    values, indices = ops["TopKV2"](input, k, sorted=sorted, index_type=index_type)
+    return TopKV2(values, indices)
+
+
+def in_top_k(targets, predictions, k, name=None):
+    """Return whether a row's target is among its k largest predictions."""
+    predictions = convert_to_tensor(predictions)
+    rows = range(shape(predictions)[0])
+    targets = convert_to_tensor(targets)
+    places = ops["Pack"]([cast(rows, _dtypes.int64), cast(targets, _dtypes.int64)], axis=1)
+    own = ops["GatherNd"](predictions, places)
+    larger = reduce_sum(cast(predictions > expand_dims(own, 1), _dtypes.int32), 1)
+    return ops["LogicalAnd"](larger < cast(k, _dtypes.int32), is_finite(own))
+
+
+def _to_last_axis(x, axis):
+    """Return x with an axis moved to the end, and how to move it back."""
+    ranks = x.shape.rank
+    if ranks is None:
+        raise ValueError("the rank of the tensor must be known")
+    axis = int(axis) % ranks if ranks else 0
+    if axis == ranks - 1:
+        return x, lambda y: y
+    order = [i for i in builtin_range(ranks) if i != axis] + [axis]
+    back = sorted(builtin_range(ranks), key=order.__getitem__)
+    return transpose(x, order), lambda y: transpose(y, back)
+
+
+def _descending(x):
+    return ops["TopKV2"](x, shape(x)[-1])
+
+
+def _negated(x):
+    """Return x so that the order is turned around, and turned back when it is done again."""
+    return ops["Invert" if x.dtype.is_integer else "Neg"](x)
+
+
+def sort(values, axis=-1, direction="ASCENDING", name=None):
+    """Return the elements in order along an axis."""
+    x, back = _to_last_axis(convert_to_tensor(values), axis)
+    if direction == "DESCENDING":
+        return back(_descending(x)[0])
+    _check_direction(direction)
+    return back(_negated(_descending(_negated(x))[0]))
+
+
+def argsort(values, axis=-1, direction="ASCENDING", stable=False, name=None):
+    """Return the places of the elements in order along an axis."""
+    x, back = _to_last_axis(convert_to_tensor(values), axis)
+    if direction == "DESCENDING":
+        return back(_descending(x)[1])
+    _check_direction(direction)
+    return back(_descending(_negated(x))[1])
+
+
+def _check_direction(direction):
+    if direction != "ASCENDING":
+        raise ValueError(
+            f"`direction` should be one of ASCENDING, DESCENDING. Received: direction={direction}"
+        )
+
+
+# ---- cumulative ----------------------------------------------------------------------------------
+
+
+def cumsum(x, axis=0, exclusive=False, reverse=False, name=None):
+    """Return sums along an axis up to each element."""
+    return ops["Cumsum"](x, axis, exclusive=exclusive, reverse=reverse)
+
+
+def cumprod(x, axis=0, exclusive=False, reverse=False, name=None):
+    """Return products along an axis up to each element."""
+    return ops["Cumprod"](x, axis, exclusive=exclusive, reverse=reverse)
+
+
+def cumulative_logsumexp(x, axis=0, exclusive=False, reverse=False, name=None):
+    """Return log(sum(e^x)) along an axis up to each element."""
+    x = convert_to_tensor(x)
+    largest = reduce_max(x, axis, keepdims=True)
+    offset = stop_gradient(where(is_finite(largest), largest, zeros_like(largest)))
+    sums = cumsum(ops["Exp"](x - offset), axis, exclusive, reverse)
+    lowest = convert_to_tensor(float("-inf"), x.dtype)
+    positive = sums > 0
+    logs = ops["Log"](where(positive, sums, ones_like(sums))) + offset
+    return where(positive, logs, lowest)
+
+
+# ---- segments ------------------------------------------------------------------------------------
+
+
+def _unsorted(op: str):
+    def segment(data, segment_ids, num_segments, name=None):
+        return ops[op](data, segment_ids, num_segments)
+
+    segment.__doc__ = ops[op].__doc__
+    return segment
+
+
+unsorted_segment_sum = _unsorted("UnsortedSegmentSum")
+unsorted_segment_max = _unsorted("UnsortedSegmentMax")
+unsorted_segment_min = _unsorted("UnsortedSegmentMin")
+unsorted_segment_prod = _unsorted("UnsortedSegmentProd")
+
+
+def _counts(data, segment_ids, num_segments):
+    """Return how many elements each segment has, at least 1, in a shape to divide by."""
+    ids = convert_to_tensor(segment_ids)
+    ones = cast(ones_like(ids), data.dtype)
+    counts = unsorted_segment_sum(ones, ids, num_segments)
+    counts = ops["Maximum"](counts, convert_to_tensor(1, data.dtype))
+    more = rank(data) - rank(ids)
+    return reshape(counts, concat([shape(counts), ops["Fill"](expand_dims(more, 0), 1)], 0))
+
+
+def unsorted_segment_mean(data, segment_ids, num_segments, name=None):
+    """Return the means of the elements with the same number."""
+    data = convert_to_tensor(data)
+    total = unsorted_segment_sum(data, segment_ids, num_segments)
+    return total / _counts(data, segment_ids, num_segments)
+
+
+def unsorted_segment_sqrt_n(data, segment_ids, num_segments, name=None):
+    """Return the sums of the elements with the same number over the roots of their counts."""
+    data = convert_to_tensor(data)
+    total = unsorted_segment_sum(data, segment_ids, num_segments)
+    return total / ops["Sqrt"](_counts(data, segment_ids, num_segments))
+
+
+def _sorted(function, empty):
+    def segment(data, segment_ids, name=None):
+        data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
+        count = ids[-1] + 1
+        result = function(data, ids, count)
+        if not empty:
+            return result
+        present = unsorted_segment_sum(ones_like(data), ids, count) > 0
+        return where(present, result, zeros_like(result))
+
+    segment.__doc__ = function.__doc__
+    return segment
+
+
+segment_sum = _sorted(unsorted_segment_sum, False)
+segment_mean = _sorted(unsorted_segment_mean, False)
+segment_prod = _sorted(unsorted_segment_prod, False)
+segment_max = _sorted(unsorted_segment_max, True)
+segment_min = _sorted(unsorted_segment_min, True)
+
+
+def bincount(
+    arr,
+    weights=None,
+    minlength=None,
+    maxlength=None,
+    dtype=_dtypes.int32,
+    name=None,
+    axis=None,
+    binary_output=False,
+):
+    """Return how often each number occurs, or the sums of its weights."""
+    arr = convert_to_tensor(arr)
+    if arr.dtype not in (_dtypes.int32, _dtypes.int64):
+        arr = cast(arr, _dtypes.int32)
+    zero = convert_to_tensor(0, arr.dtype)
+    any_there = size(arr) > 0
+    largest = ops["Maximum"](reduce_max(arr), zero) if arr.shape.num_elements() != 0 else zero
+    length = where(any_there, largest + 1, zero)
+    if minlength is not None:
+        length = ops["Maximum"](length, cast(minlength, arr.dtype))
+    if maxlength is not None:
+        length = ops["Minimum"](length, cast(maxlength, arr.dtype))
+    if weights is not None:
+        values = convert_to_tensor(weights)
+    else:
+        values = cast(ones_like(arr), dtype)
+    if axis is None:
+        return _bounded(unsorted_segment_sum(values, arr, length), binary_output)
+    rows = shape(arr)[0]
+    offsets = expand_dims(cast(range(rows), arr.dtype) * length, 1)
+    inside = ops["LogicalAnd"](arr >= zero, arr < length)
+    ids = where(inside, arr + offsets, -ones_like(arr))
+    flat = unsorted_segment_sum(values, ids, cast(rows, arr.dtype) * length)
+    return _bounded(reshape(flat, ops["Pack"]([cast(rows, arr.dtype), length])), binary_output)
+
+
+def _bounded(counts, binary_output):
+    if not binary_output:
+        return counts
+    return ops["Minimum"](counts, convert_to_tensor(1, counts.dtype))
+
+
+def confusion_matrix(
+    labels, predictions, num_classes=None, weights=None, dtype=_dtypes.int32, name=None
+):
+    """Return how often each prediction (column) was made for each label (row)."""
+    labels = cast(convert_to_tensor(labels), _dtypes.int64)
+    predictions = cast(convert_to_tensor(predictions), _dtypes.int64)
+    if num_classes is None:
+        largest = ops["Maximum"](reduce_max(predictions), reduce_max(labels))
+        num_classes = largest + 1
+    n = cast(convert_to_tensor(num_classes), _dtypes.int64)
+    dtype = _dtypes.as_dtype(dtype)
+    values = ones_like(predictions, dtype) if weights is None else cast(weights, dtype)
+    places = ops["Pack"]([labels, predictions], axis=1)
+    return ops["ScatterNd"](places, values, ops["Pack"]([n, n]))
+
+
+def is_non_decreasing(x, name=None):
+    """Return whether every element is at least the one before it."""
+    x = reshape(convert_to_tensor(x), [-1])
+    return reduce_all(x[1:] >= x[:-1])
+
+
+def is_strictly_increasing(x, name=None):
+    """Return whether every element is larger than the one before it."""
+    x = reshape(convert_to_tensor(x), [-1])
+    return reduce_all(x[1:] > x[:-1])
+
+
+def invert_permutation(x, name=None):
+    """Return the permutation that undoes this one."""
+    x = convert_to_tensor(x)
+    places = expand_dims(x, 1)
+    numbers = cast(range(size(x)), x.dtype)
+    return ops["ScatterNd"](places, numbers, cast(shape(x), x.dtype))
+
+
+def norm(tensor, ord="euclidean", axis=None, keepdims=None, name=None):
+    """Return the norm of vectors or matrices."""
+    import numpy
+
+    x = convert_to_tensor(tensor)
+    keep = bool(keepdims)
+    if isinstance(axis, list | tuple) and len(axis) == 2:
+        return _matrix_norm(x, ord, list(axis), keep)
+    if isinstance(axis, list | tuple):
+        axis = axis[0]
+    if isinstance(ord, str) and ord in ("fro", "euclidean"):
+        ord = "euclidean"
+    if ord in ("euclidean", 2):
+        squares = real(x * ops["Conj"](x)) if x.dtype.is_complex else x * x
+        total = ops["Sqrt"](reduce_sum(squares, axis, keep))
+        return cast(total, x.dtype) if x.dtype.is_complex else total
+    magnitude = ops["ComplexAbs" if x.dtype.is_complex else "Abs"](x)
+    if ord == 1:
+        return reduce_sum(magnitude, axis, keep)
+    if ord == numpy.inf:
+        return reduce_max(magnitude, axis, keep)
+    power = convert_to_tensor(float(ord), magnitude.dtype)
+    one = convert_to_tensor(1.0, magnitude.dtype)
+    return ops["Pow"](reduce_sum(ops["Pow"](magnitude, power), axis, keep), one / power)
+
+
+def _matrix_norm(x, ord, axis, keep):
+    import numpy
+
+    magnitude = ops["Abs"](x)
+    if ord in ("fro", "euclidean"):
+        return ops["Sqrt"](reduce_sum(x * x, axis, keep))
+    rows, columns = axis
+    if ord in (1, numpy.inf):
+        first, second = (rows, columns) if ord == 1 else (columns, rows)
+        return _drop(reduce_max(reduce_sum(magnitude, first, True), second, True), axis, keep)
+    raise ValueError(f"'ord' must be a supported matrix norm, got {ord}")
+
+
+def _drop(x, axis, keep):
+    return x if keep else ops["Squeeze"](x, squeeze_dims=axis)
+
+
+TOP = (
+    "argmax argmin argsort cumsum norm reduce_all reduce_any reduce_logsumexp reduce_max "
+    "reduce_min reduce_prod sort"
+).split()
+MATH = (
+    "argmax argmin bincount confusion_matrix count_nonzero cumprod cumsum cumulative_logsumexp "
+    "in_top_k invert_permutation is_non_decreasing is_strictly_increasing reduce_all reduce_any "
+    "reduce_euclidean_norm reduce_logsumexp reduce_max reduce_min reduce_prod reduce_std "
+    "reduce_variance segment_max segment_mean segment_min segment_prod segment_sum top_k "
+    "unsorted_segment_max unsorted_segment_mean unsorted_segment_min unsorted_segment_prod "
+    "unsorted_segment_sqrt_n unsorted_segment_sum zero_fraction"
+).split()

@@ -1,0 +1,427 @@
+"""Padding, splitting, gathering, scattering and tensors made of others: names of tf."""
+
+from __future__ import annotations
+
+from builtins import range as builtin_range
+
+from . import _dtypes
+from ._array import (
+    broadcast_to,
+    concat,
+    expand_dims,
+    fill,
+    gather,
+    ones_like,
+    range,
+    reshape,
+    shape,
+    shape_operand,
+    size,
+    stack,
+    tile,
+    transpose,
+    where,
+    zeros_like,
+)
+from ._core import Tensor, convert_to_tensor, ops
+from ._math import _pair, cast, reduce_sum
+from ._reduce import reduce_max
+from ._static import static_value
+
+# ---- cutting and padding -------------------------------------------------------------------------
+
+
+def slice(input_, begin, size, name=None):
+    """Return size elements from begin on; -1: all that follow."""
+    begin = shape_operand(begin)
+    size = shape_operand(size)
+    if begin.dtype != size.dtype:
+        begin, size = cast(begin, _dtypes.int64), cast(size, _dtypes.int64)
+    return ops["Slice"](convert_to_tensor(input_), begin, size)
+
+
+def strided_slice(
+    input_,
+    begin,
+    end,
+    strides=None,
+    begin_mask=0,
+    end_mask=0,
+    ellipsis_mask=0,
+    new_axis_mask=0,
+    shrink_axis_mask=0,
+    var=None,
+    name=None,
+):
+    """Return input_[begin:end:strides], with the masks of an index expression."""
+    begin = shape_operand(begin)
+    if strides is None:
+        strides = ones_like(begin)
+    return ops["StridedSlice"](
+        convert_to_tensor(input_),
+        begin,
+        shape_operand(end),
+        shape_operand(strides),
+        begin_mask=begin_mask,
+        end_mask=end_mask,
+        ellipsis_mask=ellipsis_mask,
+        new_axis_mask=new_axis_mask,
+        shrink_axis_mask=shrink_axis_mask,
+    )
+
+
+def split(value, num_or_size_splits, axis=0, num=None, name="split"):
+    """Return parts along an axis: so many equal ones, or of these sizes."""
+    value = convert_to_tensor(value)
+    if isinstance(num_or_size_splits, int):
+        return ops["Split"](axis, value, num_split=num_or_size_splits)
+    sizes = convert_to_tensor(num_or_size_splits)
+    if sizes.shape.rank == 0:
+        known = static_value(sizes)
+        if known is None:
+            raise ValueError("Rank-0 tensors are not supported as the num_or_size_splits argument")
+        return ops["Split"](axis, value, num_split=int(known))
+    if num is None:
+        num = sizes.shape[0]
+    if num is None:
+        raise ValueError(f"Cannot infer argument `num` from shape {num_or_size_splits}")
+    return ops["SplitV"](value, sizes, axis, num_split=num)
+
+
+def pad(tensor, paddings, mode="CONSTANT", constant_values=0, name=None):
+    """Return the tensor with a value, or its own elements mirrored, around it."""
+    tensor = convert_to_tensor(tensor)
+    paddings = convert_to_tensor(paddings)
+    mode = mode.upper()
+    if mode == "CONSTANT":
+        if not isinstance(constant_values, Tensor) and constant_values == 0:
+            return ops["Pad"](tensor, paddings)
+        return ops["PadV2"](tensor, paddings, convert_to_tensor(constant_values, tensor.dtype))
+    if mode not in ("REFLECT", "SYMMETRIC"):
+        raise ValueError(
+            "Value of argument `mode` expected to be one of 'CONSTANT', 'REFLECT', or 'SYMMETRIC'."
+            f" Received `mode` = {mode}"
+        )
+    return ops["MirrorPad"](tensor, paddings, mode=mode)
+
+
+def reverse(tensor, axis, name=None):
+    """Return the tensor read backwards along axes."""
+    axis = [axis] if isinstance(axis, int) else axis
+    return ops["ReverseV2"](convert_to_tensor(tensor), shape_operand(axis))
+
+
+def roll(input, shift, axis, name=None):
+    """Return the tensor moved along axes; what leaves enters at the other end."""
+    return ops["Roll"](convert_to_tensor(input), shift, axis)
+
+
+def reverse_sequence(input, seq_lengths, seq_axis=None, batch_axis=None, name=None):
+    """Return the tensor with the first so many elements of each batch entry backwards."""
+    x = convert_to_tensor(input)
+    batch_axis = 0 if batch_axis is None else batch_axis
+    lengths = cast(convert_to_tensor(seq_lengths), _dtypes.int64)
+    steps = range(cast(shape(x)[seq_axis], _dtypes.int64))
+    lengths = expand_dims(lengths, 1)
+    places = where(steps < lengths, lengths - 1 - steps, steps + zeros_like(lengths))
+    order = [batch_axis, seq_axis]
+    order += [i for i in builtin_range(x.shape.rank) if i not in order]
+    back = sorted(builtin_range(x.shape.rank), key=order.__getitem__)
+    turned = ops["GatherV2"](transpose(x, order), places, 1, batch_dims=1)
+    return transpose(turned, back)
+
+
+# ---- coordinates ---------------------------------------------------------------------------------
+
+
+def gather_nd(params, indices, batch_dims=0, name=None):
+    """Return the elements or slices at coordinates."""
+    read = getattr(params, "gather_nd", None)
+    if read is not None and batch_dims == 0:
+        return read(indices)
+    params, indices = convert_to_tensor(params), convert_to_tensor(indices)
+    batch_dims = int(static_value(batch_dims))
+    if batch_dims == 0:
+        return ops["GatherNd"](params, indices)
+    sizes = shape(indices)
+    parts = []
+    for axis in builtin_range(batch_dims):
+        one = [1] * indices.shape.rank
+        one[axis] = -1
+        numbers = reshape(cast(range(sizes[axis]), indices.dtype), one)
+        parts.append(broadcast_to(numbers, concat([sizes[:-1], [1]], 0)))
+    return ops["GatherNd"](params, concat([*parts, indices], -1))
+
+
+def scatter_nd(indices, updates, shape, name=None):
+    """Return zeros of a shape with updates added at coordinates."""
+    indices = convert_to_tensor(indices)
+    return ops["ScatterNd"](indices, updates, cast(shape_operand(shape), indices.dtype))
+
+
+def _scatter(op: str):
+    def scatter(tensor, indices, updates, name=None):
+        return ops[op](tensor, indices, updates)
+
+    scatter.__doc__ = ops[op].__doc__
+    return scatter
+
+
+tensor_scatter_nd_add = _scatter("TensorScatterAdd")
+tensor_scatter_nd_sub = _scatter("TensorScatterSub")
+tensor_scatter_nd_max = _scatter("TensorScatterMax")
+tensor_scatter_nd_min = _scatter("TensorScatterMin")
+tensor_scatter_nd_update = _scatter("TensorScatterUpdate")
+
+
+def one_hot(indices, depth, on_value=None, off_value=None, axis=None, dtype=None, name=None):
+    """Return on_value at the place that an index names, off_value elsewhere."""
+    if dtype is None:
+        given = [v for v in (on_value, off_value) if v is not None]
+        dtype = convert_to_tensor(given[0]).dtype if given else _dtypes.float32
+    dtype = _dtypes.as_dtype(dtype)
+    true = dtype == _dtypes.bool
+    on = convert_to_tensor((True if true else 1) if on_value is None else on_value, dtype)
+    off = convert_to_tensor((False if true else 0) if off_value is None else off_value, dtype)
+    return ops["OneHot"](indices, depth, on, off, axis=-1 if axis is None else axis)
+
+
+def sequence_mask(lengths, maxlen=None, dtype=_dtypes.bool, name=None):
+    """Return for each length a row that is true in its first so many places."""
+    lengths = convert_to_tensor(lengths)
+    if maxlen is None:
+        maxlen = ops["Maximum"](reduce_max(lengths), convert_to_tensor(0, lengths.dtype))
+    places = range(cast(maxlen, lengths.dtype))
+    mask = places < expand_dims(lengths, -1)
+    return mask if _dtypes.as_dtype(dtype) == _dtypes.bool else cast(mask, dtype)
+
+
+def repeat(input, repeats, axis=None, name=None):
+    """Return the tensor with each element, or each slice along an axis, repeated."""
+    x = convert_to_tensor(input)
+    if axis is None:
+        x, axis = reshape(x, [-1]), 0
+    counts = convert_to_tensor(repeats)
+    if counts.shape.rank == 0:
+        at = axis % x.shape.rank if axis < 0 else axis
+        wide = expand_dims(x, at + 1)
+        multiples = [1] * (x.shape.rank + 1)
+        multiples[at + 1] = repeats
+        sizes = shape(x)
+        target = concat([sizes[:at], [-1], sizes[at + 1 :]], 0)
+        return reshape(tile(wide, multiples), target)
+    ends = ops["Cumsum"](counts, 0)
+    places = range(reduce_sum(counts))
+    passed = cast(expand_dims(ends, 0) <= expand_dims(places, 1), _dtypes.int32)
+    return gather(x, reduce_sum(passed, 1), axis=axis)
+
+
+def searchsorted(sorted_sequence, values, side="left", out_type=_dtypes.int32, name=None):
+    """Return where values would have to be put to keep a sequence sorted, along the last axis."""
+    ordered, values = _pair(sorted_sequence, values)
+    if side not in ("left", "right"):
+        raise ValueError(f"Argument `side` must be either 'right' or 'left'. Received: {side}")
+    left, right = expand_dims(ordered, -2), expand_dims(values, -1)
+    before = left < right if side == "left" else left <= right
+    return reduce_sum(cast(before, _dtypes.as_dtype(out_type)), -1)
+
+
+def meshgrid(*args, **kwargs):
+    """Return coordinates over a grid: for each vector a tensor of the grid's shape."""
+    indexing = kwargs.pop("indexing", "xy")
+    kwargs.pop("name", None)
+    if kwargs:
+        raise TypeError(f"'{next(iter(kwargs))}' is an invalid keyword argument for this function")
+    if indexing not in ("xy", "ij"):
+        raise ValueError("Argument `indexing` parameter must be either 'xy' or 'ij'")
+    vectors = [reshape(convert_to_tensor(v), [-1]) for v in args]
+    n = len(vectors)
+    sizes = [size(v) for v in vectors]
+    order = list(builtin_range(n))
+    if indexing == "xy" and n > 1:
+        order[0], order[1] = 1, 0
+    whole = stack([sizes[order[k]] for k in builtin_range(n)]) if n else None
+    out = []
+    for i, vector in enumerate(vectors):
+        one = [1] * n
+        one[order.index(i)] = -1
+        out.append(broadcast_to(reshape(vector, one), whole))
+    return out
+
+
+def linspace(start, stop, num, name=None, axis=0):
+    """Return num values from start to stop, both included."""
+    start, stop = _pair(start, stop)
+    if start.dtype.is_integer:
+        start, stop = cast(start, _dtypes.float64), cast(stop, _dtypes.float64)
+    n = cast(num, _dtypes.int32)
+    steps = ops["Maximum"](n - 1, convert_to_tensor(1, _dtypes.int32))
+    delta = (stop - start) / cast(steps, start.dtype)
+    places = cast(range(n), start.dtype)
+    ranks = (start + stop).shape.rank
+    at = axis if axis >= 0 else axis + ranks + 1
+    one = [1] * (ranks + 1)
+    one[at] = -1
+    first = expand_dims(start, at)
+    result = first + expand_dims(delta, at) * reshape(places, one)
+    last = reshape(places, one) == cast(n - 1, start.dtype)
+    ended = ops["LogicalAnd"](last, n > 1)
+    return where(ended, expand_dims(stop, at) + zeros_like(result), result)
+
+
+def eye(num_rows, num_columns=None, batch_shape=None, dtype=_dtypes.float32, name=None):
+    """Return identity matrices."""
+    dtype = _dtypes.as_dtype(dtype)
+    columns = num_rows if num_columns is None else num_columns
+    rows = range(cast(num_rows, _dtypes.int32))
+    same = expand_dims(rows, 1) == range(cast(columns, _dtypes.int32))
+    matrix = cast(same, dtype)
+    if batch_shape is None:
+        return matrix
+    return broadcast_to(
+        matrix, concat([cast(shape_operand(batch_shape), _dtypes.int32), shape(matrix)], 0)
+    )
+
+
+def shape_n(input, out_type=_dtypes.int32, name=None):
+    """Return the sizes of several tensors."""
+    return [shape(x, out_type) for x in input]
+
+
+def identity_n(input, name=None):
+    """Return the same tensors, as other objects."""
+    return [ops["Identity"](convert_to_tensor(x)) for x in input]
+
+
+def broadcast_dynamic_shape(shape_x, shape_y):
+    """Return the shape that two shapes broadcast to."""
+    x, y = shape_operand(shape_x), shape_operand(shape_y)
+    n = ops["Maximum"](size(x), size(y))
+    wide = [concat([fill(expand_dims(n - size(v), 0), cast(1, v.dtype)), v], 0) for v in (x, y)]
+    one = convert_to_tensor(1, x.dtype)
+    return where(wide[0] == one, wide[1], wide[0])
+
+
+def broadcast_static_shape(shape_x, shape_y):
+    """Return the shape that two known shapes broadcast to."""
+    from ._shapes import TensorShape
+
+    x, y = TensorShape(shape_x).as_list(), TensorShape(shape_y).as_list()
+    n = max(len(x), len(y))
+    x, y = [1] * (n - len(x)) + x, [1] * (n - len(y)) + y
+    out = []
+    for a, b in zip(x, y, strict=True):
+        if a is not None and b is not None and a != b and 1 not in (a, b):
+            raise ValueError(
+                f"Incompatible shapes for broadcasting. Two shapes are compatible if for each "
+                f"dimension pair they are either equal or one of them is 1. Received: {shape_x} "
+                f"and {shape_y}."
+            )
+        known = [v for v in (a, b) if v not in (None, 1)]
+        out.append(known[0] if known else (None if None in (a, b) else 1))
+    return TensorShape(out)
+
+
+def space_to_batch(input, block_shape, paddings, name=None):
+    """Return blocks of space moved into the batch."""
+    x, block = (
+        convert_to_tensor(input),
+        [int(b) for b in static_value(convert_to_tensor(block_shape))],
+    )
+    n = len(block)
+    paddings = convert_to_tensor(paddings)
+    rest = x.shape.rank - 1 - n
+    zero = zeros_like(paddings[:1])
+    x = ops["Pad"](x, concat([zero, paddings, *[zero] * rest], 0))
+    sizes = shape(x)
+    parts = [sizes[0]]
+    for i, b in enumerate(block):
+        parts += [sizes[i + 1] // b, b]
+    parts += [sizes[n + 1 + i] for i in builtin_range(rest)]
+    x = reshape(x, stack(parts))
+    inner = [2 * i + 2 for i in builtin_range(n)]
+    outer = [2 * i + 1 for i in builtin_range(n)]
+    x = transpose(x, [*inner, 0, *outer, *builtin_range(2 * n + 1, 2 * n + 1 + rest)])
+    count = 1
+    for b in block:
+        count *= b
+    final = [sizes[0] * count] + [sizes[i + 1] // b for i, b in enumerate(block)]
+    return reshape(x, stack(final + [sizes[n + 1 + i] for i in builtin_range(rest)]))
+
+
+def batch_to_space(input, block_shape, crops, name=None):
+    """Return blocks of the batch moved into space."""
+    x, block = (
+        convert_to_tensor(input),
+        [int(b) for b in static_value(convert_to_tensor(block_shape))],
+    )
+    n = len(block)
+    rest = x.shape.rank - 1 - n
+    count = 1
+    for b in block:
+        count *= b
+    sizes = shape(x)
+    batch = sizes[0] // count
+    x = reshape(x, stack([*block, batch, *[sizes[i + 1] for i in builtin_range(n + rest)]]))
+    order = [n]
+    for i in builtin_range(n):
+        order += [n + 1 + i, i]
+    x = transpose(x, order + list(builtin_range(2 * n + 1, 2 * n + 1 + rest)))
+    final = [batch] + [sizes[i + 1] * b for i, b in enumerate(block)]
+    tail = [sizes[n + 1 + i] for i in builtin_range(rest)]
+    x = reshape(x, stack(final + tail))
+    crops = convert_to_tensor(crops)
+    begin = concat([[0], crops[:, 0], [0] * rest], 0)
+    whole = stack(final + tail)
+    end = whole - concat([[0], crops[:, 1], [0] * rest], 0)
+    return ops["Slice"](x, begin, end - begin)
+
+
+def einsum(equation, *inputs, **kwargs):
+    """Return sums of products by Einstein's convention."""
+    kwargs.pop("name", None)
+    kwargs.pop("optimize", None)
+    if kwargs:
+        raise TypeError(f"invalid keyword arguments for this function: {', '.join(kwargs)}")
+    tensors = [convert_to_tensor(x) for x in inputs]
+    return ops["Einsum"](tensors, equation=equation.replace(" ", ""))
+
+
+def tensordot(a, b, axes, name=None):
+    """Return the sum of products over axes of a and axes of b."""
+    a, b = _pair(a, b)
+    if isinstance(axes, int):
+        ranks = a.shape.rank
+        of_a, of_b = list(builtin_range(ranks - axes, ranks)), list(builtin_range(axes))
+    else:
+        of_a, of_b = (static_value(convert_to_tensor(part)).ravel().tolist() for part in axes)
+    of_a = [i % a.shape.rank for i in of_a]
+    of_b = [i % b.shape.rank for i in of_b]
+    letters = [chr(97 + i) for i in builtin_range(26)] + [chr(65 + i) for i in builtin_range(26)]
+    names_a = letters[: a.shape.rank]
+    names_b = letters[a.shape.rank : a.shape.rank + b.shape.rank]
+    for i, k in zip(of_a, of_b, strict=True):
+        names_b[k] = names_a[i]
+    out = [n for i, n in enumerate(names_a) if i not in of_a]
+    out += [n for i, n in enumerate(names_b) if i not in of_b]
+    return ops["Einsum"]([a, b], equation=f"{''.join(names_a)},{''.join(names_b)}->{''.join(out)}")
+
+
+def unravel_index(indices, dims, name=None):
+    """Return the coordinates of flat places."""
+    indices = convert_to_tensor(indices)
+    sizes = static_value(convert_to_tensor(dims)).tolist()
+    rows = []
+    for n in reversed(sizes):
+        rows.append(indices % cast(n, indices.dtype))
+        indices = indices // cast(n, indices.dtype)
+    return stack(rows[::-1])
+
+
+TOP = (
+    "batch_to_space broadcast_dynamic_shape broadcast_static_shape einsum eye gather_nd identity_n "
+    "linspace meshgrid one_hot pad repeat reverse reverse_sequence roll scatter_nd searchsorted "
+    "sequence_mask shape_n slice space_to_batch split strided_slice tensor_scatter_nd_add "
+    "tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub tensor_scatter_nd_update "
+    "tensordot unravel_index"
+).split()

@@ -1,0 +1,165 @@
+/* Lowerings of reductions, cumulative sums and segments. */
+#include <math.h>
+
+#include "tf/lower_rules.h"
+
+/* The axes of input 1 counted from the start, each once. */
+static bool reduced_axes(mica_tf_lowering *c, int64_t *out, int32_t *out_n) {
+    int64_t axes[MICA_MAX_RANK * 4];
+    int32_t n, rank = mica_tf_type(c, 0)->rank;
+    bool seen[MICA_MAX_RANK] = {false};
+    if (!mica_tf_constant_ints(c, 1, axes, &n)) return false;
+    for (int32_t i = 0; i < n; i++) seen[axes[i] < 0 ? axes[i] + rank : axes[i]] = true;
+    *out_n = 0;
+    for (int32_t i = 0; i < rank; i++)
+        if (seen[i]) out[(*out_n)++] = i;
+    return true;
+}
+
+static void reduce(mica_tf_lowering *c, const char *kind) {
+    int64_t axes[MICA_MAX_RANK];
+    int32_t n;
+    mica_tf_shape shape;
+    if (!reduced_axes(c, axes, &n) || !mica_tf_result_dims(c, &shape)) return;
+    mica_value y = mica_reduce(c->g, c->inputs[0], kind, (mica_ints){axes, n});
+    c->outputs[0] = mica_reshape(c->g, y, (mica_ints){shape.dims, shape.rank});
+}
+
+void tf_lower_reduce_max(mica_tf_lowering *c) {
+    reduce(c, "max");
+}
+
+void tf_lower_reduce_min(mica_tf_lowering *c) {
+    reduce(c, "min");
+}
+
+void tf_lower_reduce_prod(mica_tf_lowering *c) {
+    reduce(c, "prod");
+}
+
+void tf_lower_reduce_all(mica_tf_lowering *c) {
+    reduce(c, "and");
+}
+
+void tf_lower_reduce_any(mica_tf_lowering *c) {
+    reduce(c, "or");
+}
+
+/* ---- places of extrema ------------------------------------------------------------------------*/
+
+static bool single_axis(mica_tf_lowering *c, int32_t input, int64_t *out) {
+    int64_t axis[MICA_MAX_RANK * 4];
+    int32_t n;
+    if (!mica_tf_constant_ints(c, input, axis, &n)) return false;
+    *out = axis[0] < 0 ? axis[0] + mica_tf_type(c, 0)->rank : axis[0];
+    if (n == 1 && *out >= 0 && *out < mica_tf_type(c, 0)->rank) return true;
+    MICA_TF_FAIL(c, "[%s] axis %lld is out of range for rank %d", c->info->name, (long long)axis[0],
+                 mica_tf_type(c, 0)->rank);
+    return false;
+}
+
+static void find_extremum(mica_tf_lowering *c, bool largest) {
+    int64_t axis;
+    if (!single_axis(c, 1, &axis)) return;
+    mica_value x = c->inputs[0];
+    mica_dtype dtype = mica_tf_dtype_core((mica_tf_dtype)mica_tf_lowering_int(c, "output_type"));
+    if (mica_tf_type(c, 0)->dtype == MICA_DTYPE_bool) x = mica_convert(c->g, x, MICA_DTYPE_u8);
+    c->outputs[0] = largest ? mica_argmax(c->g, x, axis, dtype) : mica_argmin(c->g, x, axis, dtype);
+}
+
+void tf_lower_arg_max(mica_tf_lowering *c) {
+    find_extremum(c, true);
+}
+
+void tf_lower_arg_min(mica_tf_lowering *c) {
+    find_extremum(c, false);
+}
+
+void tf_lower_top_k(mica_tf_lowering *c) {
+    int64_t k[MICA_MAX_RANK * 4];
+    int32_t n;
+    if (!mica_tf_constant_ints(c, 1, k, &n)) return;
+    mica_top_k(c->g, c->inputs[0], k[0], c->outputs);
+    mica_dtype dtype = mica_tf_dtype_core((mica_tf_dtype)mica_tf_lowering_int(c, "index_type"));
+    if (dtype != MICA_DTYPE_i32) c->outputs[1] = mica_convert(c->g, c->outputs[1], dtype);
+}
+
+/* ---- cumulative -------------------------------------------------------------------------------*/
+
+static void cumulate(mica_tf_lowering *c, const char *kind) {
+    int64_t axis;
+    if (single_axis(c, 1, &axis))
+        c->outputs[0] =
+            mica_cumulative(c->g, c->inputs[0], kind, axis, mica_tf_lowering_int(c, "reverse"),
+                            mica_tf_lowering_int(c, "exclusive"));
+}
+
+void tf_lower_cumsum(mica_tf_lowering *c) {
+    cumulate(c, "sum");
+}
+
+void tf_lower_cumprod(mica_tf_lowering *c) {
+    cumulate(c, "prod");
+}
+
+/* ---- segments ---------------------------------------------------------------------------------*/
+
+/* Scatters data, whose first axes are those of the numbers, into a tensor full of `start`. Indices
+ * outside are left out, as are negative ones. */
+static mica_value scatter_segments(mica_tf_lowering *c, const char *kind, double start) {
+    mica_graph *g = c->g;
+    const mica_type *data = mica_tf_type(c, 0), *ids = mica_tf_type(c, 1);
+    mica_tf_shape shape;
+    if (!mica_tf_result_dims(c, &shape)) return MICA_NULL_VALUE;
+    int64_t window[MICA_MAX_RANK];
+    int32_t n_window = 0;
+    for (int32_t i = ids->rank; i < data->rank; i++) window[n_window++] = i;
+    mica_value target = mica_broadcast_to(g, mica_scalar(g, data->dtype, start),
+                                          (mica_ints){shape.dims, shape.rank});
+    return mica_scatter(g, target, c->inputs[1], c->inputs[0], kind, (mica_ints){window, n_window},
+                        MICA_INTS(0), MICA_NO_INTS, MICA_NO_INTS, MICA_INTS(0), ids->rank, "fill");
+}
+
+void tf_lower_segment_sum(mica_tf_lowering *c) {
+    c->outputs[0] = scatter_segments(c, "add", 0);
+}
+
+void tf_lower_segment_prod(mica_tf_lowering *c) {
+    c->outputs[0] = scatter_segments(c, "mul", 1);
+}
+
+static double lowest(mica_dtype dtype) {
+    switch (dtype) {
+    case MICA_DTYPE_f16: return -65504.0;
+    case MICA_DTYPE_bf16: return -3.3895313892515355e38;
+    case MICA_DTYPE_f32: return -3.4028234663852886e38;
+    case MICA_DTYPE_f64: return -1.7976931348623157e308;
+    case MICA_DTYPE_i8: return -128;
+    case MICA_DTYPE_i16: return -32768;
+    case MICA_DTYPE_i32: return -2147483648.0;
+    case MICA_DTYPE_i64: return -9223372036854775808.0;
+    default: return 0;
+    }
+}
+
+static double highest(mica_dtype dtype) {
+    switch (dtype) {
+    case MICA_DTYPE_u8: return 255;
+    case MICA_DTYPE_u16: return 65535;
+    case MICA_DTYPE_u32: return 4294967295.0;
+    case MICA_DTYPE_i8: return 127;
+    case MICA_DTYPE_i16: return 32767;
+    case MICA_DTYPE_i32: return 2147483647.0;
+    case MICA_DTYPE_i64: return 9223372036854774784.0;
+    case MICA_DTYPE_u64: return 18446744073709549568.0;
+    default: return -lowest(dtype);
+    }
+}
+
+void tf_lower_segment_max(mica_tf_lowering *c) {
+    c->outputs[0] = scatter_segments(c, "max", lowest(mica_tf_type(c, 0)->dtype));
+}
+
+void tf_lower_segment_min(mica_tf_lowering *c) {
+    c->outputs[0] = scatter_segments(c, "min", highest(mica_tf_type(c, 0)->dtype));
+}

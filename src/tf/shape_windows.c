@@ -1,0 +1,173 @@
+/* Shape functions of convolutions and pools. */
+#include <string.h>
+
+#include "tf/shape_rules.h"
+#include "tf/windows.h"
+
+static const mica_tf_attr *optional_attr(const mica_tf_op_info *info, const mica_tf_attr *attrs,
+                                         const char *name) {
+    for (int32_t i = 0; i < info->n_attrs; i++)
+        if (strcmp(info->attrs[i].name, name) == 0) return &attrs[i];
+    return NULL;
+}
+
+static mica_status read_list(const mica_tf_op_info *info, const mica_tf_attr *list,
+                             const mica_tf_windows *w, const char *name, int64_t *out) {
+    for (int32_t i = 0; i < w->rank; i++) out[i] = 1;
+    if (!list || list->n == 0) return NULL;
+    if (list->n != w->rank + 2)
+        return MICA_INVALID("[%s] %s must have %d entries, not %d", info->name, name, w->rank + 2,
+                            list->n);
+    for (int32_t i = 0; i < list->n; i++) {
+        if (list->as.ints[i] < 1) return MICA_INVALID("[%s] %s must be positive", info->name, name);
+        if (list->as.ints[i] != 1 && (i == 0 || i == mica_tf_channel_axis(w)))
+            return MICA_ERROR(MICA_UNSUPPORTED,
+                              "[%s] %s of the batch and of the channels must be 1", info->name,
+                              name);
+    }
+    for (int32_t i = 0; i < w->rank; i++) out[i] = list->as.ints[mica_tf_spatial_axis(w, i)];
+    return NULL;
+}
+
+mica_status mica_tf_windows_read(const mica_tf_op_info *info, const mica_tf_attr *attrs,
+                                 int32_t rank, mica_tf_windows *out) {
+    *out = (mica_tf_windows){.rank = rank - 2};
+    const char *format = mica_tf_attr_find(info, attrs, "data_format")->as.string;
+    const char *padding = mica_tf_attr_find(info, attrs, "padding")->as.string;
+    const mica_tf_attr *explicit_paddings = optional_attr(info, attrs, "explicit_paddings");
+    if (rank != 4 && rank != 5)
+        return MICA_INVALID("[%s] the input must have rank 4 or 5, not %d", info->name, rank);
+    out->channels_first = format[1] == 'C';
+    out->padding = strcmp(padding, "SAME") == 0 ? 's' : strcmp(padding, "VALID") == 0 ? 'v' : 'e';
+    MICA_TRY(read_list(info, optional_attr(info, attrs, "ksize"), out, "ksize", out->window));
+    MICA_TRY(read_list(info, optional_attr(info, attrs, "strides"), out, "strides", out->stride));
+    MICA_TRY(
+        read_list(info, optional_attr(info, attrs, "dilations"), out, "dilations", out->dilation));
+    if (out->padding != 'e') return NULL;
+    if (!explicit_paddings || explicit_paddings->n != 2 * rank)
+        return MICA_INVALID("[%s] explicit_paddings must have %d entries", info->name, 2 * rank);
+    for (int32_t i = 0; i < out->rank; i++) {
+        out->low[i] = explicit_paddings->as.ints[2 * mica_tf_spatial_axis(out, i)];
+        out->high[i] = explicit_paddings->as.ints[2 * mica_tf_spatial_axis(out, i) + 1];
+    }
+    return NULL;
+}
+
+int64_t mica_tf_windows_fit(const mica_tf_windows *w, int32_t axis, int64_t size, int64_t *out_low,
+                            int64_t *out_high) {
+    int64_t reach = (w->window[axis] - 1) * w->dilation[axis] + 1, stride = w->stride[axis];
+    *out_low = *out_high = 0;
+    if (w->padding == 's') {
+        int64_t n = (size + stride - 1) / stride, total = (n - 1) * stride + reach - size;
+        if (total < 0) total = 0;
+        *out_low = total / 2;
+        *out_high = total - total / 2;
+        return n;
+    }
+    if (w->padding == 'e') *out_low = w->low[axis], *out_high = w->high[axis];
+    int64_t room = size + *out_low + *out_high - reach;
+    return room < 0 ? 0 : room / stride + 1;
+}
+
+static mica_status spatial_sizes(mica_tf_inference *c, const mica_tf_windows *w,
+                                 const mica_tf_shape *x, mica_tf_shape *out) {
+    int64_t low, high;
+    for (int32_t i = 0; i < w->rank; i++) {
+        int32_t axis = mica_tf_spatial_axis(w, i);
+        out->dims[axis] = -1;
+        if (x->dims[axis] < 0 || w->window[i] < 0) continue;
+        out->dims[axis] = mica_tf_windows_fit(w, i, x->dims[axis], &low, &high);
+        int64_t reach = (w->window[i] - 1) * w->dilation[i] + 1;
+        if (w->padding != 's' && x->dims[axis] + low + high < reach)
+            return MICA_INVALID("[%s] Computed output size would be negative: a window of %lld in "
+                                "an axis of %lld",
+                                c->info->name, (long long)reach, (long long)x->dims[axis]);
+    }
+    return NULL;
+}
+
+mica_status tf_shape_pool(mica_tf_inference *c) {
+    mica_tf_windows w;
+    const mica_tf_shape *x = &c->inputs[0];
+    if (x->rank < 0) return NULL;
+    MICA_TRY(mica_tf_windows_read(c->info, c->attrs, x->rank, &w));
+    c->outputs[0] = *x;
+    return spatial_sizes(c, &w, x, &c->outputs[0]);
+}
+
+static mica_status filter_windows(mica_tf_inference *c, mica_tf_windows *w, int32_t rank,
+                                  const mica_tf_shape *filter) {
+    MICA_TRY(mica_tf_windows_read(c->info, c->attrs, rank, w));
+    if (filter->rank >= 0 && filter->rank != rank)
+        return MICA_INVALID("[%s] the filter must have rank %d: %s", c->info->name, rank,
+                            mica_tf_shape_text(filter).chars);
+    for (int32_t i = 0; i < w->rank; i++) w->window[i] = filter->rank < 0 ? -1 : filter->dims[i];
+    return NULL;
+}
+
+mica_status tf_shape_conv(mica_tf_inference *c) {
+    mica_tf_windows w;
+    const mica_tf_shape *x = &c->inputs[0], *filter = &c->inputs[1];
+    int32_t rank = x->rank >= 0 ? x->rank : filter->rank;
+    if (rank < 0) return NULL;
+    MICA_TRY(filter_windows(c, &w, rank, filter));
+    mica_tf_shape images = x->rank >= 0 ? *x : mica_tf_unknown_of_rank(rank);
+    int32_t channels = mica_tf_channel_axis(&w);
+    int64_t in = images.dims[channels], per_group = filter->rank < 0 ? -1 : filter->dims[rank - 2];
+    if (in >= 0 && per_group >= 0 && (per_group == 0 || in % per_group))
+        return MICA_INVALID("[%s] input depth must be evenly divisible by filter depth: %lld vs "
+                            "%lld",
+                            c->info->name, (long long)in, (long long)per_group);
+    c->outputs[0] = images;
+    c->outputs[0].dims[channels] = filter->rank < 0 ? -1 : filter->dims[rank - 1];
+    return spatial_sizes(c, &w, &images, &c->outputs[0]);
+}
+
+mica_status tf_shape_depthwise_conv(mica_tf_inference *c) {
+    mica_tf_windows w;
+    const mica_tf_shape *x = &c->inputs[0], *filter = &c->inputs[1];
+    int32_t rank = x->rank >= 0 ? x->rank : filter->rank;
+    if (rank < 0) return NULL;
+    MICA_TRY(filter_windows(c, &w, rank, filter));
+    mica_tf_shape images = x->rank >= 0 ? *x : mica_tf_unknown_of_rank(rank);
+    int32_t channels = mica_tf_channel_axis(&w);
+    int64_t in = images.dims[channels];
+    c->outputs[0] = images;
+    c->outputs[0].dims[channels] = -1;
+    if (filter->rank >= 0 && in >= 0 && filter->dims[2] >= 0 && in != filter->dims[2])
+        return MICA_INVALID("[%s] input and filter must have the same depth: %lld vs %lld",
+                            c->info->name, (long long)in, (long long)filter->dims[2]);
+    if (filter->rank >= 0 && filter->dims[2] >= 0 && filter->dims[3] >= 0)
+        c->outputs[0].dims[channels] = filter->dims[2] * filter->dims[3];
+    return spatial_sizes(c, &w, &images, &c->outputs[0]);
+}
+
+mica_status tf_shape_conv_transpose(mica_tf_inference *c) {
+    int64_t sizes[MICA_MAX_RANK * 4];
+    int32_t n, rank = c->inputs[2].rank >= 0 ? c->inputs[2].rank : c->inputs[1].rank;
+    if (mica_tf_input_ints(c, 0, sizes, &n)) {
+        if (rank >= 0 && n != rank)
+            return MICA_INVALID("[%s] input_sizes must have %d entries, not %d", c->info->name,
+                                rank, n);
+        c->outputs[0] = mica_tf_unknown_of_rank(n);
+        for (int32_t i = 0; i < n; i++)
+            if (sizes[i] != MICA_TF_UNKNOWN_INT) c->outputs[0].dims[i] = sizes[i];
+    } else if (rank >= 0)
+        c->outputs[0] = mica_tf_unknown_of_rank(rank);
+    return NULL;
+}
+
+mica_status tf_shape_bias_add(mica_tf_inference *c) {
+    const mica_tf_shape *x = &c->inputs[0], *bias = &c->inputs[1];
+    c->outputs[0] = *x;
+    if (x->rank < 0 || bias->rank < 0) return NULL;
+    bool first = mica_tf_attr_find(c->info, c->attrs, "data_format")->as.string[1] == 'C';
+    int32_t axis = first ? 1 : x->rank - 1;
+    if (x->rank < 2 || bias->rank != 1 ||
+        (x->dims[axis] >= 0 && bias->dims[0] >= 0 && x->dims[axis] != bias->dims[0]))
+        return MICA_INVALID("[BiasAdd] Must provide as many biases as the channel dimension of the "
+                            "input tensor: %s vs. %s",
+                            mica_tf_shape_text(bias).chars, mica_tf_shape_text(x).chars);
+    if (x->dims[axis] < 0) c->outputs[0].dims[axis] = bias->dims[0];
+    return NULL;
+}
