@@ -198,6 +198,8 @@ MICA_API MICA_MUST_CHECK mica_status mica_tf_eager(mica_device *device, mica_tf_
                                                    mica_tf_value *out_outputs, int32_t capacity,
                                                    int32_t *out_n,
                                                    mica_tf_operation **out_operation);
+/* Starts the generators of random ops that run by themselves anew: after another seed was set. */
+MICA_API void mica_tf_random_reset(void);
 /* Forgets what eager ops have compiled. */
 MICA_API void mica_tf_eager_clear(void);
 

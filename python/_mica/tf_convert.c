@@ -247,6 +247,40 @@ static PyObject *convert_scalar(PyObject *value, mica_tf_dtype dtype, bool hint)
     return core_constant(core, element);
 }
 
+/* A flat list or tuple of Python ints, or of Python floats; NULL without an error: not that. */
+static PyObject *convert_flat(PyObject *value, mica_tf_dtype dtype, bool hint) {
+    if (!PyList_CheckExact(value) && !PyTuple_CheckExact(value)) return NULL;
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(value);
+    PyObject **items = PySequence_Fast_ITEMS(value);
+    if (n == 0 || n > 64) return NULL;
+    PyTypeObject *kind = Py_TYPE(items[0]);
+    if (kind != &PyLong_Type && kind != &PyFloat_Type) return NULL;
+    for (Py_ssize_t i = 1; i < n; i++)
+        if (Py_TYPE(items[i]) != kind) return NULL;
+    mica_tf_dtype natural = kind == &PyLong_Type ? MICA_TF_int32 : MICA_TF_float32;
+    mica_dtype core = mica_tf_dtype_core(dtype ? dtype : natural);
+    bool is_float = core != MICA_DTYPE_COUNT && mica_dtype_kind_of(core) == MICA_KIND_FLOAT;
+    bool is_int = core != MICA_DTYPE_COUNT && (mica_dtype_kind_of(core) == MICA_KIND_SIGNED ||
+                                               mica_dtype_kind_of(core) == MICA_KIND_UNSIGNED);
+    if (!(kind == &PyLong_Type ? is_int || is_float : is_float)) {
+        if (!hint) return NULL;
+        core = mica_tf_dtype_core(natural);
+    }
+    char bytes[64 * 8];
+    size_t size = mica_dtype_bytes(core);
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (scalar_to_element(items[i], core, bytes + (size_t)i * size) < 0) {
+            PyErr_Clear(); /* too large: Python's side knows what to do */
+            return NULL;
+        }
+    mica_type type = mica_type_make(core, MICA_INTS(n));
+    mica_tensor *tensor = NULL;
+    mica_device *device = tf_device();
+    if (!device) return NULL;
+    mica_status status = mica_tensor_from_host(device, &type, bytes, &tensor);
+    return status ? tf_raise(status) : constant(mica_tf_value_of(tensor));
+}
+
 static PyObject *convert_text(PyObject *value, mica_tf_dtype dtype) {
     Py_ssize_t n = 0;
     const char *bytes =
@@ -295,6 +329,8 @@ PyObject *tf_convert(PyObject *value, mica_tf_dtype dtype, bool hint) {
         return checked(value, value, dtype, hint);
     }
     PyObject *result = convert_scalar(value, dtype, hint);
+    if (result || PyErr_Occurred()) return result;
+    result = convert_flat(value, dtype, hint);
     if (result || PyErr_Occurred()) return result;
     if (PyUnicode_Check(value) || PyBytes_Check(value)) return convert_text(value, dtype);
     if (PyObject_HasAttrString((PyObject *)Py_TYPE(value), "__tf_tensor__"))

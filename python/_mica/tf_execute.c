@@ -299,7 +299,13 @@ static PyObject *variable_function(PyObject *Py_UNUSED(module), PyObject *args) 
     return status ? tf_raise(status) : tf_eager_tensor(handle);
 }
 
+static PyObject *random_reset_function(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    mica_tf_random_reset();
+    Py_RETURN_NONE;
+}
+
 PyMethodDef tf_execute_functions[] = {
+    {"tf_random_reset", random_reset_function, METH_NOARGS, NULL},
     {"tf_current_graph", current_function, METH_NOARGS, NULL},
     {"tf_set_graph", set_function, METH_O, NULL},
     {"tf_executing_eagerly", is_eager_function, METH_NOARGS, NULL},

@@ -4,7 +4,7 @@
 
 #include "base/hash.h"
 #include "base/shutdown.h"
-#include "tf/tf.h"
+#include "tf/random.h"
 
 enum { MOST_ENTRIES = 8192, BUCKETS = 4096, MOST_INPUTS = 64 };
 
@@ -16,6 +16,7 @@ typedef struct entry {
     mica_tf_operation *operation;
     mica_executable *executable;
     int32_t n_inputs, n_outputs, written; /* written: the input whose variable is, or -1 */
+    int64_t random_elements;              /* a random op: how many it draws; -1: it is none */
     size_t key_length;
     int64_t key[];
 } entry;
@@ -187,6 +188,9 @@ static mica_status lower_call(const call *c, entry *e, mica_tf_session *session,
             mica_output(g, session->variables[i].value);
             e->written = i;
         }
+    if (session->n_randoms > 1)
+        return MICA_ERROR(MICA_UNSUPPORTED, "[%s] draws more than once", c->info->name);
+    if (session->randoms) e->random_elements = session->randoms->elements;
     mica_compile_options options = {.size = sizeof options, .tier = MICA_TIER_BUILT_IN};
     return mica_executable_create(c->device, g, &options, &e->executable);
 }
@@ -218,6 +222,7 @@ static mica_status create_entry(const call *c, entry **out_entry) {
     mica_device_retain(e->device);
     e->n_inputs = c->n_inputs;
     e->written = -1;
+    e->random_elements = -1;
     e->key_length = c->key_length;
     memcpy(e->key, c->key, bytes);
     mica_status status = fill_entry(c, e);
@@ -257,14 +262,20 @@ static mica_status run_entry(const call *c, const entry *e, mica_tf_value *outpu
     mica_tensor *given[MOST_INPUTS], *results[MOST_INPUTS], **inputs = given;
     uint8_t donate[MOST_INPUTS] = {0};
     int32_t n = 0, n_results = e->n_outputs + (e->written >= 0);
-    size_t room = (size_t)c->n_inputs + (size_t)n_results;
+    size_t room = (size_t)c->n_inputs + (size_t)n_results + 1;
+    mica_tensor *random = NULL;
     if (n_results > MOST_INPUTS) return MICA_INVALID("[%s] has too many results", c->info->name);
-    if (c->n_inputs > MOST_INPUTS && !(inputs = mica_alloc(room * sizeof *inputs)))
+    if (c->n_inputs >= MOST_INPUTS && !(inputs = mica_alloc(room * sizeof *inputs)))
         return MICA_NO_MEMORY();
     for (int32_t i = 0; i < c->n_inputs; i++) {
         if (!c->tensors[i]) continue;
         if (i == e->written && n < MOST_INPUTS) donate[n] = 1;
         inputs[n++] = c->tensors[i];
+    }
+    mica_status status = NULL;
+    if (e->random_elements >= 0) {
+        status = mica_tf_random_tensor(c->device, e->operation, true, e->random_elements, &random);
+        inputs[n++] = random;
     }
     mica_run_args args = {.size = sizeof args,
                           .inputs = inputs,
@@ -272,7 +283,8 @@ static mica_status run_entry(const call *c, const entry *e, mica_tf_value *outpu
                           .donate = e->written >= 0 && inputs == given ? donate : NULL,
                           .outputs = results,
                           .n_outputs = n_results};
-    mica_status status = mica_executable_run(e->executable, &args, NULL);
+    if (!status) status = mica_executable_run(e->executable, &args, NULL);
+    if (random) mica_tensor_release(random);
     if (inputs != given) mica_free(inputs);
     MICA_TRY(status);
     for (int32_t i = 0; i < e->n_outputs; i++) outputs[i] = mica_tf_value_of(results[i]);
@@ -317,7 +329,12 @@ static mica_status run_on_host(const call *c, mica_tf_value *outputs, int32_t ca
     if (!mica_tf_rows[c->op].lower || mica_tf_rows[c->op].run == MICA_TF_ARRAY)
         MICA_TRY(check_shapes(c, n));
     memset(outputs, 0, (size_t)n * sizeof *outputs);
+    mica_tf_operation *operation = NULL;
+    bool is_random = mica_tf_rows[c->op].effect == MICA_TF_RANDOM;
+    if (is_random) MICA_TRY(mica_tf_operation_create(c->op, c->attrs, &operation));
     mica_tf_host context = {.device = c->device,
+                            .operation = operation,
+                            .is_eager = true,
                             .info = c->info,
                             .attrs = c->attrs,
                             .n_inputs = c->n_inputs,
@@ -326,6 +343,7 @@ static mica_status run_on_host(const call *c, mica_tf_value *outputs, int32_t ca
                             .output_dtypes = dtypes,
                             .outputs = outputs};
     mica_status status = host(&context);
+    mica_tf_operation_release(operation);
     if (!status && out_operation) status = mica_tf_operation_create(c->op, c->attrs, out_operation);
     if (status)
         for (int32_t i = 0; i < n; i++) {

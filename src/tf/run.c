@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "tf/random.h"
 #include "tf/steps.h"
 
 void mica_tf_program_destroy(mica_tf_program *program) {
@@ -10,6 +11,7 @@ void mica_tf_program_destroy(mica_tf_program *program) {
     mica_free(program->written);
     mica_free(program->donated);
     mica_free(program->written_types);
+    mica_free(program->randoms);
     mica_free(program);
 }
 
@@ -118,10 +120,15 @@ static mica_status collect_outputs(segment *s, mica_tf_session *session, mica_tf
         mica_output(frame->g, value);
     }
     program->written = mica_alloc(((size_t)s->n_handles + 1) * sizeof *program->written);
-    program->donated = mica_calloc((size_t)(s->step->n_inputs + s->n_handles) + 1, 1);
+    program->donated =
+        mica_calloc((size_t)(s->step->n_inputs + s->n_handles + session->n_randoms) + 1, 1);
+    program->randoms = mica_alloc(((size_t)session->n_randoms + 1) * sizeof *program->randoms);
     program->written_types =
         mica_alloc(((size_t)s->n_handles + 1) * sizeof *program->written_types);
-    if (!program->written || !program->donated || !program->written_types) return MICA_NO_MEMORY();
+    if (!program->written || !program->donated || !program->written_types || !program->randoms)
+        return MICA_NO_MEMORY();
+    for (mica_tf_random_slot *slot = session->randoms; slot; slot = slot->next)
+        program->randoms[program->n_randoms++] = *slot;
     int32_t input = s->step->n_inputs;
     for (int32_t i = 0; i < s->n_handles; i++) {
         bool has_value = tensor_of(s, i) != NULL;
@@ -215,11 +222,18 @@ static mica_status execute(segment *s, const mica_tf_program *program) {
     const mica_tf_step *step = s->step;
     int32_t n_in = step->n_inputs, n_out = step->n_outputs + program->n_written;
     mica_tensor *few[FEW], **tensors = few;
-    size_t room = (size_t)(n_in + s->n_handles + n_out) + 1;
+    size_t room = (size_t)(n_in + s->n_handles + program->n_randoms + n_out) + 1;
     if (room > FEW && !(tensors = mica_alloc(room * sizeof *tensors))) return MICA_NO_MEMORY();
     for (int32_t i = 0; i < n_in; i++) tensors[i] = s->run->slots[step->inputs[i]].object;
     for (int32_t i = 0; i < s->n_handles; i++)
         if (tensor_of(s, i)) tensors[n_in++] = tensor_of(s, i);
+    mica_status status = NULL;
+    int32_t first_random = n_in;
+    for (int32_t i = 0; i < program->n_randoms && !status; i++) {
+        status = mica_tf_random_tensor(s->run->device, program->randoms[i].operation, false,
+                                       program->randoms[i].elements, &tensors[n_in]);
+        n_in += !status;
+    }
     mica_tensor **outputs = tensors + n_in;
     mica_run_args args = {.size = sizeof args,
                           .inputs = tensors,
@@ -227,7 +241,8 @@ static mica_status execute(segment *s, const mica_tf_program *program) {
                           .donate = program->n_written ? program->donated : NULL,
                           .outputs = outputs,
                           .n_outputs = n_out};
-    mica_status status = mica_executable_run(program->executable, &args, NULL);
+    if (!status) status = mica_executable_run(program->executable, &args, NULL);
+    for (int32_t i = first_random; i < n_in; i++) mica_tensor_release(tensors[i]);
     for (int32_t i = 0; !status && i < step->n_outputs; i++)
         s->run->slots[step->outputs[i]] = mica_tf_value_of(outputs[i]);
     for (int32_t i = 0; !status && i < program->n_written; i++) {
@@ -303,6 +318,7 @@ static mica_status run_host(run *r, const mica_tf_node *node) {
     if (n > FEW && !(inputs = mica_alloc(n * sizeof *inputs))) return MICA_NO_MEMORY();
     for (size_t i = 0; i < n; i++) inputs[i] = r->slots[mica_tf_slot(r->g, node->inputs[i])];
     mica_tf_host c = {.device = r->device,
+                      .operation = node->operation,
                       .info = o->info,
                       .attrs = o->attrs,
                       .n_inputs = node->n_inputs,

@@ -87,7 +87,8 @@ mica_tf_lowers mica_tf_node_lowers(const mica_tf_node *node) {
     for (int32_t i = 0; i < node->n_results; i++)
         if (!mica_tf_is_core(node->dtypes[i]) && node->dtypes[i] != MICA_TF_resource)
             return MICA_TF_STAYS_HOST;
-    if (row->effect == MICA_TF_STATE && o->op != MICA_TF_ReadVariableOp)
+    if ((row->effect == MICA_TF_STATE && o->op != MICA_TF_ReadVariableOp) ||
+        row->effect == MICA_TF_RANDOM) /* each iteration of a loop draws anew */
         answer = MICA_TF_LOWERS_ASSIGNING;
     bool region = o->op != MICA_TF_PartitionedCall && o->op != MICA_TF_StatefulPartitionedCall;
     for (int32_t i = 0; i < o->info->n_attrs; i++) {

@@ -1,7 +1,7 @@
 /* Lowering: nodes of tf graphs become values of a graph of primitives. */
 #include <string.h>
 
-#include "tf/tf.h"
+#include "tf/random.h"
 
 typedef struct mica_tf_memo {
     struct mica_tf_memo *next;
@@ -77,6 +77,22 @@ static void remember(const mica_tf_lowering *c) {
     mica_tf_memo **bucket = &c->session->memo[memo_bucket(c->operation)];
     *m = (mica_tf_memo){*bucket, c->operation, c->g, inputs, outputs, c->n_inputs};
     *bucket = m;
+}
+
+mica_value mica_tf_session_random(mica_tf_session *session, mica_graph *g,
+                                  mica_tf_operation *operation, int64_t elements) {
+    mica_tf_random_slot *slot = mica_arena_alloc(&session->arena, sizeof *slot);
+    mica_type type = mica_type_make(MICA_DTYPE_u32, MICA_INTS(6));
+    if (!slot) {
+        mica_graph_fail(g, MICA_NO_MEMORY());
+        return MICA_NULL_VALUE;
+    }
+    *slot = (mica_tf_random_slot){NULL, operation, elements};
+    mica_tf_random_slot **last = &session->randoms;
+    while (*last) last = &(*last)->next;
+    *last = slot;
+    session->n_randoms++;
+    return mica_parameter(g, &type);
 }
 
 void mica_tf_lower(mica_tf_lowering *c) {

@@ -16,6 +16,8 @@ typedef struct mica_tf_program {
     int32_t n_written;
     int32_t
         *written; /* variables (places in the step's list) whose new values follow the outputs */
+    int32_t n_randoms;
+    mica_tf_random_slot *randoms; /* an array; their states follow the variables' values */
     mica_type *written_types;
     uint8_t *donated; /* per input: it is a variable's old value */
     int64_t key[];

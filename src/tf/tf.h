@@ -85,6 +85,8 @@ bool mica_tf_shape_broadcast(const mica_tf_shape *a, const mica_tf_shape *b, mic
 
 /* ---- attributes, operations -------------------------------------------------------------------*/
 
+typedef struct mica_tf_philox mica_tf_philox;
+
 struct mica_tf_operation {
     mica_refcount references;
     mica_tf_op op;
@@ -92,6 +94,7 @@ struct mica_tf_operation {
     const mica_tf_op_info *info;
     mica_tf_attr *attrs;
     mica_arena arena;
+    mica_tf_philox *philox; /* the generator of a random op in a graph; NULL: not drawn yet */
 };
 
 uint64_t mica_tf_attrs_hash(mica_tf_op op, const mica_tf_attr *attrs);
@@ -243,6 +246,13 @@ typedef struct mica_tf_variable_slot {
     bool written;
 } mica_tf_variable_slot;
 
+/* A random op of the segment; its generator's state is an input of the executable. */
+typedef struct mica_tf_random_slot {
+    struct mica_tf_random_slot *next; /* in the order of inputs */
+    mica_tf_operation *operation;
+    int64_t elements;
+} mica_tf_random_slot;
+
 enum { MICA_TF_MEMO_BUCKETS = 64 };
 
 struct mica_tf_session {
@@ -250,6 +260,8 @@ struct mica_tf_session {
     mica_device *device;
     mica_tf_variable_slot *variables;
     int32_t n_variables;
+    mica_tf_random_slot *randoms;
+    int32_t n_randoms;
     struct mica_tf_memo *memo[MICA_TF_MEMO_BUCKETS]; /* what was lowered */
     mica_tf_frame *frames;                           /* all, for their release */
     bool region_varies; /* the error is that a region's results differ in shape: run it on the host
@@ -292,6 +304,8 @@ const mica_value *mica_tf_recall(const mica_tf_session *session, const mica_grap
 
 typedef struct mica_tf_host {
     mica_device *device;
+    mica_tf_operation *operation; /* of a random op: which one it is */
+    bool is_eager;
     const mica_tf_op_info *info;
     const mica_tf_attr *attrs;
     int32_t n_inputs, n_outputs;

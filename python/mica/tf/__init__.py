@@ -57,7 +57,7 @@ del _name, _module
 
 # Namespaces, modules of this package.
 _MODULES = frozenset(
-    "autodiff autograph bitwise config debugging dtypes linalg math nest nn raw_ops".split()
+    "autodiff autograph bitwise config debugging dtypes linalg math nest nn random raw_ops".split()
 )
 
 

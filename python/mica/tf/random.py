@@ -1,0 +1,402 @@
+"""tf.random: with the same seeds, the numbers that TensorFlow draws."""
+
+from __future__ import annotations
+
+import builtins
+import random as _python_random
+import weakref
+
+from .. import _mica
+from . import _dtypes
+from ._array import shape_operand
+from ._core import convert_to_tensor, ops
+from ._variable import Variable
+
+_MOST = 2**31 - 1
+_DEFAULT_GRAPH_SEED = 87654321
+
+
+_global_seed: int | None = None
+_rng = _python_random.Random()
+_graph_seeds: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+class Algorithm:
+    """Algorithms for random numbers."""
+
+    PHILOX = 1
+    THREEFRY = 2
+    AUTO_SELECT = 3
+
+
+def set_seed(seed: int) -> None:
+    """Set the seed from which ops without a seed of their own get theirs."""
+    global _global_seed
+    _global_seed = int(seed)
+    _rng.seed(_global_seed)
+    _mica.tf_random_reset()
+
+
+def _truncate(seed: int) -> int:
+    return seed % _MOST
+
+
+def get_seed(op_seed):
+    """Return the two seeds of an op, as TensorFlow derives them."""
+    eager = _mica.tf_executing_eagerly()
+    if eager:
+        global_seed = _global_seed
+    else:
+        global_seed = _seed_of_graph(_mica.tf_current_graph())
+    if global_seed is not None:
+        if op_seed is None:
+            if eager:
+                op_seed = _rng.randint(0, _MOST)
+            else:
+                graph = _mica.tf_current_graph()
+                op_seed = _graph_seeds.get(graph, 0)
+                _graph_seeds[graph] = op_seed + 1
+        seeds = _truncate(global_seed), _truncate(op_seed)
+    elif op_seed is not None:
+        seeds = _DEFAULT_GRAPH_SEED, _truncate(op_seed)
+    else:
+        return 0, 0
+    return (0, _MOST) if seeds == (0, 0) else seeds
+
+
+def _seed_of_graph(graph):
+    """The global seed as it was when tracing began."""
+    known = getattr(graph, "seed", False)
+    if known is False:
+        outer = graph.outer_graph
+        known = graph.seed = _global_seed if outer is None else _seed_of_graph(outer)
+    return known
+
+
+def _float(dtype) -> _dtypes.DType:
+    dtype = _dtypes.as_dtype(dtype)
+    if not dtype.is_floating:
+        raise ValueError(f"Argument `dtype` got invalid value {dtype!r}: a float is needed")
+    return dtype
+
+
+def _scaled(x, low, high, dtype):
+    """Return x in [0, 1) as a number in [low, high)."""
+    low, high = convert_to_tensor(low, dtype), convert_to_tensor(high, dtype)
+    return ops["AddV2"](ops["Mul"](x, ops["Sub"](high, low)), low)
+
+
+def _moved(x, mean, stddev, dtype):
+    mean, stddev = convert_to_tensor(mean, dtype), convert_to_tensor(stddev, dtype)
+    return ops["AddV2"](ops["Mul"](x, stddev), mean)
+
+
+def uniform(shape, minval=0, maxval=None, dtype=_dtypes.float32, seed=None, name=None):
+    """Return uniform numbers in [minval, maxval)."""
+    dtype = _dtypes.as_dtype(dtype)
+    if maxval is None:
+        if dtype.is_integer:
+            raise ValueError(f"Must specify maxval for integer dtype {dtype!r}")
+        maxval = 1
+    first, second = get_seed(seed)
+    sizes = shape_operand(shape)
+    if dtype.is_integer:
+        low, high = convert_to_tensor(minval, dtype), convert_to_tensor(maxval, dtype)
+        _check_range(low, high)
+        return ops["RandomUniformInt"](sizes, low, high, seed=first, seed2=second)
+    x = ops["RandomUniform"](sizes, seed=first, seed2=second, dtype=dtype)
+    return (
+        x
+        if minval == 0 and maxval == 1 and _is_plain(minval, maxval)
+        else _scaled(x, minval, maxval, dtype)
+    )
+
+
+def _is_plain(*numbers) -> bool:
+    return all(isinstance(n, int | float) for n in numbers)
+
+
+def _check_range(low, high) -> None:
+    if isinstance(low, _mica.TFEagerTensor) and isinstance(high, _mica.TFEagerTensor):
+        if low.shape.rank == 0 and high.shape.rank == 0 and int(low) >= int(high):
+            from . import errors
+
+            raise errors.InvalidArgumentError(
+                None, None, f"Need minval < maxval, got {int(low)} >= {int(high)}"
+            )
+
+
+def normal(shape, mean=0.0, stddev=1.0, dtype=_dtypes.float32, seed=None, name=None):
+    """Return normal numbers."""
+    dtype = _float(dtype)
+    first, second = get_seed(seed)
+    x = ops["RandomStandardNormal"](shape_operand(shape), seed=first, seed2=second, dtype=dtype)
+    return _moved(x, mean, stddev, dtype)
+
+
+def truncated_normal(shape, mean=0.0, stddev=1.0, dtype=_dtypes.float32, seed=None, name=None):
+    """Return normal numbers, drawn again where they are beyond two deviations."""
+    dtype = _float(dtype)
+    first, second = get_seed(seed)
+    x = ops["TruncatedNormal"](shape_operand(shape), seed=first, seed2=second, dtype=dtype)
+    return _moved(x, mean, stddev, dtype)
+
+
+def shuffle(value, seed=None, name=None):
+    """Return the slices along the first axis in random order."""
+    first, second = get_seed(seed)
+    return ops["RandomShuffle"](convert_to_tensor(value), seed=first, seed2=second)
+
+
+# ---- stateless -----------------------------------------------------------------------------------
+
+
+def _key_counter(seed):
+    return ops["StatelessRandomGetKeyCounter"](convert_to_tensor(seed))
+
+
+def stateless_uniform(
+    shape, seed, minval=0, maxval=None, dtype=_dtypes.float32, name=None, alg="auto_select"
+):
+    """Return uniform numbers that depend on the seed alone."""
+    dtype = _dtypes.as_dtype(dtype)
+    key, counter = _key_counter(seed)
+    return _uniform_of(shape, key, counter, minval, maxval, dtype)
+
+
+def _uniform_of(shape, key, counter, minval, maxval, dtype):
+    sizes = shape_operand(shape)
+    if dtype.is_integer:
+        if (minval is None) != (maxval is None):
+            raise ValueError(
+                f"For integer `dtype` argument {dtype!r}, argument `minval` and `maxval` must be "
+                f"both None or not None. Got `minval`={minval} and `maxval`={maxval}."
+            )
+        if minval is None:
+            return ops["StatelessRandomUniformFullIntV2"](sizes, key, counter, 1, dtype=dtype)
+        return ops["StatelessRandomUniformIntV2"](
+            sizes,
+            key,
+            counter,
+            1,
+            convert_to_tensor(minval, dtype),
+            convert_to_tensor(maxval, dtype),
+        )
+    x = ops["StatelessRandomUniformV2"](sizes, key, counter, 1, dtype=dtype)
+    return _scaled(x, 0 if minval is None else minval, 1 if maxval is None else maxval, dtype)
+
+
+def stateless_normal(
+    shape, seed, mean=0.0, stddev=1.0, dtype=_dtypes.float32, name=None, alg="auto_select"
+):
+    """Return normal numbers that depend on the seed alone."""
+    dtype = _float(dtype)
+    key, counter = _key_counter(seed)
+    x = ops["StatelessRandomNormalV2"](shape_operand(shape), key, counter, 1, dtype=dtype)
+    return _moved(x, mean, stddev, dtype)
+
+
+def stateless_truncated_normal(
+    shape, seed, mean=0.0, stddev=1.0, dtype=_dtypes.float32, name=None, alg="auto_select"
+):
+    """Return truncated normal numbers that depend on the seed alone."""
+    dtype = _float(dtype)
+    key, counter = _key_counter(seed)
+    x = ops["StatelessTruncatedNormalV2"](shape_operand(shape), key, counter, 1, dtype=dtype)
+    return _moved(x, mean, stddev, dtype)
+
+
+def split(seed, num=2, alg="auto_select"):
+    """Return several seeds made from one, one per row."""
+    seed = convert_to_tensor(seed)
+    return stateless_uniform([num, 2], seed, None, None, seed.dtype)
+
+
+def fold_in(seed, data, alg="auto_select"):
+    """Return a seed made from a seed and a number."""
+    seed = convert_to_tensor(seed)
+    data = convert_to_tensor(data, dtype_hint=seed.dtype)
+    first = stateless_uniform([1], seed, None, None, seed.dtype)
+    second = ops["Cast"](ops["Reshape"](data, convert_to_tensor([1])), DstT=seed.dtype)
+    return ops["ConcatV2"]([first, second], 0)
+
+
+# ---- generators ----------------------------------------------------------------------------------
+
+
+class Generator:
+    """A generator of random numbers with its state in a variable.
+
+    Parameters
+    ----------
+    copy_from
+        A generator to copy.
+    state
+        Three integers: the counter, low word first, and the key.
+    """
+
+    def __init__(self, copy_from=None, state=None, alg=None) -> None:
+        if copy_from is not None:
+            state = copy_from.state.read_value()
+        self._state_var = Variable(
+            convert_to_tensor(state, _dtypes.int64), trainable=False, name="StateVar"
+        )
+
+    @classmethod
+    def from_seed(cls, seed, alg=None):
+        """Make a generator from a seed: one integer, or up to three."""
+        values = seed if isinstance(seed, list | tuple) else [seed]
+        words = [_signed(int(v)) for v in values][:3]
+        return cls(state=words + [0] * (3 - len(words)))
+
+    @classmethod
+    def from_state(cls, state, alg=None):
+        """Make a generator from a state."""
+        return cls(state=state)
+
+    @classmethod
+    def from_key_counter(cls, key, counter, alg=None):
+        """Make a generator from a key and a counter of two words."""
+        return cls(state=[_signed(int(counter[0])), _signed(int(counter[1])), _signed(int(key))])
+
+    @classmethod
+    def from_non_deterministic_state(cls, alg=None):
+        """Make a generator that is different each time."""
+        words = [_signed(_python_random.SystemRandom().getrandbits(64)) for _ in builtins.range(3)]
+        return cls(state=words)
+
+    @property
+    def state(self):
+        """The variable that holds the state."""
+        return self._state_var
+
+    @property
+    def key(self):
+        """The key."""
+        return self._state_var[2]
+
+    @property
+    def algorithm(self) -> int:
+        """The number of the algorithm."""
+        return Algorithm.PHILOX
+
+    def reset(self, state) -> None:
+        """Set the state."""
+        self._state_var.assign(convert_to_tensor(state, _dtypes.int64))
+
+    def reset_from_seed(self, seed) -> None:
+        """Start anew from a seed."""
+        self.reset(Generator.from_seed(seed).state.read_value())
+
+    def skip(self, delta):
+        """Move on as if so many numbers had been drawn; returns the state before."""
+        if isinstance(delta, int):
+            delta = convert_to_tensor(delta, _dtypes.uint64)
+        else:
+            delta = ops["Cast"](convert_to_tensor(delta), DstT=_dtypes.uint64)
+        return ops["RngReadAndSkip"](self._state_var.handle, 1, delta)
+
+    def _prepare(self, sizes):
+        static = sizes.graph._ints(sizes) if not isinstance(sizes, _mica.TFEagerTensor) else None
+        if isinstance(sizes, _mica.TFEagerTensor):
+            static = [int(n) for n in sizes.numpy()]
+        if static is not None and None not in static:
+            count = 1
+            for n in static:
+                count *= n
+        else:
+            from ._math import cast, reduce_prod
+
+            count = cast(reduce_prod(sizes), _dtypes.uint64)
+        state = self.skip(count)
+        words = ops["Bitcast"](state, type=_dtypes.uint64)
+        return words[2:3], words[:2]
+
+    def normal(self, shape, mean=0.0, stddev=1.0, dtype=_dtypes.float32, name=None):
+        """Return normal numbers."""
+        dtype = _float(dtype)
+        sizes = shape_operand(shape)
+        key, counter = self._prepare(sizes)
+        x = ops["StatelessRandomNormalV2"](sizes, key, counter, 1, dtype=dtype)
+        return _moved(x, mean, stddev, dtype)
+
+    def truncated_normal(self, shape, mean=0.0, stddev=1.0, dtype=_dtypes.float32, name=None):
+        """Return truncated normal numbers."""
+        dtype = _float(dtype)
+        sizes = shape_operand(shape)
+        key, counter = self._prepare(sizes)
+        x = ops["StatelessTruncatedNormalV2"](sizes, key, counter, 1, dtype=dtype)
+        return _moved(x, mean, stddev, dtype)
+
+    def uniform(self, shape, minval=0, maxval=None, dtype=_dtypes.float32, name=None):
+        """Return uniform numbers."""
+        dtype = _dtypes.as_dtype(dtype)
+        if dtype.is_integer and (minval is not None) and maxval is None:
+            raise ValueError(f"Must specify maxval for integer dtype {dtype!r}")
+        sizes = shape_operand(shape)
+        key, counter = self._prepare(sizes)
+        return _uniform_of(sizes, key, counter, minval, maxval, dtype)
+
+    def uniform_full_int(self, shape, dtype=_dtypes.uint64, name=None):
+        """Return integers with all bits random."""
+        dtype = _dtypes.as_dtype(dtype)
+        sizes = shape_operand(shape)
+        key, counter = self._prepare(sizes)
+        return ops["StatelessRandomUniformFullIntV2"](sizes, key, counter, 1, dtype=dtype)
+
+    def make_seeds(self, count=1):
+        """Return seeds for stateless ops, one per column."""
+        low = self.uniform_full_int([count], _dtypes.int64)
+        return ops["Pack"]([low, ops["ZerosLike"](low)])
+
+    def split(self, count=1) -> list:
+        """Return several generators made from this one."""
+        keys = self.uniform_full_int([count], _dtypes.int64)
+        zero = convert_to_tensor(0, _dtypes.int64)
+        return [Generator(state=ops["Pack"]([zero, zero, keys[i]])) for i in builtins.range(count)]
+
+
+def _signed(value: int) -> int:
+    value %= 2**64
+    return value - 2**64 if value >= 2**63 else value
+
+
+_global_generator: Generator | None = None
+
+
+def get_global_generator() -> Generator:
+    """Return the generator that all share."""
+    global _global_generator
+    if _global_generator is None:
+        from ._context import init_scope
+
+        with init_scope():
+            if _global_seed is None:
+                _global_generator = Generator.from_non_deterministic_state()
+            else:
+                _global_generator = Generator.from_seed(_global_seed)
+    return _global_generator
+
+
+def set_global_generator(generator: Generator) -> None:
+    """Replace the generator that all share."""
+    global _global_generator
+    _global_generator = generator
+
+
+def create_rng_state(seed, alg):
+    """Return the state that a seed stands for."""
+    return Generator.from_seed(seed).state.read_value()
+
+
+class _Experimental:
+    Generator = Generator
+    Algorithm = Algorithm
+    get_global_generator = staticmethod(get_global_generator)
+    set_global_generator = staticmethod(set_global_generator)
+    stateless_split = staticmethod(split)
+    stateless_fold_in = staticmethod(fold_in)
+    create_rng_state = staticmethod(create_rng_state)
+
+
+experimental = _Experimental()
