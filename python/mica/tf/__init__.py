@@ -26,6 +26,7 @@ from ._function import function
 from ._graph import Graph, Operation
 from ._install import install
 from ._math import *  # noqa: F403
+from ._names import name_scope
 from ._print import Assert, print
 from ._shapes import TensorShape
 from ._slices import IndexedSlices
@@ -61,11 +62,27 @@ _MODULES = frozenset(
 )
 
 
+# Names that are found when they are first touched: name -> module of this package.
+_LAZY = {
+    "Module": "_module",
+    "TensorArray": "_tensor_array",
+    "TensorArraySpec": "_tensor_array",
+    "foldl": "_functional",
+    "foldr": "_functional",
+    "map_fn": "_functional",
+    "scan": "_functional",
+}
+
+
 def __getattr__(name: str):
     if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
+    if name in _LAZY:
+        value = getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
+        globals()[name] = value
+        return value
     raise AttributeError(f"module 'tensorflow' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted([n for n in globals() if not n.startswith("_")] + list(_MODULES))
+    return sorted([n for n in globals() if not n.startswith("_")] + [*_MODULES, *_LAZY])

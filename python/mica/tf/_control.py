@@ -156,7 +156,8 @@ def case(pred_fn_pairs, default=None, exclusive=False, strict=False, name="case"
 
 def _invariant_shape(value, invariant):
     if invariant is None:
-        return value.shape
+        # A TensorArray knows which sizes its first write will tell.
+        return getattr(value, "_loop_shape", None) or value.shape
     if isinstance(invariant, TensorSpec):
         invariant = invariant.shape
     shape = TensorShape(invariant)
@@ -205,6 +206,7 @@ def while_loop(
     if graph is None:
         return _loop_at_once(cond, body, loop_vars, maximum_iterations)
     structure = list(loop_vars) if isinstance(loop_vars, list | tuple) else loop_vars
+    _settle(structure, body, graph)
     flat = [operand(v) for v in nest.flatten(structure, expand_composites=True)]
     invariants = (
         [None] * len(flat)
@@ -229,6 +231,24 @@ def while_loop(
         )
         if answer is not None:
             return answer
+
+
+def _settle(structure, body, graph) -> None:
+    """Let TensorArrays learn the shape of their elements from a body that is thrown away."""
+    from ._tensor_array import unsettled
+
+    if not unsettled(structure):
+        return
+    scratch = FuncGraph("scratch", graph)
+
+    def inner(value):
+        if hasattr(value, "_type_spec"):
+            return value
+        value = convert_to_tensor(value)
+        return scratch._parameter(value.dtype, value.shape, "loop")
+
+    with building(scratch):
+        _call(body, nest.map_structure(inner, structure))
 
 
 def _flat_invariants(invariants, n: int) -> list:
@@ -262,7 +282,7 @@ def _loop_at_once(cond, body, loop_vars, maximum_iterations):
         structure = result
         count += 1
     structure = nest.map_structure(
-        lambda v: convert_to_tensor(v) if not isinstance(v, Tensor) and v is not None else v,
+        lambda v: v if v is None or hasattr(v, "_type_spec") else convert_to_tensor(v),
         structure,
     )
     return structure
@@ -334,6 +354,10 @@ def _trace_loop(graph, cond, body, structure, flat, shapes, limit, frozen, given
             test = ops["Reshape"](test, operand([], _dtypes.int32))
         if limit is not None:
             test = ops["LogicalAnd"](ops["Less"](counter, limit), test)
+    again = {h for h in reads_in_front(graph, cond_graph) if h in assigned}
+    if again - frozen:
+        frozen |= again
+        return None
     if assigned:
         graph._assigned = getattr(graph, "_assigned", set()) | assigned
     externals: dict[int, object] = {}

@@ -427,21 +427,25 @@ class Function:
         """Run the trace for these arguments; trace first when there is none."""
         if _run_eagerly:
             return self._python_function(*args, **kwargs)
-        if self._signature is not None:
-            concrete, tensors = self._by_signature(args, kwargs)
+        try:
+            if self._signature is not None:
+                concrete, tensors = self._by_signature(args, kwargs)
+                return concrete._call_flat(tensors)
+            if kwargs or (self._parameters is not None and len(args) != self._parameters.exact):
+                args, kwargs = self._canonical(args, kwargs)
+            tensors: list = []
+            key = (
+                _graph_key(),
+                tuple([_key_of(arg, tensors) for arg in args]),
+                tuple([(k, _key_of(v, tensors)) for k, v in kwargs.items()]) if kwargs else (),
+            )
+            concrete = self._cache.get(key)
+            if concrete is None:
+                concrete = self._find_relaxed(key) or self._trace(key, args, kwargs)
             return concrete._call_flat(tensors)
-        if kwargs or (self._parameters is not None and len(args) != self._parameters.exact):
-            args, kwargs = self._canonical(args, kwargs)
-        tensors: list = []
-        key = (
-            _graph_key(),
-            tuple([_key_of(arg, tensors) for arg in args]),
-            tuple([(k, _key_of(v, tensors)) for k, v in kwargs.items()]) if kwargs else (),
-        )
-        concrete = self._cache.get(key)
-        if concrete is None:
-            concrete = self._find_relaxed(key) or self._trace(key, args, kwargs)
-        return concrete._call_flat(tensors)
+        except Exception as error:
+            # Tracebacks show the frames of the user.
+            raise error.with_traceback(_user_frames(error.__traceback__))  # noqa: B904
 
     def _canonical(self, args, kwargs):
         """Bring keywords into their places and fill in defaults."""
@@ -816,6 +820,12 @@ def _tensor_keys(key) -> list:
 # ---- AutoGraph ---------------------------------------------------------------------------------
 
 _connected = False
+
+
+def _user_frames(traceback):
+    from ._autograph_hooks import without_own_frames
+
+    return without_own_frames(traceback)
 
 
 def _connect_autograph() -> None:

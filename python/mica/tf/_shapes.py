@@ -354,6 +354,14 @@ class TensorShape:
         if not self.is_fully_defined():
             raise ValueError(f"Shape {self} is not fully defined")
 
+    def as_proto(self) -> TensorShapeProto:
+        """The shape as files hold it: a list of sizes, -1 where unknown."""
+        if self._dims is None:
+            return TensorShapeProto([], True)
+        return TensorShapeProto([-1 if size is None else size for size in self._dims])
+
+    experimental_as_proto = as_proto
+
     def __add__(self, other):
         return self.concatenate(other)
 
@@ -417,6 +425,36 @@ class TensorShape:
 
     def __reduce__(self):
         return TensorShape, (None if self._dims is None else list(self._dims),)
+
+
+class TensorShapeProto:
+    """A shape as files hold it."""
+
+    class Dim:
+        """One size."""
+
+        def __init__(self, size: int, name: str = "") -> None:
+            self.size, self.name = size, name
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, TensorShapeProto.Dim) and self.size == other.size
+
+        def __repr__(self) -> str:
+            return f"size: {self.size}\n"
+
+    def __init__(self, sizes: Iterable[int], unknown_rank: bool = False) -> None:
+        self.dim = [TensorShapeProto.Dim(size) for size in sizes]
+        self.unknown_rank = unknown_rank
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TensorShapeProto) and (
+            (self.dim, self.unknown_rank) == (other.dim, other.unknown_rank)
+        )
+
+    def __repr__(self) -> str:
+        if self.unknown_rank:
+            return "unknown_rank: true\n"
+        return "".join(f"dim {{\n  {axis!r}}}\n" for axis in self.dim)
 
 
 def as_shape(shape: object) -> TensorShape:

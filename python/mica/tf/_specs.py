@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from .. import _mica
 from ._dtypes import DType, as_dtype, float32
 from ._shapes import TensorShape, as_shape
 
@@ -29,6 +30,8 @@ def _registered_spec(value: object) -> TypeSpec | None:
         function = _SPEC_OF.get(kind)
         if function is not None:
             return function(value)
+    if isinstance(value, _mica.TFTensor):
+        return TensorSpec(value.shape, value.dtype)
     spec = getattr(value, "_type_spec", None)
     return spec if isinstance(spec, TypeSpec) else None
 

@@ -9,6 +9,7 @@ import weakref
 from .. import _mica
 from . import _dtypes
 from ._core import Reference, Tensor, convert_to_tensor, ops
+from ._names import scoped
 from ._shapes import TensorShape
 
 _names: dict[str, int] = {}
@@ -79,7 +80,7 @@ class Variable:
             kept_shape = TensorShape(shape) if shape is not None else value.shape
             if not validate_shape:
                 kept_shape = TensorShape(None)
-            self._name = name or "Variable"
+            self._name = scoped(name or "Variable")
             self._handle = _mica.tf_variable(self._name, value.dtype, kept_shape)
             ops["AssignVariableOp"](self._handle, value)
         finally:

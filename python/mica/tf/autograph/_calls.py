@@ -236,7 +236,8 @@ def convert_code(function: types.FunctionType) -> types.CodeType:
 def tree(function: types.FunctionType) -> ast.FunctionDef:
     """The converted function as a syntax tree."""
     node, _ = _converted_tree(function)
-    node.name = function.__name__ if function.__name__.isidentifier() else "lambda_"
+    name = function.__name__
+    node.name = "tf__" + (name if name.isidentifier() else "lambda")
     return node
 
 

@@ -1,0 +1,238 @@
+"""map_fn, scan, foldl and foldr: loops over the first axis of tensors."""
+
+from __future__ import annotations
+
+from . import _dtypes
+from . import _nest as nest
+from ._context import building, current_graph
+from ._control import while_loop
+from ._core import convert_to_tensor, ops
+from ._shapes import TensorShape
+from ._specs import TensorSpec
+from ._tensor_array import TensorArray
+
+
+def _int(value):
+    return convert_to_tensor(value, _dtypes.int32)
+
+
+def _count(flat: list):
+    """How many elements there are along the first axis."""
+    for tensor in flat:
+        if tensor.shape.rank == 0:
+            raise ValueError("elements in elems must be 1+ dimensional Tensors, not scalars")
+    known = [t.shape[0] for t in flat if t.shape.rank is not None and t.shape[0] is not None]
+    if known:
+        if len(set(known)) > 1:
+            raise ValueError(
+                f"elements in elems must have the same length along the first axis, got {known}"
+            )
+        return known[0]
+    return ops["StridedSlice"](
+        ops["Shape"](flat[0]), _int([0]), _int([1]), _int([1]), shrink_axis_mask=1
+    )
+
+
+def _pick(flat: list, i) -> list:
+    return [ops["GatherV2"](tensor, _int(i), _int(0)) for tensor in flat]
+
+
+def _tensors(structure: object, what: str) -> tuple[list, object]:
+    flat = nest.flatten(structure)
+    if not flat:
+        raise ValueError(f"{what} must be a Tensor or a nested structure of Tensors, got nothing")
+    flat = [convert_to_tensor(part) for part in flat]
+    return flat, nest.pack_sequence_as(structure, flat)
+
+
+def _outputs_of(function, flat: list, structure: object, extra: list) -> list[TensorSpec]:
+    """What one call gives, as far as it is known while tracing."""
+    from ._graph import FuncGraph
+
+    graph = FuncGraph("scratch", current_graph())
+    with building(graph):
+        parts = [graph._parameter(t.dtype, t.shape[1:], "element") for t in flat]
+        result = function(*extra, nest.pack_sequence_as(structure, parts))
+        found = [convert_to_tensor(part) for part in nest.flatten(result)]
+        return result, [TensorSpec(part.shape, part.dtype) for part in found]
+
+
+def map_fn(
+    fn,
+    elems,
+    dtype=None,
+    parallel_iterations=None,
+    back_prop=True,
+    swap_memory=False,
+    infer_shape=True,
+    name=None,
+    fn_output_signature=None,
+):
+    """Apply a function to every element along the first axis; stack what it gives."""
+    if not callable(fn):
+        raise TypeError(f"The provided function {fn!r} is not callable.")
+    flat, elems = _tensors(elems, "elems")
+    signature = dtype if fn_output_signature is None else fn_output_signature
+    count = _count(flat)
+    if current_graph() is None:
+        return _map_now(fn, flat, elems, count, signature)
+    example, specs = _outputs_of(fn, flat, elems, [])
+    if signature is not None:
+        nest.assert_same_structure(signature, example)
+        example = signature
+    arrays = [
+        TensorArray(spec.dtype, size=count, element_shape=spec.shape if infer_shape else None)
+        for spec in specs
+    ]
+
+    def body(i, *written):
+        result = fn(nest.pack_sequence_as(elems, _pick(flat, i)))
+        values = nest.flatten(result)
+        return (i + 1, *[a.write(i, v) for a, v in zip(written, values, strict=True)])
+
+    done = while_loop(lambda i, *written: i < count, body, (_int(0), *arrays))
+    stacked = [
+        _known(array.stack(), count, spec) for array, spec in zip(done[1:], specs, strict=True)
+    ]
+    return nest.pack_sequence_as(example, stacked)
+
+
+def _known(tensor, count, spec: TensorSpec):
+    """Say what is known of a stack's shape."""
+    tensor.set_shape(TensorShape([count if isinstance(count, int) else None]) + spec.shape)
+    return tensor
+
+
+def _map_now(fn, flat: list, elems, count: int, signature):
+    if count == 0:
+        return _nothing(fn, flat, elems, signature)
+    results = [fn(nest.pack_sequence_as(elems, _pick(flat, i))) for i in range(count)]
+    first = results[0] if signature is None else signature
+    if signature is not None:
+        nest.assert_same_structure(signature, results[0], check_types=False)
+    columns = zip(*[nest.flatten(result) for result in results], strict=True)
+    stacked = []
+    for wanted, column in zip(nest.flatten(first), columns, strict=True):
+        kind = None
+        if signature is not None:
+            kind = _dtypes.as_dtype(getattr(wanted, "dtype", wanted))
+        parts = [convert_to_tensor(part, kind) for part in column]
+        stacked.append(ops["Pack"](parts))
+    return nest.pack_sequence_as(first, stacked)
+
+
+def _nothing(fn, flat: list, elems, signature):
+    """Results of no calls: tensors without elements, of the right dtypes."""
+    example, specs = _outputs_of(fn, flat, elems, [])
+    empty = []
+    for spec in specs:
+        sizes = [0, *[size or 0 for size in (spec.shape if spec.shape.rank else [])]]
+        zero = ops["Cast"](_int(0), DstT=spec.dtype)
+        empty.append(ops["Fill"](_int(sizes), zero))
+    return nest.pack_sequence_as(example if signature is None else signature, empty)
+
+
+def _fold(fn, elems, initializer, back: bool):
+    if not callable(fn):
+        raise TypeError(f"{fn.__name__ if hasattr(fn, '__name__') else fn!r} is not callable.")
+    flat, elems = _tensors(elems, "elems")
+    count = _count(flat)
+    first, last = (0, count)
+    if initializer is None:
+        start = _int(count) - 1 if back else 0
+        state = nest.pack_sequence_as(elems, _pick(flat, start))
+        first, last = (0, count - 1) if back else (1, count)
+    else:
+        state = nest.map_structure(convert_to_tensor, initializer)
+    held = nest.flatten(state)
+
+    def body(i, *parts):
+        at = last - 1 - i + first if back else i
+        result = fn(
+            nest.pack_sequence_as(state, list(parts)),
+            nest.pack_sequence_as(elems, _pick(flat, at)),
+        )
+        return (i + 1, *[convert_to_tensor(part) for part in nest.flatten(result)])
+
+    done = while_loop(lambda i, *parts: i < last, body, (_int(first), *held))
+    return nest.pack_sequence_as(state, list(done[1:]))
+
+
+def foldl(
+    fn,
+    elems,
+    initializer=None,
+    parallel_iterations=10,
+    back_prop=True,
+    swap_memory=False,
+    name=None,
+):
+    """Combine the elements along the first axis from the first on."""
+    return _fold(fn, elems, initializer, False)
+
+
+def foldr(
+    fn,
+    elems,
+    initializer=None,
+    parallel_iterations=10,
+    back_prop=True,
+    swap_memory=False,
+    name=None,
+):
+    """Combine the elements along the first axis from the last on."""
+    return _fold(fn, elems, initializer, True)
+
+
+def scan(
+    fn,
+    elems,
+    initializer=None,
+    parallel_iterations=10,
+    back_prop=True,
+    swap_memory=False,
+    infer_shape=True,
+    reverse=False,
+    name=None,
+):
+    """As `foldl`, with all the states on the way."""
+    if not callable(fn):
+        raise TypeError(f"{fn!r} is not callable.")
+    flat, elems = _tensors(elems, "elems")
+    count = _count(flat)
+    if initializer is None:
+        start = _int(count) - 1 if reverse else 0
+        state = nest.pack_sequence_as(elems, _pick(flat, start))
+        done_already = 1
+    else:
+        state = nest.map_structure(convert_to_tensor, initializer)
+        done_already = 0
+    held = nest.flatten(state)
+    arrays = [
+        TensorArray(part.dtype, size=count, element_shape=part.shape, clear_after_read=False)
+        for part in held
+    ]
+    if done_already:
+        at = _int(count) - 1 if reverse else 0
+        arrays = [array.write(at, part) for array, part in zip(arrays, held, strict=True)]
+
+    def body(i, parts, written):
+        at = _int(count) - 1 - i if reverse else i
+        result = fn(
+            nest.pack_sequence_as(state, list(parts)),
+            nest.pack_sequence_as(elems, _pick(flat, at)),
+        )
+        new = [convert_to_tensor(part) for part in nest.flatten(result)]
+        pairs = zip(written, new, strict=True)
+        return i + 1, tuple(new), tuple(array.write(at, part) for array, part in pairs)
+
+    done = while_loop(
+        lambda i, parts, written: i < count,
+        body,
+        (_int(done_already), tuple(held), tuple(arrays)),
+    )
+    specs = [TensorSpec(part.shape, part.dtype) for part in held]
+    stacked = [array.stack() for array in done[2]]
+    if current_graph() is not None:
+        stacked = [_known(s, count, spec) for s, spec in zip(stacked, specs, strict=True)]
+    return nest.pack_sequence_as(state, stacked)

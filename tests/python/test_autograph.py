@@ -1,0 +1,289 @@
+"""AutoGraph over tensors: 188 functions give eagerly and as tf.function what TensorFlow gives."""
+
+import gzip
+import json
+import sys
+import traceback
+from pathlib import Path
+
+import mica.tf as tf
+import numpy as np
+import pytest
+
+# The cases say `import tensorflow`; here that is mica.tf, and only while they are imported.
+_before = {name: sys.modules.pop(name) for name in list(sys.modules) if name == "tensorflow"}
+sys.modules["tensorflow"] = tf
+from autograph_cases import CASES, argument  # noqa: E402
+from autograph_programs import Writer, made_from  # noqa: E402
+
+del sys.modules["tensorflow"]
+sys.modules.update(_before)
+
+with gzip.open(Path(__file__).parent / "data" / "tf_autograph.json.gz", "rt") as _file:
+    FIGURES = json.load(_file)
+
+
+def listed(result):
+    return [np.asarray(part).tolist() for part in tf.nest.flatten(result)]
+
+
+def same(found, wanted):
+    assert len(found) == len(wanted)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_there_are_as_many_cases_as_figures():
+    assert len(CASES) > 180
+    assert {case.function.__name__ for case in CASES} == set(FIGURES)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.function.__name__)
+def test_a_function_gives_what_tensorflow_gives(case):
+    figures = FIGURES[case.function.__name__]
+    function = tf.function(case.function)
+    for inputs, wanted in zip(case.inputs, figures["results"], strict=True):
+        arguments = [argument(value) for value in inputs]
+        same(listed(case.function(*arguments)), wanted)
+        same(listed(function(*arguments)), wanted)
+    assert function.experimental_get_tracing_count() == figures.get("traces", case.traces)
+
+
+def test_random_programs_give_the_same_in_a_graph():
+    for seed in range(60):
+        text = Writer(seed, "tf.constant(0)", "tf.range").function()
+        function = made_from(text, tf=tf)
+        traced = tf.function(function)
+        for n in (0, 1, 7):
+            assert int(traced(tf.constant(n))) == int(function(tf.constant(n))), text
+        assert traced.experimental_get_tracing_count() == 1
+
+
+def ops_of(function, *specs):
+    graph = function.get_concrete_function(*specs).graph
+    return [operation.type for operation in graph.get_operations()]
+
+
+def test_the_graph_holds_branches_and_loops():
+    @tf.function
+    def branch(x):
+        return x if x > 0 else -x
+
+    @tf.function
+    def loop(n):
+        total = 0
+        for i in tf.range(n):
+            total += i
+        return total
+
+    spec = tf.TensorSpec([], tf.int32)
+    assert any(kind in ("If", "StatelessIf") for kind in ops_of(branch, spec))
+    assert any(kind in ("While", "StatelessWhile") for kind in ops_of(loop, spec))
+
+
+def test_python_runs_once_and_the_graph_runs_every_time():
+    seen = []
+
+    @tf.function
+    def function(x):
+        seen.append(1)
+        if x > 0:
+            seen.append("then")
+            y = x * 2
+        else:
+            seen.append("else")
+            y = x * 3
+        return y
+
+    assert int(function(tf.constant(2))) == 4 and int(function(tf.constant(-2))) == -6
+    assert seen == [1, "then", "else"]
+
+
+@pytest.mark.parametrize("value", [1])
+class TestMessages:
+    """Errors name the variable."""
+
+    def check(self, kind, words, function, value):
+        with pytest.raises(kind, match=words):
+            tf.function(function)(tf.constant(value))
+
+    def test_one_branch_alone_defines_a_variable(self, value):
+        def f(x):
+            if x > 0:
+                y = 1
+            return y
+
+        self.check(ValueError, "'y' must also be initialized in the else branch", f, value)
+
+    def test_branches_of_different_dtypes(self, value):
+        def f(x):
+            if x > 0:
+                y = 1
+            else:
+                y = 1.0
+            return y
+
+        words = "'y' has dtype int32 in the main branch, but dtype float32 in the else branch"
+        self.check(TypeError, words, f, value)
+
+    def test_branches_of_different_structures(self, value):
+        def f(x):
+            if x > 0:
+                y = (1, 2)
+            else:
+                y = [1, 2]
+            return y
+
+        self.check(TypeError, "'y' must have the same nested structure", f, value)
+
+    def test_none_in_one_branch(self, value):
+        def f(x):
+            y = None
+            if x > 0:
+                y = 1
+            return y
+
+        self.check(ValueError, "'y' is None at the end of the else branch", f, value)
+
+    def test_a_shape_that_changes_in_a_loop(self, value):
+        def f(n):
+            s = tf.zeros([1])
+            for _ in tf.range(n):
+                s = tf.concat([s, s], 0)
+            return s
+
+        words = r"'s' has shape \(1,\) before the loop, but shape \(2,\) after one iteration"
+        self.check(ValueError, words, f, value)
+
+    def test_a_variable_that_only_the_loop_reads_and_defines(self, value):
+        def f(n):
+            for i in tf.range(n):
+                if i > 0:
+                    y = y + 1  # noqa: F821
+                else:
+                    y = 0
+            return y
+
+        self.check(ValueError, "'y' must be defined before the loop", f, value)
+
+    def test_a_missing_return(self, value):
+        def f(x):
+            if x > 0:
+                return x
+
+        self.check(ValueError, "must also have a return statement", f, value)
+
+    def test_a_python_loop_with_a_tensor_break(self, value):
+        def f(x):
+            for i in [1, 2, 3]:
+                if x > i:
+                    break
+            return i
+
+        self.check(NotImplementedError, "break and return statements", f, value)
+
+    def test_a_loop_that_becomes_one_of_tensors(self, value):
+        def f(x):
+            i = 0
+            while i < 3:
+                i = i + x
+            return i
+
+        self.check(NotImplementedError, "started as non-Tensor", f, value)
+
+    def test_a_condition_that_is_no_bool(self, value):
+        def f(x):
+            if x:
+                return 1
+            return 2
+
+        self.check(
+            ValueError, "condition of if statement expected to be `tf.bool` scalar", f, value
+        )
+
+
+def test_a_loop_that_must_run_says_so():
+    @tf.function
+    def function(n):
+        for i in tf.range(n):
+            y = i * 2
+        return y
+
+    assert int(function(tf.constant(3))) == 4
+    with pytest.raises(tf.errors.InvalidArgumentError, match="loop must iterate at least once"):
+        function(tf.constant(0))
+
+
+def test_assertions_are_checked_when_the_graph_runs():
+    @tf.function
+    def function(x):
+        assert x > 0, "x is positive"
+        return x
+
+    assert int(function(tf.constant(1))) == 1
+    with pytest.raises(tf.errors.InvalidArgumentError, match="x is positive"):
+        function(tf.constant(-1))
+
+
+def fails(x):
+    y = x
+    if x > 0:
+        y = tf.zeros([2]) + tf.zeros([3])  # the line
+    return y
+
+
+def test_errors_point_at_the_line_of_the_user():
+    with pytest.raises((ValueError, tf.errors.OpError)) as caught:
+        tf.function(fails)(tf.constant(1.0))
+    lines = traceback.extract_tb(caught.value.__traceback__)
+    assert lines[-1].line.endswith("# the line")
+    assert lines[-1].lineno == fails.__code__.co_firstlineno + 3
+    own = str(Path(tf.__file__).parent)
+    assert sum(line.filename.startswith(own) for line in lines) == 1
+
+
+def test_variables_alone_are_a_loop_s_state():
+    v = tf.Variable(0)
+
+    @tf.function
+    def function(n):
+        while v < n:
+            v.assign_add(2)
+        return v.read_value()
+
+    assert int(function(tf.constant(5))) == 6
+    assert int(function(tf.constant(9))) == 10
+
+
+def test_the_number_of_iterations_can_be_limited():
+    @tf.function
+    def function(n):
+        i = 0
+        while i < n:
+            tf.autograph.experimental.set_loop_options(maximum_iterations=5)
+            i += 1
+        return i
+
+    assert int(function(tf.constant(7))) == 5 and int(function(tf.constant(3))) == 3
+
+
+def test_functions_without_conversion_run_as_they_are():
+    def function(x):
+        if x > 0:
+            return x
+        return -x
+
+    with pytest.raises(TypeError, match="bool"):
+        tf.function(function, autograph=False)(tf.constant(1))
+
+    @tf.autograph.experimental.do_not_convert
+    def plain(x):
+        return function(x)
+
+    with pytest.raises(TypeError, match="bool"):
+        tf.function(plain)(tf.constant(1))
+
+
+def test_converted_functions_run_eagerly_too():
+    function = tf.autograph.to_graph(fails)
+    assert int(function(tf.constant(-3))) == -3
