@@ -1,10 +1,331 @@
-"""tf.nn."""
+"""tf.nn: activations, losses, normalisation, embeddings. Windows are in _windows.py."""
+# ruff: noqa: F401
 
 from __future__ import annotations
 
-from ._core import ops
-from ._math import sigmoid, tanh
+from . import _dtypes
+from ._array import (
+    concat,
+    gather,
+    ones_like,
+    reshape,
+    shape,
+    size,
+    stop_gradient,
+    transpose,
+    where,
+    zeros_like,
+)
+from ._core import convert_to_tensor, ops
+from ._elementwise import clip_by_norm, softsign
+from ._math import cast, reduce_mean, reduce_sum, sigmoid, tanh
+from ._reduce import in_top_k, reduce_logsumexp, reduce_max, top_k, zero_fraction
+from ._select import batch_to_space, one_hot, space_to_batch
+from ._windows import (
+    atrous_conv2d,
+    avg_pool,
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    conv1d,
+    conv1d_transpose,
+    conv2d,
+    conv2d_transpose,
+    conv3d,
+    conv3d_transpose,
+    conv_transpose,
+    convolution,
+    depth_to_space,
+    depthwise_conv2d,
+    max_pool,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+    pool,
+    separable_conv2d,
+    space_to_depth,
+)
 
 relu = ops["Relu"]
+relu6 = ops["Relu6"]
+elu = ops["Elu"]
+selu = ops["Selu"]
+softplus = ops["Softplus"]
 
-__all__ = ["relu", "sigmoid", "tanh"]
+
+def leaky_relu(features, alpha=0.2, name=None):
+    """Return x where x > 0, else alpha x."""
+    x = convert_to_tensor(features)
+    if x.dtype.is_integer:
+        x = cast(x, _dtypes.float32)
+    return ops["LeakyRelu"](x, alpha=float(alpha))
+
+
+def silu(features, beta=1.0):
+    """Return x sigmoid(beta x)."""
+    x = convert_to_tensor(features)
+    return x * sigmoid(convert_to_tensor(beta, x.dtype) * x)
+
+
+swish = silu
+
+
+def gelu(features, approximate=False, name=None):
+    """Return x times the normal distribution function of x, by erf or by tanh."""
+    x = convert_to_tensor(features)
+
+    def number(value):
+        return convert_to_tensor(value, x.dtype)
+
+    if approximate:
+        inner = number(0.7978845608028654) * (x + number(0.044715) * x * x * x)
+        return number(0.5) * x * (number(1.0) + tanh(inner))
+    return number(0.5) * x * (number(1.0) + ops["Erf"](x / number(1.4142135623730951)))
+
+
+def crelu(features, axis=-1, name=None):
+    """Return relu of x and of -x, side by side."""
+    x = convert_to_tensor(features)
+    return relu(concat([x, -x], axis))
+
+
+def _along_last(op: str, logits, axis):
+    x = convert_to_tensor(logits)
+    rank = x.shape.rank
+    if axis is None or axis == -1 or (rank is not None and axis == rank - 1):
+        return ops[op](x)
+    if rank is None:
+        raise ValueError("the rank of the logits must be known when axis is not the last")
+    axis %= rank
+    order = list(range(rank))
+    order[axis], order[-1] = order[-1], order[axis]
+    return transpose(ops[op](transpose(x, order)), order)
+
+
+def softmax(logits, axis=None, name=None):
+    """Return e^x divided by its sum along an axis."""
+    return _along_last("Softmax", logits, axis)
+
+
+def log_softmax(logits, axis=None, name=None):
+    """Return the logarithm of softmax along an axis."""
+    return _along_last("LogSoftmax", logits, axis)
+
+
+# ---- losses --------------------------------------------------------------------------------------
+
+
+def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
+    """Return -sum(labels log_softmax(logits)) along an axis.
+
+    As in TensorFlow the gradient of the logits is softmax(logits) - labels, also where the labels
+    do not sum to 1.
+    """
+    logits = convert_to_tensor(logits)
+    labels = cast(labels, logits.dtype)
+    if not labels.shape.is_compatible_with(logits.shape):
+        from .errors import InvalidArgumentError
+
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"logits and labels must be broadcastable: logits_size={logits.shape} "
+            f"labels_size={labels.shape}",
+        )
+    shifted = logits - stop_gradient(reduce_max(logits, axis, True))
+    total = reduce_logsumexp(shifted, axis)
+    own = total - reduce_sum(labels * shifted, axis)
+    value = -reduce_sum(labels * log_softmax(logits, axis), axis)
+    of_labels = reduce_sum(labels - stop_gradient(labels), axis) * stop_gradient(total)
+    return own + of_labels + stop_gradient(value - own)
+
+
+def sparse_softmax_cross_entropy_with_logits(labels, logits, name=None):
+    """Return -log_softmax(logits) at the label of each row; NaN where a label is out of range."""
+    labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
+    ranks = labels.shape.rank, logits.shape.rank
+    if None not in ranks and ranks[0] != ranks[1] - 1:
+        raise ValueError(
+            "`labels.shape.rank` must equal `logits.shape.rank - 1`. Received: "
+            f"labels.shape={labels.shape} of rank {ranks[0]} and logits.shape={logits.shape} of "
+            f"rank {ranks[1]}"
+        )
+    narrow = logits.dtype in (_dtypes.float16, _dtypes.bfloat16)
+    precise = cast(logits, _dtypes.float32) if narrow else logits
+    classes = shape(precise)[-1]
+    chosen = one_hot(labels, classes, True, False, dtype=_dtypes.bool)
+    logs = log_softmax(precise)
+    loss = -reduce_sum(where(chosen, logs, zeros_like(logs)), -1)
+    count = cast(classes, labels.dtype)
+    inside = ops["LogicalAnd"](labels >= convert_to_tensor(0, labels.dtype), labels < count)
+    loss = where(inside, loss, loss + float("nan"))
+    return cast(loss, logits.dtype)
+
+
+def sigmoid_cross_entropy_with_logits(labels=None, logits=None, name=None):
+    """Return -y log(sigmoid(x)) - (1 - y) log(1 - sigmoid(x))."""
+    x = convert_to_tensor(logits)
+    y = convert_to_tensor(labels, dtype_hint=x.dtype)
+    if not x.shape.is_compatible_with(y.shape):
+        raise ValueError(
+            f"`logits` and `labels` must have the same shape, received ({x.shape} vs {y.shape})."
+        )
+    zero = zeros_like(x)
+    positive = x >= zero
+    return where(positive, x, zero) - x * y + ops["Log1p"](ops["Exp"](where(positive, -x, x)))
+
+
+def weighted_cross_entropy_with_logits(labels, logits, pos_weight, name=None):
+    """Return sigmoid cross entropy, positive labels with a weight."""
+    x = convert_to_tensor(logits)
+    y = convert_to_tensor(labels, dtype_hint=x.dtype)
+    weight = 1 + (pos_weight - 1) * y
+    return (1 - y) * x + weight * (ops["Log1p"](ops["Exp"](-ops["Abs"](x))) + relu(-x))
+
+
+def log_poisson_loss(targets, log_input, compute_full_loss=False, name=None):
+    """Return e^x - x z, with Stirling's term on request."""
+    x = convert_to_tensor(log_input)
+    z = convert_to_tensor(targets, dtype_hint=x.dtype)
+    loss = ops["Exp"](x) - x * z
+    if not compute_full_loss:
+        return loss
+    stirling = z * ops["Log"](z) - z + 0.5 * ops["Log"](6.283185307179586 * z)
+    inside = ops["LogicalAnd"](z >= zeros_like(z), z <= ones_like(z))
+    return loss + where(inside, zeros_like(z), stirling)
+
+
+def l2_loss(t, name=None):
+    """Return half the sum of squares."""
+    t = convert_to_tensor(t)
+    return reduce_sum(t * t) * convert_to_tensor(0.5, t.dtype)
+
+
+def l2_normalize(x, axis=None, epsilon=1e-12, name=None):
+    """Return x divided by its norm along axes."""
+    x = convert_to_tensor(x)
+    if x.dtype.is_complex:
+        squares = ops["Real"](x * ops["Conj"](x), Tout=x.dtype.real_dtype)
+        total = ops["Maximum"](reduce_sum(squares, axis, True), epsilon)
+        return x * cast(ops["Rsqrt"](total), x.dtype)
+    total = reduce_sum(ops["Square"](x), axis, True)
+    return x * ops["Rsqrt"](ops["Maximum"](total, epsilon))
+
+
+def compute_average_loss(per_example_loss, sample_weight=None, global_batch_size=None):
+    """Return the sum of losses over the batch size."""
+    losses = convert_to_tensor(per_example_loss)
+    if sample_weight is not None:
+        losses = losses * cast(sample_weight, losses.dtype)
+    if global_batch_size is None:
+        count = size(losses) if losses.shape.rank != 0 else 1
+    else:
+        count = global_batch_size
+    return reduce_sum(losses) / cast(count, losses.dtype)
+
+
+def scale_regularization_loss(regularization_loss):
+    """Return the sum of regularization losses, for one replica."""
+    return reduce_sum(convert_to_tensor(regularization_loss))
+
+
+# ---- normalisation -------------------------------------------------------------------------------
+
+
+def bias_add(value, bias, data_format=None, name=None):
+    """Return the value with a bias for each channel added."""
+    first = data_format is not None and data_format.startswith("NC")
+    return ops["BiasAdd"](value, bias, data_format="NCHW" if first else "NHWC")
+
+
+def moments(x, axes, shift=None, keepdims=False, name=None):
+    """Return mean and variance over axes."""
+    x = convert_to_tensor(x)
+    y = cast(x, _dtypes.float32) if x.dtype in (_dtypes.float16, _dtypes.bfloat16) else x
+    mean = reduce_mean(y, axes, True)
+    difference = y - stop_gradient(mean)
+    variance = reduce_mean(ops["Square"](difference), axes, keepdims)
+    if not keepdims:
+        mean = ops["Reshape"](mean, shape(variance))
+    return cast(mean, x.dtype), cast(variance, x.dtype)
+
+
+def weighted_moments(x, axes, frequency_weights, keepdims=False, name=None):
+    """Return weighted mean and variance over axes."""
+    x = convert_to_tensor(x)
+    weights = cast(frequency_weights, x.dtype)
+    whole = weights + zeros_like(x)
+    total = reduce_sum(whole, axes, True)
+    mean = reduce_sum(weights * x, axes, True) / total
+    variance = reduce_sum(weights * ops["Square"](x - mean), axes, True) / total
+    if not keepdims:
+        final = shape(reduce_sum(x, axes))
+        mean, variance = reshape(mean, final), reshape(variance, final)
+    return mean, variance
+
+
+def sufficient_statistics(x, axes, shift=None, keepdims=False, name=None):
+    """Return count, sum and sum of squares over axes, and the shift."""
+    x = convert_to_tensor(x)
+    axes = sorted({a % x.shape.rank for a in axes})
+    count = convert_to_tensor(1, x.dtype)
+    for a in axes:
+        count = count * cast(shape(x)[a], x.dtype)
+    if shift is not None:
+        shift = convert_to_tensor(shift, x.dtype)
+        x = x - shift
+    total = reduce_sum(x, axes, keepdims)
+    return count, total, reduce_sum(ops["Square"](x), axes, keepdims), shift
+
+
+def normalize_moments(counts, mean_ss, variance_ss, shift, name=None):
+    """Return mean and variance from sufficient statistics."""
+    divisor = ops["Reciprocal"](convert_to_tensor(counts))
+    mean_ss, variance_ss = convert_to_tensor(mean_ss), convert_to_tensor(variance_ss)
+    if shift is None:
+        mean = shifted = mean_ss * divisor
+    else:
+        shifted = mean_ss * divisor
+        mean = shifted + shift
+    return mean, variance_ss * divisor - ops["Square"](shifted)
+
+
+def batch_normalization(x, mean, variance, offset, scale, variance_epsilon, name=None):
+    """Return (x - mean) / sqrt(variance + epsilon), scaled and moved."""
+    x = convert_to_tensor(x)
+    inverse = ops["Rsqrt"](convert_to_tensor(variance) + variance_epsilon)
+    if scale is not None:
+        inverse = inverse * scale
+    moved = -mean * inverse if offset is None else offset - mean * inverse
+    return x * cast(inverse, x.dtype) + cast(moved, x.dtype)
+
+
+def local_response_normalization(input, depth_radius=5, bias=1, alpha=1, beta=0.5, name=None):
+    """Return x divided by a power of the sum of squares of neighbouring channels."""
+    x = convert_to_tensor(input)
+    wide = ops["Pad"](ops["Square"](x), [[0, 0], [0, 0], [0, 0], [depth_radius, depth_radius]])
+    channels = shape(x)[3]
+    total = None
+    for k in range(2 * depth_radius + 1):
+        part = wide[:, :, :, k : k + channels]
+        total = part if total is None else total + part
+    return x / ops["Pow"](bias + alpha * total, convert_to_tensor(float(beta), x.dtype))
+
+
+lrn = local_response_normalization
+
+
+# ---- embeddings ----------------------------------------------------------------------------------
+
+
+def embedding_lookup(params, ids, max_norm=None, name=None):
+    """Return the rows of a table that ids name."""
+    if isinstance(params, list | tuple):
+        if len(params) != 1:
+            raise ValueError("tables in several parts belong to TensorFlow 1")
+        params = params[0]
+    rows = gather(params, ids)
+    if max_norm is None:
+        return rows
+    rank = convert_to_tensor(ids).shape.rank
+    return clip_by_norm(rows, max_norm, axes=list(range(rank, rows.shape.rank)))
