@@ -131,6 +131,11 @@ static PyObject *get_index(PyObject *self, void *Py_UNUSED(unused)) {
     return PyLong_FromLong(((TFTensor *)self)->ref.index);
 }
 
+static PyObject *get_device(PyObject *self, void *Py_UNUSED(unused)) {
+    return PyUnicode_FromString(
+        tf_is_eager((TFTensor *)self) ? "/job:localhost/replica:0/task:0/device:CPU:0" : "");
+}
+
 static PyObject *get_watched(PyObject *self, void *Py_UNUSED(unused)) {
     return PyBool_FromLong(((TFTensor *)self)->is_watched);
 }
@@ -436,6 +441,7 @@ static PyGetSetDef tensor_getters[] = {
     {"dtype", get_dtype, NULL, "The element type.", NULL},
     {"shape", get_shape, NULL, "The shape, as far as it is known.", NULL},
     {"ndim", get_ndim, NULL, "The number of axes.", NULL},
+    {"device", get_device, NULL, "Where the value is.", NULL},
     {"_id", get_id, NULL, NULL, NULL},
     {"_node", get_node, NULL, NULL, NULL},
     {"value_index", get_index, NULL, "Its number among the results of its op.", NULL},

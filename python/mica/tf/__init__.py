@@ -21,6 +21,7 @@ from ._array import *  # noqa: F403
 from ._context import executing_eagerly, init_scope
 from ._control import case, cond, switch_case, while_loop
 from ._core import Tensor, convert_to_tensor
+from ._devices import device
 from ._dtypes import DType, as_dtype
 from ._function import function
 from ._graph import Graph, Operation
@@ -58,7 +59,8 @@ del _name, _module
 
 # Namespaces, modules of this package.
 _MODULES = frozenset(
-    "autodiff autograph bitwise config debugging dtypes linalg math nest nn random raw_ops".split()
+    "autodiff autograph bitwise config debugging dtypes linalg math nest nn python random "
+    "raw_ops test".split()
 )
 
 

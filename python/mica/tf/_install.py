@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.abc
 import importlib.util
 import sys
 
@@ -11,7 +10,7 @@ _NAME = "tensorflow"
 _OURS = __name__.rpartition(".")[0]
 
 
-class _Alias(importlib.abc.Loader):
+class _Alias:
     """Gives an import of ``tensorflow.x`` the module ``mica.tf.x``."""
 
     def __init__(self, target: str) -> None:
@@ -30,7 +29,7 @@ class _Alias(importlib.abc.Loader):
             module.__path__ = path
 
 
-class _Finder(importlib.abc.MetaPathFinder):
+class _Finder:
     def find_spec(self, fullname: str, path=None, target=None):
         """Answer for tensorflow and everything below it."""
         if fullname != _NAME and not fullname.startswith(_NAME + "."):

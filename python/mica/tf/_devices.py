@@ -1,0 +1,201 @@
+"""Devices: which there are, which may be seen, and where ops are asked to go."""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+from .. import _mica
+
+
+class PhysicalDevice(NamedTuple):
+    """A device of the machine."""
+
+    name: str
+    device_type: str
+
+
+class LogicalDevice(NamedTuple):
+    """A device as ops see it; a physical one may be several."""
+
+    name: str
+    device_type: str
+
+
+class LogicalDeviceConfiguration(NamedTuple):
+    """What one logical device is given of a physical one."""
+
+    memory_limit: float | None = None
+    experimental_priority: int | None = None
+    experimental_device_ordinal: int | None = None
+
+
+_KINDS = {"cpu": "CPU", "cuda": "GPU", "opencl": "GPU"}
+_visible: list | None = None
+_virtual: dict[str, list] = {}
+_growth: dict[str, bool] = {}
+_soft_placement = True
+_log_placement = False
+_stack: list = []
+_noted: set = set()
+
+
+def physical_devices() -> list[PhysicalDevice]:
+    """Return all devices of the machine that compute."""
+    found = [PhysicalDevice("/physical_device:CPU:0", "CPU")]
+    gpus = 0
+    for info in _mica.devices():
+        kind = _KINDS.get(info["name"].partition(":")[0])
+        if kind == "GPU" and info["available"] and info["priority"] >= 0:
+            found.append(PhysicalDevice(f"/physical_device:GPU:{gpus}", "GPU"))
+            gpus += 1
+    return found
+
+
+def visible_devices() -> list[PhysicalDevice]:
+    """Return the devices that may be used."""
+    return physical_devices() if _visible is None else list(_visible)
+
+
+def set_visible(devices, device_type=None) -> None:
+    """Say which devices may be used."""
+    global _visible
+    devices = [] if devices is None else devices
+    if not isinstance(devices, list | tuple):
+        devices = [devices]
+    for device in devices:
+        if not isinstance(device, PhysicalDevice):
+            raise ValueError(f"Unrecognized device: {device!r}")
+        if device_type is not None and device.device_type != device_type:
+            raise ValueError(f"Unrecognized device: {device!r}")
+    if device_type is None:
+        _visible = list(devices)
+    else:
+        kept = [d for d in visible_devices() if d.device_type != device_type]
+        _visible = kept + list(devices)
+
+
+def logical_devices() -> list[LogicalDevice]:
+    """Return the devices that ops can be placed on."""
+    counts: dict[str, int] = {}
+    found = []
+    for device in visible_devices():
+        for _ in range(len(_virtual.get(device.name, [None])) or 1):
+            kind = device.device_type
+            number = counts.get(kind, 0)
+            counts[kind] = number + 1
+            found.append(LogicalDevice(f"/device:{kind}:{number}", kind))
+    return found
+
+
+def set_logical_configuration(device: PhysicalDevice, configurations) -> None:
+    """Divide a physical device into logical ones."""
+    _virtual[device.name] = list(configurations or [])
+
+
+def logical_configuration(device: PhysicalDevice):
+    """Return how a physical device is divided, or None."""
+    return _virtual.get(device.name)
+
+
+def set_growth(device: PhysicalDevice, enable: bool) -> None:
+    """Say whether memory is taken as it is needed; it always is."""
+    _growth[device.name] = bool(enable)
+
+
+def growth(device: PhysicalDevice) -> bool:
+    """Whether memory is taken as it is needed."""
+    return _growth.get(device.name, True)
+
+
+def set_soft_placement(enabled: bool) -> None:
+    """Say whether ops go to the CPU where the device asked for is not there."""
+    global _soft_placement
+    _soft_placement = bool(enabled)
+
+
+def soft_placement() -> bool:
+    """Whether ops go to the CPU where the device asked for is not there."""
+    return _soft_placement
+
+
+def set_log_placement(enabled: bool) -> None:
+    """Say whether the device of every op is written to standard error."""
+    global _log_placement
+    _log_placement = bool(enabled)
+
+
+def log_placement() -> bool:
+    """Whether the device of every op is written."""
+    return _log_placement
+
+
+def parse(name: str) -> tuple[str, int | None]:
+    """Return the kind and the number of a device's name."""
+    last = name.rstrip("/").rpartition("/")[2]
+    if last.startswith("device:"):
+        last = last[len("device:") :]
+    kind, _, number = last.partition(":")
+    if kind.lower() in ("job", "replica", "task") or "=" in last:
+        return "CPU", 0
+    if not kind:
+        return "", None
+    if number and not number.lstrip("-").isdigit() and number != "*":
+        raise ValueError(f"Unknown attribute '{last}' is encountered while parsing the device name")
+    return kind.upper(), int(number) if number and number != "*" else None
+
+
+def _note(kind: str, number) -> None:
+    text = f"{kind}:{0 if number is None else number}"
+    if text not in _noted:
+        _noted.add(text)
+        sys.stderr.write(f"mica.tf: there is no {text} here: its ops run on CPU:0\n")
+
+
+class device:
+    """Within it, ops are asked to go to the named device."""
+
+    def __init__(self, device_name) -> None:
+        if device_name is not None and not isinstance(device_name, str):
+            if callable(device_name):
+                raise RuntimeError(
+                    "tf.device does not support functions when eager execution is enabled."
+                )
+            device_name = getattr(device_name, "name", None) or str(device_name)
+        self._name = device_name
+        if device_name:
+            kind, number = parse(device_name)
+            if kind not in ("CPU", "GPU", "TPU", "XLA_CPU", "XLA_GPU", ""):
+                raise ValueError(
+                    f"Unknown attribute '{device_name.strip('/')}' is encountered while parsing "
+                    f"the device name: '{device_name}'."
+                )
+            self._place = kind, number
+        else:
+            self._place = None
+
+    def __enter__(self) -> None:
+        if self._place and self._place[0] not in ("CPU", ""):
+            kind, number = self._place
+            there = [d for d in logical_devices() if d.device_type == kind]
+            if (number is not None and number >= len(there)) or not there:
+                if not _soft_placement:
+                    from . import errors
+
+                    known = ", ".join(d.name for d in logical_devices())
+                    raise errors.InvalidArgumentError(
+                        None,
+                        None,
+                        f"Could not satisfy device specification '{self._name}'. "
+                        f"All available devices [{known}].",
+                    )
+                _note(kind, number)
+        _stack.append(self._name)
+
+    def __exit__(self, *unused) -> None:
+        _stack.pop()
+
+
+def current_device() -> str:
+    """Return the name of the device that ops are asked to go to."""
+    return _stack[-1] or "" if _stack else ""

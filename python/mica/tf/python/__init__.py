@@ -1,0 +1,1 @@
+"""The names of TensorFlow's inner modules that scripts import."""

@@ -1,0 +1,30 @@
+"""tf.test."""
+
+from __future__ import annotations
+
+from . import _devices
+
+
+def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability=None) -> bool:
+    """Whether there is a GPU that ops can run on."""
+    return any(d.device_type == "GPU" for d in _devices.visible_devices())
+
+
+def gpu_device_name() -> str:
+    """Return the name of the first GPU, or nothing."""
+    return "/device:GPU:0" if is_gpu_available() else ""
+
+
+def is_built_with_cuda() -> bool:
+    """Whether CUDA can be used; it is found when the program runs."""
+    return True
+
+
+def is_built_with_gpu_support() -> bool:
+    """Whether GPUs can be used."""
+    return True
+
+
+def is_built_with_rocm() -> bool:
+    """Whether ROCm can be used."""
+    return False
