@@ -8,6 +8,7 @@
 #include "codegen/nest.h"
 #include "compile/passes.h"
 #include "compile/rewrite.h"
+#include "runtime/check.h"
 
 /* Quicker than waking another thread: about the time to touch this many bytes. */
 #define SMALL_WORK (4.0 * 1024 * 1024)
@@ -130,8 +131,10 @@ static mica_status compile(mica_device *device, const mica_graph *g, const char 
     mica_plan_target target = {prepare, discard, program};
     MICA_TRY(mica_plan_create(program->graph, &target, mica_pass_is_on(selection, "plan"),
                               &program->plan));
+    if (mica_check_is_on()) MICA_TRY(mica_device_open("ref", &program->reference));
     program->cannot_fail = program->cannot_fail && !program->plan->has_lists &&
-                           !program->plan->has_callbacks && device->vtable->synchronous;
+                           !program->plan->has_callbacks && device->vtable->synchronous &&
+                           !program->reference;
     program->is_small = device->vtable->synchronous && program->plan->work <= SMALL_WORK;
     MICA_TRY(upload_constants(device, program));
     mica_log_write(MICA_LOG_MEMORY, "'%s' on %s: arena %zu bytes, constants %zu bytes",
@@ -143,6 +146,7 @@ static mica_status compile(mica_device *device, const mica_graph *g, const char 
 static void destroy_program(mica_program *program) {
     mica_free(program->spare_run);
     mica_buffer_release(program->constants);
+    if (program->reference) mica_device_release(program->reference);
     mica_plan_destroy(program->plan);
     if (program->unit) program->device->vtable->unit_destroy(program->device, program->unit);
     mica_free(program->generated);

@@ -21,8 +21,9 @@ typedef struct mica_program {
     mica_graph *graph;   /* what is run; the interpreter's input on devices that have one */
     mica_plan *plan;     /* NULL on devices that interpret */
     mica_buffer *constants;
-    mica_unit *unit;       /* generated code, or NULL */
-    mica_node **generated; /* the nodes it computes, in the unit's order */
+    mica_device *reference; /* retained: what kernels are compared with; NULL: they are not */
+    mica_unit *unit;        /* generated code, or NULL */
+    mica_node **generated;  /* the nodes it computes, in the unit's order */
     int32_t n_generated;
     bool cannot_fail;    /* no command can fail once the first has begun */
     bool is_small;       /* quicker done than handed to another thread */

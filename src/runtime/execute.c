@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "runtime/check.h"
 #include "runtime/executable.h"
 
 typedef struct walk {
@@ -40,6 +41,31 @@ static mica_status read_back(walk *w, mica_place place, void *out, size_t bytes)
         return NULL;
     }
     return w->vtable->download(w->handle, out, address, bytes);
+}
+
+/* ---- MICA_CHECK
+ * ---------------------------------------------------------------------------------*/
+
+static mica_status read_all(walk *w, const mica_place *places, int32_t n, void *const *room,
+                            const mica_value *values) {
+    for (int32_t i = 0; i < n; i++) {
+        size_t bytes = mica_type_bytes(mica_value_type(values[i]));
+        if (bytes) MICA_TRY(read_back(w, places[i], room[i], bytes));
+    }
+    return NULL;
+}
+
+static mica_status launch_and_check(walk *w, const mica_command *c) {
+    mica_check check;
+    MICA_TRY(mica_check_begin(&check, w->run->program->reference, c->node));
+    if (!check.graph) return launch(w, c);
+    const mica_graph *g = check.graph;
+    mica_status status = read_all(w, c->operands, c->n_operands, check.inputs, g->parameters);
+    if (!status) status = launch(w, c);
+    if (!status) status = read_all(w, c->results, c->n_results, check.results, g->outputs);
+    if (!status) status = mica_check_compare(&check);
+    mica_check_end(&check);
+    return status;
 }
 
 /* ---- control flow -----------------------------------------------------------------------------*/
@@ -221,7 +247,8 @@ static mica_status callback(walk *w, const mica_command *c) {
 
 static mica_status walk_command(walk *w, const mica_command *c) {
     switch (c->kind) {
-    case MICA_COMMAND_LAUNCH: return launch(w, c);
+    case MICA_COMMAND_LAUNCH:
+        return w->run->program->reference ? launch_and_check(w, c) : launch(w, c);
     case MICA_COMMAND_COPY: return copy(w, c->results[0], c->operands[0], c->bytes);
     case MICA_COMMAND_BRANCH: return branch(w, c);
     case MICA_COMMAND_WHILE: return while_loop(w, c);
