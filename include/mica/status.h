@@ -46,6 +46,7 @@ typedef enum mica_code {
     MICA_CALLBACK_ERROR,      /* a user's callback said no */
     MICA_DATA_LOSS,           /* a file or message is truncated or corrupt */
     MICA_INTERNAL,            /* our own mistake */
+    MICA_OUT_OF_RANGE,        /* past the end of a sequence */
 } mica_code;
 
 typedef struct mica_status_object *mica_status;

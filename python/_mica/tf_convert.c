@@ -167,6 +167,7 @@ PyObject *tf_raise(mica_status status) {
         [MICA_CALLBACK_ERROR] = "UnknownError",
         [MICA_DATA_LOSS] = "DataLossError",
         [MICA_INTERNAL] = "InternalError",
+        [MICA_OUT_OF_RANGE] = "OutOfRangeError",
     };
     mica_code code = mica_status_code(status);
     if (code == MICA_CALLBACK_ERROR) return raise_status(status);

@@ -108,7 +108,10 @@ PyObject *tf_lift(TFGraph *graph, TFTensor *tensor) {
 #define SMALL_BYTES (64 * 1024)
 #define FEW 16
 
-static bool is_small(const mica_tf_value *values, int32_t n) {
+/* Whether it is over before another thread could use the time. A host op may wait for threads that
+ * need the interpreter. */
+static bool is_quick(mica_tf_op op, const mica_tf_value *values, int32_t n) {
+    if (mica_tf_op_describe(op)->is_host) return false;
     size_t bytes = 0;
     for (int32_t i = 0; i < n; i++)
         if (mica_tf_dtype_core(values[i].dtype) != MICA_DTYPE_COUNT)
@@ -143,7 +146,7 @@ static int32_t run_eagerly(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const *
         }
         values[i] = inputs[i]->value;
     }
-    if (is_small(values, n)) {
+    if (is_quick(op, values, n)) {
         status = mica_tf_eager(device, op, attrs, values, n, results, capacity, &n_results,
                                recording ? &operation : NULL);
     } else {

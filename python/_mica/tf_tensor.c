@@ -47,11 +47,22 @@ PyObject *tf_symbolic_tensor(TFGraph *graph, mica_tf_ref ref) {
     return (PyObject *)self;
 }
 
+/* The last reference to an iterator waits for its thread, which may be waiting for the interpreter. */
+static void release_value(mica_tf_value value) {
+    if (value.dtype != MICA_TF_resource && value.dtype != MICA_TF_variant) {
+        mica_tf_value_release(value);
+        return;
+    }
+    Py_BEGIN_ALLOW_THREADS;
+    mica_tf_value_release(value);
+    Py_END_ALLOW_THREADS;
+}
+
 static void eager_dealloc(PyObject *object) {
     TFTensor *self = (TFTensor *)object;
     if (self->weakrefs) PyObject_ClearWeakRefs(object);
     Py_CLEAR(self->dict);
-    mica_tf_value_release(self->value);
+    release_value(self->value);
     if (n_free < FREE_LIST_SIZE)
         free_list[n_free++] = self;
     else

@@ -118,6 +118,7 @@ const char *mica_code_name(mica_code code) {
     case MICA_CALLBACK_ERROR: return "callback error";
     case MICA_DATA_LOSS: return "data loss";
     case MICA_INTERNAL: return "internal error";
+    case MICA_OUT_OF_RANGE: return "out of range";
     }
     return "unknown code";
 }

@@ -3,6 +3,7 @@
  */
 #include <math.h>
 
+#include "base/philox.h"
 #include "mlc/objects.h"
 
 static struct {
@@ -25,20 +26,6 @@ bool mlc_platform_rng_seed(uint64_t *out_seed) {
     bool is_set = platform.is_set;
     mica_mutex_unlock(&platform.mutex);
     return is_set;
-}
-
-static void philox(uint64_t key, uint64_t high, uint64_t low, uint32_t out[4]) {
-    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-    uint32_t x[4] = {(uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high, (uint32_t)(high >> 32)};
-    for (int round = 0; round < 10; round++) {
-        uint64_t a = UINT64_C(0xd2511f53) * x[0], b = UINT64_C(0xcd9e8d57) * x[2];
-        uint32_t y[4] = {(uint32_t)(b >> 32) ^ x[1] ^ k0, (uint32_t)b,
-                         (uint32_t)(a >> 32) ^ x[3] ^ k1, (uint32_t)a};
-        for (int i = 0; i < 4; i++) x[i] = y[i];
-        k0 += 0x9e3779b9u;
-        k1 += 0xbb67ae85u;
-    }
-    for (int i = 0; i < 4; i++) out[i] = x[i];
 }
 
 /* fan_in + fan_out: of matrices rows and columns, of kernels (out, in, ...) channels times the size
@@ -94,7 +81,7 @@ mica_status mlc_random_fill(const mlc_tensor_descriptor *d, mlc_random_initializ
     for (size_t i = 0; i < n; i += 4) {
         uint32_t bits[4];
         double values[4];
-        philox(seed, number, i / 4, bits);
+        mica_philox(seed, number, i / 4, bits);
         numbers(type, scale, bits, values);
         for (size_t k = 0; k < 4 && i + k < n; k++)
             mlc_set_element(d->data_type, bytes, i + k, values[k]);

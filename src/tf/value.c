@@ -100,6 +100,47 @@ const char *mica_tf_strings_get(mica_tf_value value, int64_t i, size_t *out_leng
     return s->bytes + begin;
 }
 
+/* ---- objects of other rooms -------------------------------------------------------------------*/
+
+typedef struct foreign {
+    mica_tf_object object;
+    const char *kind;
+    void *content;
+    void (*release)(void *content);
+} foreign;
+
+static void destroy_foreign(mica_tf_object *object) {
+    foreign *f = (foreign *)object;
+    f->release(f->content);
+    mica_free(f);
+}
+
+static const mica_tf_class foreign_class = {"object", destroy_foreign, NULL};
+
+mica_status mica_tf_object_value(mica_tf_dtype dtype, const char *kind, void *object,
+                                 void (*release)(void *object), mica_tf_value *out_value) {
+    *out_value = (mica_tf_value){dtype, NULL};
+    if (is_tensor(*out_value) || dtype == MICA_TF_string)
+        return MICA_INVALID("[object] %s is no dtype of objects", mica_tf_dtype_name(dtype));
+    foreign *f = mica_calloc(1, sizeof *f);
+    if (!f) return MICA_NO_MEMORY();
+    mica_refcount_init(&f->object.references);
+    f->object.kind = &foreign_class;
+    f->kind = kind;
+    f->content = object;
+    f->release = release;
+    out_value->object = f;
+    return NULL;
+}
+
+void *mica_tf_object_of(mica_tf_value value, const char *kind) {
+    if (is_tensor(value) || !value.object) return NULL;
+    const mica_tf_object *object = value.object;
+    if (object->kind != &foreign_class) return NULL;
+    const foreign *f = (const foreign *)object;
+    return f->kind == kind ? f->content : NULL;
+}
+
 /* ---- small tensors on the host ----------------------------------------------------------------*/
 
 mica_status mica_tf_open(mica_tf_value value, const void **out_data) {

@@ -15,6 +15,7 @@ LEVELS = {
     "codegen": 2,
     "mlc": 2,
     "tf": 2,
+    "data": 2,
     "compile": 3,
     "runtime": 4,
     "device": 5,

@@ -59,8 +59,10 @@ del _name, _module
 
 # Namespaces, modules of this package.
 _MODULES = frozenset(
-    "autodiff autograph bitwise config debugging dtypes linalg math nest nn python random "
-    "raw_ops test".split()
+    (
+        "__internal__ autodiff autograph bitwise compiler config data debugging distribute dtypes "
+        "linalg math nest nn python random raw_ops test"
+    ).split()
 )
 
 

@@ -653,10 +653,17 @@ def _placeholders(graph, args, kwargs):
             return graph._parameter(tensor.dtype, tensor.shape, name)
         return value
 
+    def is_composite(value) -> bool:
+        if isinstance(value, Variable | Tensor | TensorSpec):
+            return False
+        return isinstance(value, TypeSpec) or isinstance(
+            getattr(value, "_type_spec", None), TypeSpec
+        )
+
     def place(value):
         count[0] += 1
         name = "args" if count[0] == 1 else f"args_{count[0] - 1}"
-        if isinstance(value, list | tuple | dict) or nest.is_nested(value):
+        if isinstance(value, list | tuple | dict) or nest.is_nested(value) or is_composite(value):
             flat = nest.flatten(value, expand_composites=True)
             return nest.pack_sequence_as(
                 value, [one(item, name) for item in flat], expand_composites=True

@@ -1,0 +1,138 @@
+/* mica/data.h: pipelines that make elements.
+ *
+ * A dataset says how elements are made and does not change; an iterator makes them, one after the
+ * other. An element is a row of values (mica/tf.h), as many as the dataset has components. A
+ * function of a pipeline is a graph of TensorFlow's ops, so that it runs without the language that
+ * described it. Datasets and iterators are reference-counted, and any thread may use them.
+ *
+ * @example
+ *     mica_dataset *numbers = NULL, *pairs = NULL;
+ *     mica_iterator *iterator = NULL;
+ *     mica_tf_value pair;
+ *     bool end = false;
+ *     mica_status status = mica_dataset_range(0, 10, 1, MICA_TF_int64, &numbers);
+ *     if (!status) status = mica_dataset_batch(numbers, 2, false, &pairs);
+ *     if (!status) status = mica_iterator_create(pairs, NULL, &iterator);
+ *     while (!status && !end) {
+ *         status = mica_iterator_next(iterator, &pair, 1, &end);
+ *         if (!status && !end) mica_tf_value_release(pair);
+ *     }
+ *     mica_iterator_release(iterator);
+ *     mica_dataset_release(pairs);
+ *     mica_dataset_release(numbers);
+ *     mica_status_release(status);
+ * @end
+ */
+#ifndef MICA_DATA_H
+#define MICA_DATA_H
+
+#include "tf.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct mica_dataset mica_dataset;
+typedef struct mica_iterator mica_iterator;
+
+MICA_API void mica_dataset_retain(mica_dataset *dataset);
+MICA_API void mica_dataset_release(mica_dataset *dataset);
+MICA_API int32_t mica_dataset_component_count(const mica_dataset *dataset);
+/* How many elements there are, as far as that is known without making them. */
+enum { MICA_DATASET_INFINITE = -1, MICA_DATASET_UNKNOWN = -2 };
+MICA_API int64_t mica_dataset_cardinality(const mica_dataset *dataset);
+
+/* ---- sources ----------------------------------------------------------------------------------*/
+
+/* start, start + step, ... up to, not including, stop; scalars of an integer dtype. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_range(int64_t start, int64_t stop, int64_t step,
+                                                        mica_tf_dtype dtype,
+                                                        mica_dataset **out_dataset);
+/* One element: the values themselves. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_tensors(const mica_tf_value *values, int32_t n,
+                                                          mica_dataset **out_dataset);
+/* An element for each index of the first axis, which all the values share. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_slices(const mica_tf_value *values, int32_t n,
+                                                         mica_dataset **out_dataset);
+
+/* ---- what is made of other datasets -----------------------------------------------------------*/
+
+/* Components of all the inputs side by side, until the first of them ends. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_zip(mica_dataset *const *inputs, int32_t n,
+                                                      mica_dataset **out_dataset);
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_concatenate(mica_dataset *first,
+                                                              mica_dataset *second,
+                                                              mica_dataset **out_dataset);
+/* `count` times, or for ever when it is negative. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_repeat(mica_dataset *input, int64_t count,
+                                                         mica_dataset **out_dataset);
+/* The first `count` elements, all when it is negative; the others. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_take(mica_dataset *input, int64_t count,
+                                                       mica_dataset **out_dataset);
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_skip(mica_dataset *input, int64_t count,
+                                                       mica_dataset **out_dataset);
+/* Elements stacked along a new first axis; the last batch may be smaller unless it is dropped. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_batch(mica_dataset *input, int64_t size,
+                                                        bool drop_remainder,
+                                                        mica_dataset **out_dataset);
+/* The inverse: an element for each index of the first axis of each element. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_unbatch(mica_dataset *input,
+                                                          mica_dataset **out_dataset);
+/* Elements at random out of a buffer of `size` that is kept full. The order follows from the seeds
+ * as in TensorFlow; `reshuffle`: another one for each iterator. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_shuffle(mica_dataset *input, int64_t size,
+                                                          uint64_t seed, uint64_t seed2,
+                                                          bool reshuffle,
+                                                          mica_dataset **out_dataset);
+/* Elements are made by a thread of their own, up to `size` of them ahead. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_prefetch(mica_dataset *input, int64_t size,
+                                                           mica_dataset **out_dataset);
+
+/* A function of elements: its parameters are the components, then what it captures. The arrays are
+ * borrowed. */
+typedef struct mica_dataset_function {
+    mica_tf_graph *graph;
+    const mica_tf_value *captured;
+    int32_t n_captured;
+} mica_dataset_function;
+
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_map(mica_dataset *input,
+                                                      const mica_dataset_function *function,
+                                                      mica_dataset **out_dataset);
+/* The function gives a dataset (as a value) for each element: their elements, in order. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_flat_map(mica_dataset *input,
+                                                           const mica_dataset_function *function,
+                                                           int32_t n_components,
+                                                           mica_dataset **out_dataset);
+/* The elements for which the function gives true. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_filter(mica_dataset *input,
+                                                         const mica_dataset_function *function,
+                                                         mica_dataset **out_dataset);
+
+/* ---- as values of graphs ----------------------------------------------------------------------*/
+
+/* A dataset as a value of dtype variant: a new reference. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_value(mica_dataset *dataset,
+                                                        mica_tf_value *out_value);
+/* The dataset that such a value holds, borrowed; NULL when it holds something else. */
+MICA_API mica_dataset *mica_dataset_of(mica_tf_value value);
+
+/* ---- iterators --------------------------------------------------------------------------------*/
+
+/* Functions run on `device`; NULL: the CPU. */
+MICA_API MICA_MUST_CHECK mica_status mica_iterator_create(mica_dataset *dataset,
+                                                          mica_device *device,
+                                                          mica_iterator **out_iterator);
+/* Fills n values, or says that there are no more (and again when asked again). After an error the
+ * next call makes the next element. */
+MICA_API MICA_MUST_CHECK mica_status mica_iterator_next(mica_iterator *iterator,
+                                                        mica_tf_value *out_values, int32_t n,
+                                                        bool *out_end);
+MICA_API mica_dataset *mica_iterator_dataset(const mica_iterator *iterator); /* borrowed */
+MICA_API void mica_iterator_retain(mica_iterator *iterator);
+MICA_API void mica_iterator_release(mica_iterator *iterator);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

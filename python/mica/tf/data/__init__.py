@@ -1,0 +1,28 @@
+"""`tf.data`: pipelines of elements, which run in C.
+
+A function of a pipeline is traced once into a graph; making elements needs no Python.
+"""
+
+from . import experimental
+from ._dataset import (
+    AUTOTUNE,
+    INFINITE_CARDINALITY,
+    UNKNOWN_CARDINALITY,
+    Dataset,
+    DatasetSpec,
+)
+from ._iterator import Iterator, IteratorSpec
+from ._options import Options, ThreadingOptions
+
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "Dataset",
+    "DatasetSpec",
+    "Iterator",
+    "IteratorSpec",
+    "Options",
+    "ThreadingOptions",
+    "experimental",
+]

@@ -1,0 +1,188 @@
+"""Iterators over datasets, and optional values: `tf.data.Iterator`, `tf.experimental.Optional`."""
+
+from __future__ import annotations
+
+from .. import errors
+from .._composite import CompositeTensor
+from .._core import ops
+from .._dtypes import resource, variant
+from .._specs import TensorSpec, TypeSpec
+from . import _structure
+
+
+class IteratorSpec(TypeSpec):
+    """The spec of an iterator: a function that takes one is traced once for all of a spec."""
+
+    __slots__ = ("_element_spec",)
+
+    def __init__(self, element_spec: object) -> None:
+        self._element_spec = element_spec
+
+    @property
+    def value_type(self) -> type:
+        """Iterator."""
+        return Iterator
+
+    @property
+    def element_spec(self) -> object:
+        """The spec of its elements."""
+        return self._element_spec
+
+    def _serialize(self) -> tuple:
+        return (self._element_spec,)
+
+    @property
+    def _component_specs(self) -> list:
+        return [TensorSpec([], resource)]
+
+    def _to_components(self, value: Iterator) -> list:
+        return [value._resource]
+
+    def _from_components(self, components: list) -> Iterator:
+        return Iterator(components[0], self._element_spec)
+
+
+class Iterator(CompositeTensor):
+    """Makes the elements of a dataset, one after the other."""
+
+    def __init__(self, resource_tensor, element_spec: object) -> None:
+        self._resource = resource_tensor
+        self._element_spec = element_spec
+
+    @classmethod
+    def _of(cls, dataset) -> Iterator:
+        types = _structure.types_and_shapes(dataset.element_spec)
+        handle = ops["AnonymousIteratorV3"](**types)
+        ops["MakeIterator"](dataset._variant_tensor, handle)
+        return cls(handle, dataset.element_spec)
+
+    @property
+    def element_spec(self) -> object:
+        """The spec of its elements."""
+        return self._element_spec
+
+    @property
+    def _type_spec(self) -> IteratorSpec:
+        return IteratorSpec(self._element_spec)
+
+    def get_next(self, name: str | None = None) -> object:
+        """The next element; OutOfRangeError at the end."""
+        types = _structure.types_and_shapes(self._element_spec)
+        tensors = ops["IteratorGetNext"](self._resource, **types)
+        return _structure.from_tensors(self._element_spec, _listed(tensors, types))
+
+    def get_next_as_optional(self) -> Optional:
+        """The next element, or an optional without value at the end."""
+        types = _structure.types_and_shapes(self._element_spec)
+        made = ops["IteratorGetNextAsOptional"](self._resource, **types)
+        return Optional(made, self._element_spec)
+
+    def __iter__(self) -> Iterator:
+        return self
+
+    def __next__(self) -> object:
+        try:
+            return self.get_next()
+        except errors.OutOfRangeError:
+            raise StopIteration from None
+
+    def next(self) -> object:
+        """As `next(iterator)`."""
+        return self.__next__()
+
+
+def _listed(tensors: object, types: dict) -> list:
+    """What an op with several results gave, as a list."""
+    if len(types["output_types"]) == 1 and not isinstance(tensors, (list, tuple)):
+        return [tensors]
+    return list(tensors)
+
+
+class NumpyIterator:
+    """Gives elements with numpy's arrays in them."""
+
+    def __init__(self, dataset) -> None:
+        self._iterator = iter(dataset)
+
+    def __iter__(self) -> NumpyIterator:
+        return self
+
+    def __next__(self) -> object:
+        return _structure._map(
+            lambda value: value.numpy() if hasattr(value, "numpy") else value,
+            next(self._iterator),
+        )
+
+    def next(self) -> object:
+        """As `next(iterator)`."""
+        return self.__next__()
+
+
+class OptionalSpec(TypeSpec):
+    """The spec of an optional."""
+
+    __slots__ = ("_element_spec",)
+
+    def __init__(self, element_spec: object) -> None:
+        self._element_spec = element_spec
+
+    @property
+    def value_type(self) -> type:
+        """Optional."""
+        return Optional
+
+    def _serialize(self) -> tuple:
+        return (self._element_spec,)
+
+    @property
+    def _component_specs(self) -> list:
+        return [TensorSpec([], variant)]
+
+    def _to_components(self, value: Optional) -> list:
+        return [value._variant_tensor]
+
+    def _from_components(self, components: list) -> Optional:
+        return Optional(components[0], self._element_spec)
+
+
+class Optional(CompositeTensor):
+    """A value that may be there (`tf.experimental.Optional`)."""
+
+    def __init__(self, variant_tensor, element_spec: object) -> None:
+        self._variant_tensor = variant_tensor
+        self._element_spec = element_spec
+
+    @staticmethod
+    def empty(element_spec: object) -> Optional:
+        """An optional without value."""
+        return Optional(ops["OptionalNone"](), element_spec)
+
+    @staticmethod
+    def from_value(value: object) -> Optional:
+        """An optional that has this value."""
+        value = _structure.normalize(value)
+        spec = _structure.spec_of(value)
+        tensors = _structure.to_tensors(spec, value)
+        return Optional(ops["OptionalFromValue"](tensors), spec)
+
+    @property
+    def element_spec(self) -> object:
+        """The spec of the value."""
+        return self._element_spec
+
+    @property
+    def _type_spec(self) -> OptionalSpec:
+        return OptionalSpec(self._element_spec)
+
+    def has_value(self, name: str | None = None):
+        """Whether there is a value, as a tensor."""
+        return ops["OptionalHasValue"](self._variant_tensor)
+
+    def get_value(self, name: str | None = None) -> object:
+        """The value; InvalidArgumentError when there is none."""
+        types = _structure.types_and_shapes(self._element_spec)
+        tensors = ops["OptionalGetValue"](self._variant_tensor, **types)
+        return _structure.from_tensors(self._element_spec, _listed(tensors, types))
+
+    def __repr__(self) -> str:
+        return f"tf.experimental.Optional(element_spec={self._element_spec!r})"

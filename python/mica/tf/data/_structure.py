@@ -1,0 +1,200 @@
+"""Elements of datasets: nested values, their specs, and the flat tensors that pipelines carry.
+
+Tuples, named tuples and dicts are structure; a list is data, and becomes a tensor. None is a
+leaf without tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .._core import Tensor, convert_to_tensor
+from .._specs import TensorSpec, TypeSpec, type_spec_from_value
+
+
+class NoneTensorSpec(TypeSpec):
+    """The spec of None."""
+
+    @property
+    def value_type(self) -> type:
+        """The class of None."""
+        return type(None)
+
+    def _serialize(self) -> tuple:
+        return ()
+
+    @property
+    def _component_specs(self) -> list:
+        return []
+
+    def _to_components(self, value: object) -> list:
+        return []
+
+    def _from_components(self, components: object) -> None:
+        return None
+
+    def __repr__(self) -> str:
+        return "NoneTensorSpec()"
+
+
+def _is_named_tuple(value: object) -> bool:
+    return isinstance(value, tuple) and hasattr(value, "_fields")
+
+
+def _is_structure(value: object) -> bool:
+    return isinstance(value, (tuple, Mapping))
+
+
+def _map(function, value: object) -> object:
+    """The structure with each leaf replaced; dicts in the order of their keys."""
+    if isinstance(value, Mapping):
+        made = {key: _map(function, value[key]) for key in sorted(value)}
+        ordered = {key: made[key] for key in value}
+        return ordered if type(value) is dict else type(value)(ordered)
+    if _is_named_tuple(value):
+        return type(value)(*(_map(function, v) for v in value))
+    if isinstance(value, tuple):
+        return tuple(_map(function, v) for v in value)
+    return function(value)
+
+
+def _leaves(value: object) -> list:
+    if isinstance(value, Mapping):
+        return [leaf for key in sorted(value) for leaf in _leaves(value[key])]
+    if isinstance(value, tuple):
+        return [leaf for v in value for leaf in _leaves(v)]
+    return [value]
+
+
+def _is_composite(value: object) -> bool:
+    return isinstance(getattr(value, "_type_spec", None), TypeSpec) and not isinstance(
+        value, Tensor
+    )
+
+
+def normalize(element: object) -> object:
+    """The element with tensors (or values made of tensors) as its leaves."""
+
+    def leaf(value: object) -> object:
+        if value is None or isinstance(value, (Tensor, TypeSpec)) or _is_composite(value):
+            return value
+        return convert_to_tensor(value)
+
+    return _map(leaf, element)
+
+
+def spec_of(element: object) -> object:
+    """The spec of a normalized element."""
+
+    def leaf(value: object) -> object:
+        if value is None:
+            return NoneTensorSpec()
+        if isinstance(value, TypeSpec):
+            return value
+        if isinstance(value, Tensor):
+            return TensorSpec(value.shape, value.dtype)
+        return type_spec_from_value(value)
+
+    return _map(leaf, element)
+
+
+def flat_specs(spec: object) -> list[TensorSpec]:
+    """The specs of the tensors that an element consists of."""
+    found = []
+    for leaf in _leaves(spec):
+        if isinstance(leaf, TensorSpec):
+            found.append(leaf)
+        else:
+            parts = leaf._component_specs
+            for part in parts if isinstance(parts, (list, tuple)) else [parts]:
+                found.extend(flat_specs(part))
+    return found
+
+
+def to_tensors(spec: object, element: object) -> list[Tensor]:
+    """The tensors that an element consists of."""
+    found = []
+    for leaf, value in zip(_leaves(spec), _leaves(element), strict=True):
+        if isinstance(leaf, TensorSpec):
+            found.append(value if isinstance(value, Tensor) else convert_to_tensor(value))
+        else:
+            specs, parts = leaf._component_specs, leaf._to_components(value)
+            if not isinstance(specs, (list, tuple)):
+                specs, parts = [specs], [parts]
+            for inner, part in zip(specs, parts, strict=True):
+                found.extend(to_tensors(inner, part))
+    return found
+
+
+def from_tensors(spec: object, tensors: list) -> object:
+    """The element that consists of these tensors."""
+    rest = iter(tensors)
+
+    def leaf(kind: TypeSpec) -> object:
+        if isinstance(kind, TensorSpec):
+            tensor = next(rest)
+            if not kind.shape.is_fully_defined() or tensor.shape.is_fully_defined():
+                return tensor
+            tensor.set_shape(kind.shape)
+            return tensor
+        specs = kind._component_specs
+        if isinstance(specs, (list, tuple)):
+            return kind._from_components([leaf(s) for s in specs])
+        return kind._from_components(leaf(specs))
+
+    return _map(leaf, spec)
+
+
+def types_and_shapes(spec: object) -> dict:
+    """The attributes `output_types` and `output_shapes` of a dataset op."""
+    flat = flat_specs(spec)
+    return {"output_types": [s.dtype for s in flat], "output_shapes": [s.shape for s in flat]}
+
+
+def map_specs(function, spec: object) -> object:
+    """The structure of specs with each one replaced."""
+    return _map(function, spec)
+
+
+def batched(spec: object, size: int | None) -> object:
+    """The spec of elements that are stacked."""
+    from .._shapes import TensorShape
+
+    def leaf(kind: TypeSpec) -> TypeSpec:
+        if isinstance(kind, TensorSpec):
+            return TensorSpec(TensorShape([size]).concatenate(kind.shape), kind.dtype)
+        if isinstance(kind, NoneTensorSpec):
+            return kind
+        raise TypeError(f"Batching of values of spec {kind} is not supported.")
+
+    return _map(leaf, spec)
+
+
+def unbatched(spec: object) -> object:
+    """The spec of slices along the first axis."""
+
+    def leaf(kind: TypeSpec) -> TypeSpec:
+        if isinstance(kind, TensorSpec):
+            if kind.shape.rank == 0:
+                raise ValueError("Unbatching a tensor is only supported for rank >= 1")
+            return TensorSpec(kind.shape[1:] if kind.shape.rank else None, kind.dtype)
+        if isinstance(kind, NoneTensorSpec):
+            return kind
+        raise TypeError(f"Slices of values of spec {kind} are not supported.")
+
+    return _map(leaf, spec)
+
+
+def joined(a: object, b: object) -> object:
+    """The spec that covers elements of both."""
+    ours, theirs = _leaves(a), _leaves(b)
+    if len(ours) != len(theirs):
+        raise TypeError(f"Incompatible types of input datasets: {a} vs. {b}.")
+    merged = []
+    for x, y in zip(ours, theirs, strict=True):
+        common = x.most_specific_common_supertype([y])
+        if common is None:
+            raise TypeError(f"Incompatible types of input datasets: {a} vs. {b}.")
+        merged.append(common)
+    rest = iter(merged)
+    return _map(lambda _: next(rest), a)

@@ -1,0 +1,1 @@
+"""Datasets: internals that programs import by path."""

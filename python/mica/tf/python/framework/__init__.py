@@ -1,0 +1,1 @@
+"""Graphs, tensors, specs: internals that programs import by path."""

@@ -1,0 +1,1 @@
+"""Ops: internals that programs import by path."""

@@ -1,0 +1,1 @@
+"""Values that know what they hold."""

@@ -1,0 +1,87 @@
+/* data/: pipelines of elements. See mica/data.h for the contract.
+ *
+ * A kind of dataset is a class: what its iterators keep, how they make the next element. A dataset
+ * begins with its inputs; an iterator of it holds an iterator of an input when it wants one, so
+ * a pipeline is pulled from its end. Only prefetch has a thread. The room knows tf/ by its public
+ * header alone, and tf/ knows it in the same way: an element's values and the functions over them
+ * are tf/'s, and datasets travel through its graphs as values. */
+#ifndef MICA_DATA_DATA_H
+#define MICA_DATA_DATA_H
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/platform.h"
+#include "base/status.h"
+#include "mica/data.h"
+
+enum { MICA_DATA_MAX_COMPONENTS = 1024 };
+
+typedef struct mica_dataset_class {
+    const char *name;
+    size_t bytes;                           /* of a dataset */
+    size_t state_bytes;                     /* of what an iterator keeps, zeroed at first */
+    void (*destroy)(mica_dataset *dataset); /* NULL: only inputs to release */
+    mica_status (*open)(mica_iterator *it); /* NULL: one iterator for each input */
+    mica_status (*next)(mica_iterator *it, mica_tf_value *out, bool *end);
+    void (*close)(mica_iterator *it);                    /* NULL: nothing of its own */
+    int64_t (*cardinality)(const mica_dataset *dataset); /* NULL: unknown */
+} mica_dataset_class;
+
+struct mica_dataset {
+    mica_refcount references;
+    const mica_dataset_class *class;
+    int32_t n_components, n_inputs;
+    mica_dataset **inputs; /* retained */
+};
+
+struct mica_iterator {
+    mica_refcount references;
+    mica_dataset *dataset;  /* retained */
+    mica_device *device;    /* retained */
+    mica_iterator **inputs; /* of the dataset's inputs; NULL where it is not open */
+    void *state;
+    mica_mutex lock; /* held while an element is made */
+};
+
+/* A dataset with everything but the fields of its class; inputs are retained. */
+MICA_MUST_CHECK mica_status mica_dataset_make(const mica_dataset_class *class,
+                                              mica_dataset *const *inputs, int32_t n_inputs,
+                                              int32_t n_components, mica_dataset **out);
+/* (Re)opens the iterator of input i. */
+MICA_MUST_CHECK mica_status mica_iterator_open_input(mica_iterator *it, int32_t i);
+/* The next element of input i. */
+MICA_MUST_CHECK mica_status mica_iterator_pull(mica_iterator *it, int32_t i, mica_tf_value *out,
+                                               bool *end);
+void mica_values_release(mica_tf_value *values, int32_t n); /* and forgets them */
+/* Retained copies of values. */
+MICA_MUST_CHECK mica_status mica_values_copy(const mica_tf_value *values, int32_t n,
+                                             mica_tf_value **out);
+
+/* ---- elements.c: rows of values ---------------------------------------------------------------*/
+
+/* The size of the first axis; INVALID_ARGUMENT for a scalar. */
+MICA_MUST_CHECK mica_status mica_value_first_axis(const char *who, mica_tf_value value,
+                                                  int64_t *out_size);
+/* Index i along the first axis. */
+MICA_MUST_CHECK mica_status mica_value_slice(mica_tf_value value, int64_t i, mica_tf_value *out);
+/* n values of one shape along a new first axis; values[k * stride] is the k-th. */
+MICA_MUST_CHECK mica_status mica_value_stack(const char *who, mica_device *device,
+                                             const mica_tf_value *values, int64_t stride, int64_t n,
+                                             mica_tf_value *out);
+
+/* Calls a function with an element (consumed also after an error). */
+typedef struct mica_data_call {
+    mica_tf_graph *graph;    /* retained */
+    mica_tf_value *captured; /* retained */
+    int32_t n_captured;
+} mica_data_call;
+MICA_MUST_CHECK mica_status mica_data_call_init(mica_data_call *call, const char *who,
+                                                const mica_dataset_function *function,
+                                                int32_t n_components);
+void mica_data_call_deinit(mica_data_call *call);
+MICA_MUST_CHECK mica_status mica_data_call_run(const mica_data_call *call, mica_device *device,
+                                               const mica_tf_value *element, int32_t n,
+                                               mica_tf_value *out, int32_t n_out);
+
+#endif

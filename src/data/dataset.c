@@ -1,0 +1,148 @@
+#include "data/data.h"
+
+void mica_dataset_retain(mica_dataset *dataset) {
+    mica_refcount_retain(&dataset->references);
+}
+
+void mica_dataset_release(mica_dataset *dataset) {
+    if (!dataset || !mica_refcount_release(&dataset->references)) return;
+    if (dataset->class->destroy) dataset->class->destroy(dataset);
+    for (int32_t i = 0; i < dataset->n_inputs; i++) mica_dataset_release(dataset->inputs[i]);
+    mica_free(dataset->inputs);
+    mica_free(dataset);
+}
+
+mica_status mica_dataset_make(const mica_dataset_class *class, mica_dataset *const *inputs,
+                              int32_t n_inputs, int32_t n_components, mica_dataset **out) {
+    *out = NULL;
+    if (n_components < 0 || n_components > MICA_DATA_MAX_COMPONENTS)
+        return MICA_INVALID("[%s] an element has 0 to %d components, not %d", class->name,
+                            MICA_DATA_MAX_COMPONENTS, n_components);
+    mica_dataset *dataset = mica_calloc(1, class->bytes);
+    mica_dataset **kept = mica_calloc((size_t)n_inputs + 1, sizeof *kept);
+    if (!dataset || !kept) {
+        mica_free(dataset);
+        mica_free(kept);
+        return MICA_NO_MEMORY();
+    }
+    mica_refcount_init(&dataset->references);
+    dataset->class = class;
+    dataset->n_components = n_components;
+    dataset->n_inputs = n_inputs;
+    dataset->inputs = kept;
+    for (int32_t i = 0; i < n_inputs; i++) {
+        kept[i] = inputs[i];
+        mica_dataset_retain(kept[i]);
+    }
+    *out = dataset;
+    return NULL;
+}
+
+int32_t mica_dataset_component_count(const mica_dataset *dataset) {
+    return dataset->n_components;
+}
+
+int64_t mica_dataset_cardinality(const mica_dataset *dataset) {
+    return dataset->class->cardinality ? dataset->class->cardinality(dataset)
+                                       : MICA_DATASET_UNKNOWN;
+}
+
+/* ---- iterators --------------------------------------------------------------------------------*/
+
+void mica_iterator_retain(mica_iterator *it) {
+    mica_refcount_retain(&it->references);
+}
+mica_dataset *mica_iterator_dataset(const mica_iterator *it) {
+    return it->dataset;
+}
+
+void mica_iterator_release(mica_iterator *it) {
+    if (!it || !mica_refcount_release(&it->references)) return;
+    if (it->state && it->dataset->class->close) it->dataset->class->close(it);
+    for (int32_t i = 0; it->inputs && i < it->dataset->n_inputs; i++)
+        mica_iterator_release(it->inputs[i]);
+    mica_free(it->inputs);
+    mica_free(it->state);
+    mica_dataset_release(it->dataset);
+    mica_device_release(it->device);
+    mica_free(it);
+}
+
+mica_status mica_iterator_open_input(mica_iterator *it, int32_t i) {
+    mica_iterator_release(it->inputs[i]);
+    it->inputs[i] = NULL;
+    return mica_iterator_create(it->dataset->inputs[i], it->device, &it->inputs[i]);
+}
+
+static mica_status open_iterator(mica_iterator *it) {
+    const mica_dataset_class *class = it->dataset->class;
+    it->inputs = mica_calloc((size_t)it->dataset->n_inputs + 1, sizeof(mica_iterator *));
+    it->state = it->inputs ? mica_calloc(1, class->state_bytes + 1) : NULL;
+    if (!it->state) return MICA_NO_MEMORY();
+    if (class->open) return class->open(it);
+    for (int32_t i = 0; i < it->dataset->n_inputs; i++) MICA_TRY(mica_iterator_open_input(it, i));
+    return NULL;
+}
+
+mica_status mica_iterator_create(mica_dataset *dataset, mica_device *device,
+                                 mica_iterator **out_iterator) {
+    *out_iterator = NULL;
+    mica_iterator *it = mica_calloc(1, sizeof *it);
+    if (!it) return MICA_NO_MEMORY();
+    mica_refcount_init(&it->references);
+    it->dataset = dataset;
+    mica_dataset_retain(dataset);
+    mica_status status = NULL;
+    if (device) {
+        it->device = device;
+        mica_device_retain(device);
+    } else {
+        status = mica_device_open("cpu", &it->device);
+    }
+    if (!status) status = open_iterator(it);
+    if (status) {
+        mica_iterator_release(it);
+        return status;
+    }
+    *out_iterator = it;
+    return NULL;
+}
+
+mica_status mica_iterator_next(mica_iterator *it, mica_tf_value *out_values, int32_t n,
+                               bool *out_end) {
+    const mica_dataset *dataset = it->dataset;
+    memset(out_values, 0, (size_t)n * sizeof *out_values);
+    *out_end = false;
+    if (n != dataset->n_components)
+        return MICA_INVALID("[%s] an element has %d components, not %d", dataset->class->name,
+                            dataset->n_components, n);
+    mica_mutex_lock(&it->lock);
+    mica_status status = dataset->class->next(it, out_values, out_end);
+    mica_mutex_unlock(&it->lock);
+    if (status || *out_end) mica_values_release(out_values, n);
+    return status;
+}
+
+mica_status mica_iterator_pull(mica_iterator *it, int32_t i, mica_tf_value *out, bool *end) {
+    return mica_iterator_next(it->inputs[i], out, it->dataset->inputs[i]->n_components, end);
+}
+
+/* ---- rows of values ---------------------------------------------------------------------------*/
+
+void mica_values_release(mica_tf_value *values, int32_t n) {
+    for (int32_t i = 0; i < n; i++)
+        if (values[i].object) {
+            mica_tf_value_release(values[i]);
+            values[i] = (mica_tf_value){0};
+        }
+}
+
+mica_status mica_values_copy(const mica_tf_value *values, int32_t n, mica_tf_value **out) {
+    *out = mica_calloc((size_t)n + 1, sizeof **out);
+    if (!*out) return MICA_NO_MEMORY();
+    for (int32_t i = 0; i < n; i++) {
+        (*out)[i] = values[i];
+        mica_tf_value_retain(values[i]);
+    }
+    return NULL;
+}

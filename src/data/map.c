@@ -1,0 +1,189 @@
+/* Functions of elements: map, flat_map, filter. */
+#include "data/data.h"
+
+typedef struct function_dataset {
+    mica_dataset base;
+    mica_data_call call;
+} function_dataset;
+
+static const mica_data_call *call_of(const mica_iterator *it) {
+    return &((const function_dataset *)it->dataset)->call;
+}
+
+static void function_destroy(mica_dataset *dataset) {
+    mica_data_call_deinit(&((function_dataset *)dataset)->call);
+}
+
+/* Room for one element of the input. */
+static mica_status function_open(mica_iterator *it) {
+    mica_tf_value **element = it->state;
+    *element = mica_calloc((size_t)it->dataset->inputs[0]->n_components + 1, sizeof **element);
+    return *element ? mica_iterator_open_input(it, 0) : MICA_NO_MEMORY();
+}
+
+static void function_close(mica_iterator *it) {
+    mica_free(*(mica_tf_value **)it->state);
+}
+
+/* The function of the next element. */
+static mica_status apply(mica_iterator *it, mica_tf_value *out, int32_t n_out, bool *end) {
+    mica_tf_value *element = *(mica_tf_value **)it->state;
+    int32_t n = it->dataset->inputs[0]->n_components;
+    MICA_TRY(mica_iterator_pull(it, 0, element, end));
+    if (*end) return NULL;
+    mica_status status = mica_data_call_run(call_of(it), it->device, element, n, out, n_out);
+    mica_values_release(element, n);
+    return status;
+}
+
+static int64_t same_count(const mica_dataset *dataset) {
+    return mica_dataset_cardinality(dataset->inputs[0]);
+}
+
+static mica_status make_function(const mica_dataset_class *class, mica_dataset *input,
+                                 const mica_dataset_function *function, int32_t n_components,
+                                 mica_dataset **out) {
+    MICA_TRY(mica_dataset_make(class, &input, 1, n_components, out));
+    mica_status status = mica_data_call_init(&((function_dataset *)*out)->call, class->name,
+                                             function, input->n_components);
+    if (status) {
+        mica_dataset_release(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+static mica_status check_outputs(const char *who, const mica_dataset_function *function,
+                                 int32_t wanted) {
+    int32_t n = mica_tf_graph_output_count(function->graph);
+    if (n == wanted) return NULL;
+    return MICA_INVALID("[%s] the function '%s' has %d results, not %d", who,
+                        mica_tf_graph_name(function->graph), n, wanted);
+}
+
+/* ---- map --------------------------------------------------------------------------------------*/
+
+static mica_status map_next(mica_iterator *it, mica_tf_value *out, bool *end) {
+    return apply(it, out, it->dataset->n_components, end);
+}
+
+static const mica_dataset_class map_class = {
+    .name = "MapDataset",
+    .bytes = sizeof(function_dataset),
+    .state_bytes = sizeof(mica_tf_value *),
+    .destroy = function_destroy,
+    .open = function_open,
+    .next = map_next,
+    .close = function_close,
+    .cardinality = same_count,
+};
+
+mica_status mica_dataset_map(mica_dataset *input, const mica_dataset_function *function,
+                             mica_dataset **out_dataset) {
+    return make_function(&map_class, input, function, mica_tf_graph_output_count(function->graph),
+                         out_dataset);
+}
+
+/* ---- filter -----------------------------------------------------------------------------------*/
+
+static mica_status is_true(mica_tf_value value, bool *out) {
+    uint8_t truth = 0;
+    mica_status status = NULL;
+    if (value.dtype != MICA_TF_bool || mica_tensor_type(value.object)->rank != 0)
+        status = MICA_INVALID("[FilterDataset] the function gives a %s, not a scalar of bool",
+                              mica_tf_dtype_name(value.dtype));
+    if (!status) status = mica_tensor_to_host(value.object, &truth, sizeof truth);
+    *out = truth != 0;
+    return status;
+}
+
+static mica_status filter_next(mica_iterator *it, mica_tf_value *out, bool *end) {
+    int32_t n = it->dataset->n_components;
+    for (bool keep = false; !keep;) {
+        mica_tf_value answer = {0};
+        MICA_TRY(mica_iterator_pull(it, 0, out, end));
+        if (*end) return NULL;
+        MICA_TRY(mica_data_call_run(call_of(it), it->device, out, n, &answer, 1));
+        mica_status status = is_true(answer, &keep);
+        mica_tf_value_release(answer);
+        if (status || !keep) mica_values_release(out, n);
+        if (status) return status;
+    }
+    return NULL;
+}
+
+static const mica_dataset_class filter_class = {
+    .name = "FilterDataset",
+    .bytes = sizeof(function_dataset),
+    .destroy = function_destroy,
+    .next = filter_next,
+};
+
+mica_status mica_dataset_filter(mica_dataset *input, const mica_dataset_function *function,
+                                mica_dataset **out_dataset) {
+    *out_dataset = NULL;
+    MICA_TRY(check_outputs("FilterDataset", function, 1));
+    return make_function(&filter_class, input, function, input->n_components, out_dataset);
+}
+
+/* ---- flat_map ---------------------------------------------------------------------------------*/
+
+typedef struct flat_state {
+    mica_tf_value *element; /* first, as function_open has it */
+    mica_iterator *inner;   /* of the dataset that the function gave last; NULL: none yet */
+} flat_state;
+
+static void flat_close(mica_iterator *it) {
+    flat_state *state = it->state;
+    mica_iterator_release(state->inner);
+    function_close(it);
+}
+
+static mica_status open_inner(mica_iterator *it, bool *end) {
+    flat_state *state = it->state;
+    mica_tf_value value = {0};
+    MICA_TRY(apply(it, &value, 1, end));
+    if (*end) return NULL;
+    mica_dataset *dataset = mica_dataset_of(value);
+    mica_status status = NULL;
+    if (!dataset)
+        status = MICA_INVALID("[FlatMapDataset] the function gives no dataset");
+    else if (dataset->n_components != it->dataset->n_components)
+        status = MICA_INVALID("[FlatMapDataset] the function gives elements of %d components, not "
+                              "%d",
+                              dataset->n_components, it->dataset->n_components);
+    else
+        status = mica_iterator_create(dataset, it->device, &state->inner);
+    mica_tf_value_release(value);
+    return status;
+}
+
+static mica_status flat_next(mica_iterator *it, mica_tf_value *out, bool *end) {
+    flat_state *state = it->state;
+    for (;;) {
+        if (!state->inner) MICA_TRY(open_inner(it, end));
+        if (*end) return NULL;
+        MICA_TRY(mica_iterator_next(state->inner, out, it->dataset->n_components, end));
+        if (!*end) return NULL;
+        mica_iterator_release(state->inner);
+        state->inner = NULL;
+        *end = false;
+    }
+}
+
+static const mica_dataset_class flat_class = {
+    .name = "FlatMapDataset",
+    .bytes = sizeof(function_dataset),
+    .state_bytes = sizeof(flat_state),
+    .destroy = function_destroy,
+    .open = function_open,
+    .next = flat_next,
+    .close = flat_close,
+};
+
+mica_status mica_dataset_flat_map(mica_dataset *input, const mica_dataset_function *function,
+                                  int32_t n_components, mica_dataset **out_dataset) {
+    *out_dataset = NULL;
+    MICA_TRY(check_outputs("FlatMapDataset", function, 1));
+    return make_function(&flat_class, input, function, n_components, out_dataset);
+}

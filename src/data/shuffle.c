@@ -1,0 +1,120 @@
+/* Elements at random out of a buffer that is kept full. */
+#include "data/data.h"
+
+#include "base/philox.h"
+
+typedef struct shuffle_dataset {
+    mica_dataset base;
+    int64_t size;
+    uint64_t seed, seed2;
+    bool reshuffle;
+    mica_mutex lock;
+    mica_philox_stream seeds; /* of iterators, in the order in which they are made */
+} shuffle_dataset;
+
+/* A ring: the elements are those from `first` up to `end`, at their number modulo the size. Until
+ * the buffer has been full once nothing wraps, so rows grow as they are needed. */
+typedef struct shuffle_state {
+    mica_philox_stream random;
+    mica_tf_value *rows;
+    int64_t capacity, first, end;
+    bool input_ended;
+} shuffle_state;
+
+static mica_status shuffle_open(mica_iterator *it) {
+    shuffle_dataset *s = (shuffle_dataset *)it->dataset;
+    shuffle_state *state = it->state;
+    uint64_t seed = s->seed, seed2 = s->seed2;
+    if (s->reshuffle) {
+        mica_mutex_lock(&s->lock);
+        seed = mica_philox_word(&s->seeds);
+        seed2 = mica_philox_word(&s->seeds);
+        mica_mutex_unlock(&s->lock);
+    }
+    state->random = mica_philox_begin(seed, seed2);
+    return mica_iterator_open_input(it, 0);
+}
+
+static mica_tf_value *row(const mica_iterator *it, int64_t i) {
+    const shuffle_state *state = it->state;
+    int64_t size = ((const shuffle_dataset *)it->dataset)->size;
+    return state->rows + i % size * it->dataset->n_components;
+}
+
+static mica_status make_room(mica_iterator *it) {
+    shuffle_state *state = it->state;
+    int64_t size = ((const shuffle_dataset *)it->dataset)->size;
+    if (state->end < state->capacity || state->capacity == size) return NULL;
+    int64_t capacity = state->capacity ? state->capacity * 2 : 64;
+    if (capacity > size) capacity = size;
+    size_t width = it->dataset->n_components ? (size_t)it->dataset->n_components : 1, bytes;
+    mica_tf_value *rows = NULL;
+    if (!__builtin_mul_overflow((size_t)capacity * sizeof *rows, width, &bytes))
+        rows = mica_realloc(state->rows, bytes);
+    if (!rows) return MICA_NO_MEMORY();
+    state->rows = rows;
+    state->capacity = capacity;
+    return NULL;
+}
+
+static mica_status fill(mica_iterator *it) {
+    shuffle_state *state = it->state;
+    int64_t size = ((const shuffle_dataset *)it->dataset)->size;
+    while (!state->input_ended && state->end - state->first < size) {
+        MICA_TRY(make_room(it));
+        MICA_TRY(mica_iterator_pull(it, 0, row(it, state->end), &state->input_ended));
+        if (!state->input_ended) state->end++;
+    }
+    return NULL;
+}
+
+static mica_status shuffle_next(mica_iterator *it, mica_tf_value *out, bool *end) {
+    shuffle_state *state = it->state;
+    size_t bytes = (size_t)it->dataset->n_components * sizeof *out;
+    MICA_TRY(fill(it));
+    *end = state->first == state->end;
+    if (*end) return NULL;
+    uint64_t n = (uint64_t)(state->end - state->first);
+    int64_t chosen = state->first + (int64_t)(mica_philox_word(&state->random) % n);
+    memcpy(out, row(it, chosen), bytes);
+    memmove(row(it, chosen), row(it, state->first), bytes); /* the first takes its place */
+    state->first++;
+    return NULL;
+}
+
+static void shuffle_close(mica_iterator *it) {
+    shuffle_state *state = it->state;
+    for (int64_t i = state->first; i < state->end; i++)
+        mica_values_release(row(it, i), it->dataset->n_components);
+    mica_free(state->rows);
+}
+
+static int64_t shuffle_count(const mica_dataset *dataset) {
+    return mica_dataset_cardinality(dataset->inputs[0]);
+}
+
+static const mica_dataset_class shuffle_class = {
+    .name = "ShuffleDataset",
+    .bytes = sizeof(shuffle_dataset),
+    .state_bytes = sizeof(shuffle_state),
+    .open = shuffle_open,
+    .next = shuffle_next,
+    .close = shuffle_close,
+    .cardinality = shuffle_count,
+};
+
+mica_status mica_dataset_shuffle(mica_dataset *input, int64_t size, uint64_t seed, uint64_t seed2,
+                                 bool reshuffle, mica_dataset **out_dataset) {
+    *out_dataset = NULL;
+    if (size < 1)
+        return MICA_INVALID("[ShuffleDataset] buffer_size must be greater than zero, not %lld",
+                            (long long)size);
+    MICA_TRY(mica_dataset_make(&shuffle_class, &input, 1, input->n_components, out_dataset));
+    shuffle_dataset *s = (shuffle_dataset *)*out_dataset;
+    s->size = size;
+    s->seed = seed;
+    s->seed2 = seed2;
+    s->reshuffle = reshuffle;
+    s->seeds = mica_philox_begin(seed, seed2);
+    return NULL;
+}

@@ -1,0 +1,164 @@
+/* Datasets that begin a pipeline: ranges, values, slices of values. */
+#include "data/data.h"
+
+/* ---- range ------------------------------------------------------------------------------------*/
+
+typedef struct range_dataset {
+    mica_dataset base;
+    int64_t start, stop, step;
+    mica_tf_dtype dtype;
+} range_dataset;
+
+/* How many there are; differences are taken without overflow. */
+static int64_t range_count(const mica_dataset *dataset) {
+    const range_dataset *r = (const range_dataset *)dataset;
+    bool up = r->step > 0;
+    if (up ? r->start >= r->stop : r->start <= r->stop) return 0;
+    uint64_t distance =
+        up ? (uint64_t)r->stop - (uint64_t)r->start : (uint64_t)r->start - (uint64_t)r->stop;
+    uint64_t stride = up ? (uint64_t)r->step : 0 - (uint64_t)r->step;
+    uint64_t count = (distance - 1) / stride + 1;
+    return count > INT64_MAX ? INT64_MAX : (int64_t)count;
+}
+
+static mica_status make_scalar(mica_device *device, mica_tf_dtype dtype, int64_t value,
+                               mica_tf_value *out) {
+    mica_type type = mica_type_scalar(mica_tf_dtype_core(dtype));
+    mica_tensor *tensor = NULL;
+    int32_t narrow = (int32_t)value;
+    MICA_TRY(mica_tensor_from_host(
+        device, &type, dtype == MICA_TF_int32 ? (void *)&narrow : (void *)&value, &tensor));
+    *out = (mica_tf_value){dtype, tensor};
+    return NULL;
+}
+
+static mica_status range_next(mica_iterator *it, mica_tf_value *out, bool *end) {
+    const range_dataset *r = (const range_dataset *)it->dataset;
+    int64_t *made = it->state;
+    if (*made >= range_count(it->dataset)) {
+        *end = true;
+        return NULL;
+    }
+    int64_t value = (int64_t)((uint64_t)r->start + (uint64_t)*made * (uint64_t)r->step);
+    MICA_TRY(make_scalar(it->device, r->dtype, value, out));
+    ++*made;
+    return NULL;
+}
+
+static const mica_dataset_class range_class = {
+    .name = "RangeDataset",
+    .bytes = sizeof(range_dataset),
+    .state_bytes = sizeof(int64_t),
+    .next = range_next,
+    .cardinality = range_count,
+};
+
+mica_status mica_dataset_range(int64_t start, int64_t stop, int64_t step, mica_tf_dtype dtype,
+                               mica_dataset **out_dataset) {
+    *out_dataset = NULL;
+    if (step == 0) return MICA_INVALID("[RangeDataset] step cannot be 0");
+    if (dtype != MICA_TF_int64 && dtype != MICA_TF_int32)
+        return MICA_INVALID("[RangeDataset] int64 or int32 are made, not %s",
+                            mica_tf_dtype_name(dtype) ? mica_tf_dtype_name(dtype) : "this dtype");
+    MICA_TRY(mica_dataset_make(&range_class, NULL, 0, 1, out_dataset));
+    range_dataset *r = (range_dataset *)*out_dataset;
+    r->start = start;
+    r->stop = stop;
+    r->step = step;
+    r->dtype = dtype;
+    return NULL;
+}
+
+/* ---- values as they are, and their slices -----------------------------------------------------*/
+
+typedef struct values_dataset {
+    mica_dataset base;
+    mica_tf_value *values; /* retained */
+    int64_t count;         /* elements */
+} values_dataset;
+
+static void values_destroy(mica_dataset *dataset) {
+    values_dataset *v = (values_dataset *)dataset;
+    if (v->values) mica_values_release(v->values, dataset->n_components);
+    mica_free(v->values);
+}
+
+static int64_t values_count(const mica_dataset *dataset) {
+    return ((const values_dataset *)dataset)->count;
+}
+
+static mica_status tensors_next(mica_iterator *it, mica_tf_value *out, bool *end) {
+    const values_dataset *v = (const values_dataset *)it->dataset;
+    int64_t *made = it->state;
+    *end = *made > 0;
+    if (*end) return NULL;
+    ++*made;
+    for (int32_t i = 0; i < it->dataset->n_components; i++) {
+        out[i] = v->values[i];
+        mica_tf_value_retain(out[i]);
+    }
+    return NULL;
+}
+
+static mica_status slices_next(mica_iterator *it, mica_tf_value *out, bool *end) {
+    const values_dataset *v = (const values_dataset *)it->dataset;
+    int64_t *made = it->state;
+    *end = *made >= v->count;
+    if (*end) return NULL;
+    int64_t i = (*made)++;
+    for (int32_t k = 0; k < it->dataset->n_components; k++)
+        MICA_TRY(mica_value_slice(v->values[k], i, &out[k]));
+    return NULL;
+}
+
+static const mica_dataset_class tensors_class = {
+    .name = "TensorDataset",
+    .bytes = sizeof(values_dataset),
+    .state_bytes = sizeof(int64_t),
+    .destroy = values_destroy,
+    .next = tensors_next,
+    .cardinality = values_count,
+};
+static const mica_dataset_class slices_class = {
+    .name = "TensorSliceDataset",
+    .bytes = sizeof(values_dataset),
+    .state_bytes = sizeof(int64_t),
+    .destroy = values_destroy,
+    .next = slices_next,
+    .cardinality = values_count,
+};
+
+static mica_status make_values(const mica_dataset_class *class, const mica_tf_value *values,
+                               int32_t n, int64_t count, mica_dataset **out) {
+    MICA_TRY(mica_dataset_make(class, NULL, 0, n, out));
+    values_dataset *v = (values_dataset *)*out;
+    v->count = count;
+    mica_status status = mica_values_copy(values, n, &v->values);
+    if (status) {
+        mica_dataset_release(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+mica_status mica_dataset_tensors(const mica_tf_value *values, int32_t n,
+                                 mica_dataset **out_dataset) {
+    return make_values(&tensors_class, values, n, 1, out_dataset);
+}
+
+mica_status mica_dataset_slices(const mica_tf_value *values, int32_t n,
+                                mica_dataset **out_dataset) {
+    *out_dataset = NULL;
+    int64_t count = 0;
+    if (n < 1) return MICA_INVALID("[TensorSliceDataset] there is no component to slice");
+    for (int32_t i = 0; i < n; i++) {
+        int64_t size;
+        MICA_TRY(mica_value_first_axis("TensorSliceDataset", values[i], &size));
+        if (i && size != count)
+            return MICA_INVALID("[TensorSliceDataset] dimensions %lld and %lld are not compatible: "
+                                "all components have the same first size",
+                                (long long)count, (long long)size);
+        count = size;
+    }
+    return make_values(&slices_class, values, n, count, out_dataset);
+}

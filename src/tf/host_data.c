@@ -1,0 +1,333 @@
+/* Host functions of datasets, iterators and optional values. */
+#include <string.h>
+
+#include "mica/data.h"
+#include "tf/host_rules.h"
+
+static mica_status dataset_input(const mica_tf_host *c, int32_t i, mica_dataset **out) {
+    *out = mica_dataset_of(c->inputs[i]);
+    if (*out) return NULL;
+    return MICA_INVALID("[%s] input %d is not a dataset", c->info->name, i);
+}
+
+static mica_status int_input(const mica_tf_host *c, int32_t i, int64_t *out) {
+    int32_t n;
+    MICA_TRY(mica_tf_tensor_ints(mica_tf_tensor(c->inputs[i]), out, 1, &n));
+    if (n == 1) return NULL;
+    return MICA_INVALID("[%s] input %d is empty; one integer is needed", c->info->name, i);
+}
+
+/* The dataset that was made with this status becomes the op's result; its reference is taken. */
+static mica_status finish(mica_tf_host *c, mica_status status, mica_dataset **dataset) {
+    if (!status) status = mica_dataset_value(*dataset, &c->outputs[0]);
+    mica_dataset_release(*dataset);
+    return status;
+}
+
+/* ---- sources ----------------------------------------------------------------------------------*/
+
+mica_status tf_host_range_dataset(mica_tf_host *c) {
+    const mica_tf_attr *types = mica_tf_host_attr(c, "output_types");
+    int64_t start, stop, step;
+    MICA_TRY(int_input(c, 0, &start));
+    MICA_TRY(int_input(c, 1, &stop));
+    MICA_TRY(int_input(c, 2, &step));
+    mica_tf_dtype dtype = types->n == 1 ? (mica_tf_dtype)types->as.ints[0] : MICA_TF_int64;
+    mica_dataset *dataset = NULL;
+    return finish(c, mica_dataset_range(start, stop, step, dtype, &dataset), &dataset);
+}
+
+mica_status tf_host_tensor_dataset(mica_tf_host *c) {
+    mica_dataset *dataset = NULL;
+    return finish(c, mica_dataset_tensors(c->inputs, c->n_inputs, &dataset), &dataset);
+}
+
+mica_status tf_host_tensor_slice_dataset(mica_tf_host *c) {
+    mica_dataset *dataset = NULL;
+    return finish(c, mica_dataset_slices(c->inputs, c->n_inputs, &dataset), &dataset);
+}
+
+/* ---- what is made of other datasets -----------------------------------------------------------*/
+
+mica_status tf_host_zip_dataset(mica_tf_host *c) {
+    mica_dataset **inputs = mica_calloc((size_t)c->n_inputs + 1, sizeof(mica_dataset *));
+    mica_dataset *dataset = NULL;
+    mica_status status = inputs ? NULL : MICA_NO_MEMORY();
+    for (int32_t i = 0; !status && i < c->n_inputs; i++) status = dataset_input(c, i, &inputs[i]);
+    if (!status) status = mica_dataset_zip(inputs, c->n_inputs, &dataset);
+    mica_free(inputs);
+    return finish(c, status, &dataset);
+}
+
+mica_status tf_host_concatenate_dataset(mica_tf_host *c) {
+    mica_dataset *first, *second, *dataset = NULL;
+    MICA_TRY(dataset_input(c, 0, &first));
+    MICA_TRY(dataset_input(c, 1, &second));
+    return finish(c, mica_dataset_concatenate(first, second, &dataset), &dataset);
+}
+
+static mica_status counted(mica_tf_host *c,
+                           mica_status (*make)(mica_dataset *, int64_t, mica_dataset **)) {
+    mica_dataset *input, *dataset = NULL;
+    int64_t count;
+    MICA_TRY(dataset_input(c, 0, &input));
+    MICA_TRY(int_input(c, 1, &count));
+    return finish(c, make(input, count, &dataset), &dataset);
+}
+
+mica_status tf_host_repeat_dataset(mica_tf_host *c) {
+    return counted(c, mica_dataset_repeat);
+}
+
+mica_status tf_host_take_dataset(mica_tf_host *c) {
+    return counted(c, mica_dataset_take);
+}
+
+mica_status tf_host_skip_dataset(mica_tf_host *c) {
+    return counted(c, mica_dataset_skip);
+}
+
+enum { AUTOTUNE = -1, GOOD_PREFETCH = 4 };
+
+static mica_status make_prefetch(mica_dataset *input, int64_t count, mica_dataset **out) {
+    if (count == 0) { /* nothing ahead: the dataset itself */
+        mica_dataset_retain(input);
+        *out = input;
+        return NULL;
+    }
+    return mica_dataset_prefetch(input, count == AUTOTUNE ? GOOD_PREFETCH : count, out);
+}
+
+mica_status tf_host_prefetch_dataset(mica_tf_host *c) {
+    return counted(c, make_prefetch);
+}
+
+mica_status tf_host_batch_dataset(mica_tf_host *c) {
+    mica_dataset *input, *dataset = NULL;
+    int64_t size, drop;
+    MICA_TRY(dataset_input(c, 0, &input));
+    MICA_TRY(int_input(c, 1, &size));
+    MICA_TRY(int_input(c, 2, &drop));
+    return finish(c, mica_dataset_batch(input, size, drop != 0, &dataset), &dataset);
+}
+
+mica_status tf_host_unbatch_dataset(mica_tf_host *c) {
+    mica_dataset *input, *dataset = NULL;
+    MICA_TRY(dataset_input(c, 0, &input));
+    return finish(c, mica_dataset_unbatch(input, &dataset), &dataset);
+}
+
+mica_status tf_host_shuffle_dataset(mica_tf_host *c) {
+    mica_dataset *input, *dataset = NULL;
+    int64_t size, seed, seed2;
+    MICA_TRY(dataset_input(c, 0, &input));
+    MICA_TRY(int_input(c, 1, &size));
+    MICA_TRY(int_input(c, 2, &seed));
+    MICA_TRY(int_input(c, 3, &seed2));
+    bool again = mica_tf_host_attr(c, "reshuffle_each_iteration")->as.integer != 0;
+    return finish(
+        c, mica_dataset_shuffle(input, size, (uint64_t)seed, (uint64_t)seed2, again, &dataset),
+        &dataset);
+}
+
+/* ---- functions of elements --------------------------------------------------------------------*/
+
+static mica_dataset_function function_of(const mica_tf_host *c, const char *attr) {
+    return (mica_dataset_function){.graph = mica_tf_host_attr(c, attr)->as.function,
+                                   .captured = c->inputs + 1,
+                                   .n_captured = c->n_inputs - 1};
+}
+
+mica_status tf_host_map_dataset(mica_tf_host *c) {
+    mica_dataset *input, *dataset = NULL;
+    mica_dataset_function f = function_of(c, "f");
+    MICA_TRY(dataset_input(c, 0, &input));
+    return finish(c, mica_dataset_map(input, &f, &dataset), &dataset);
+}
+
+mica_status tf_host_flat_map_dataset(mica_tf_host *c) {
+    mica_dataset *input, *dataset = NULL;
+    mica_dataset_function f = function_of(c, "f");
+    int32_t n = mica_tf_host_attr(c, "output_types")->n;
+    MICA_TRY(dataset_input(c, 0, &input));
+    return finish(c, mica_dataset_flat_map(input, &f, n, &dataset), &dataset);
+}
+
+mica_status tf_host_filter_dataset(mica_tf_host *c) {
+    mica_dataset *input, *dataset = NULL;
+    mica_dataset_function f = function_of(c, "predicate");
+    MICA_TRY(dataset_input(c, 0, &input));
+    return finish(c, mica_dataset_filter(input, &f, &dataset), &dataset);
+}
+
+mica_status tf_host_dataset_cardinality(mica_tf_host *c) {
+    mica_dataset *input;
+    mica_tensor *tensor = NULL;
+    MICA_TRY(dataset_input(c, 0, &input));
+    int64_t count = mica_dataset_cardinality(input);
+    MICA_TRY(mica_tf_ints_tensor(c->device, MICA_DTYPE_i64, &count, 1, 0, &tensor));
+    c->outputs[0] = mica_tf_value_of(tensor);
+    return NULL;
+}
+
+/* ---- iterators --------------------------------------------------------------------------------*/
+
+/* What an iterator's handle holds: an iterator, once there is one. */
+typedef struct cell {
+    mica_mutex lock;
+    mica_iterator *iterator;
+} cell;
+
+static const char cell_kind[] = "iterator";
+
+static void destroy_cell(void *object) {
+    cell *holder = object;
+    mica_iterator_release(holder->iterator);
+    mica_free(holder);
+}
+
+mica_status tf_host_anonymous_iterator(mica_tf_host *c) {
+    cell *holder = mica_calloc(1, sizeof *holder);
+    if (!holder) return MICA_NO_MEMORY();
+    mica_status status =
+        mica_tf_object_value(MICA_TF_resource, cell_kind, holder, destroy_cell, &c->outputs[0]);
+    if (status) mica_free(holder);
+    return status;
+}
+
+static mica_status cell_input(const mica_tf_host *c, int32_t i, cell **out) {
+    *out = mica_tf_object_of(c->inputs[i], cell_kind);
+    if (*out) return NULL;
+    return MICA_INVALID("[%s] input %d is not an iterator", c->info->name, i);
+}
+
+mica_status tf_host_make_iterator(mica_tf_host *c) {
+    mica_dataset *dataset;
+    cell *holder;
+    mica_iterator *made = NULL;
+    MICA_TRY(dataset_input(c, 0, &dataset));
+    MICA_TRY(cell_input(c, 1, &holder));
+    MICA_TRY(mica_iterator_create(dataset, NULL, &made));
+    mica_mutex_lock(&holder->lock);
+    mica_iterator *before = holder->iterator;
+    holder->iterator = made;
+    mica_mutex_unlock(&holder->lock);
+    mica_iterator_release(before);
+    return NULL;
+}
+
+static mica_status next_element(const mica_tf_host *c, mica_tf_value *out, int32_t n, bool *end) {
+    cell *holder;
+    MICA_TRY(cell_input(c, 0, &holder));
+    mica_mutex_lock(&holder->lock);
+    mica_iterator *iterator = holder->iterator;
+    if (iterator) mica_iterator_retain(iterator);
+    mica_mutex_unlock(&holder->lock);
+    if (!iterator)
+        return MICA_ERROR(MICA_FAILED_PRECONDITION,
+                          "[%s] the iterator has not been initialized: it has no dataset",
+                          c->info->name);
+    mica_status status = mica_iterator_next(iterator, out, n, end);
+    mica_iterator_release(iterator);
+    return status;
+}
+
+mica_status tf_host_iterator_get_next(mica_tf_host *c) {
+    bool end;
+    MICA_TRY(next_element(c, c->outputs, c->n_outputs, &end));
+    return end ? MICA_ERROR(MICA_OUT_OF_RANGE, "[IteratorGetNext] End of sequence") : NULL;
+}
+
+/* ---- optional values --------------------------------------------------------------------------*/
+
+typedef struct optional {
+    bool has_value;
+    int32_t n;
+    mica_tf_value values[];
+} optional;
+
+static const char optional_kind[] = "optional";
+
+static void destroy_optional(void *object) {
+    optional *o = object;
+    for (int32_t i = 0; i < o->n; i++) mica_tf_value_release(o->values[i]);
+    mica_free(o);
+}
+
+static mica_status make_optional(int32_t n, optional **out) {
+    *out = mica_calloc(1, sizeof **out + (size_t)n * sizeof(*out)->values[0]);
+    if (!*out) return MICA_NO_MEMORY();
+    (*out)->n = n;
+    return NULL;
+}
+
+/* Takes the optional. */
+static mica_status give_optional(mica_tf_host *c, optional *o) {
+    mica_status status =
+        mica_tf_object_value(MICA_TF_variant, optional_kind, o, destroy_optional, &c->outputs[0]);
+    if (status) destroy_optional(o);
+    return status;
+}
+
+mica_status tf_host_iterator_get_next_as_optional(mica_tf_host *c) {
+    int32_t n = mica_tf_host_attr(c, "output_types")->n;
+    optional *o;
+    bool end = false;
+    MICA_TRY(make_optional(n, &o));
+    mica_status status = next_element(c, o->values, n, &end);
+    if (status) {
+        destroy_optional(o);
+        return status;
+    }
+    o->has_value = !end;
+    return give_optional(c, o);
+}
+
+mica_status tf_host_optional_from_value(mica_tf_host *c) {
+    optional *o;
+    MICA_TRY(make_optional(c->n_inputs, &o));
+    for (int32_t i = 0; i < c->n_inputs; i++) {
+        o->values[i] = c->inputs[i];
+        mica_tf_value_retain(o->values[i]);
+    }
+    o->has_value = true;
+    return give_optional(c, o);
+}
+
+mica_status tf_host_optional_none(mica_tf_host *c) {
+    optional *o;
+    MICA_TRY(make_optional(0, &o));
+    return give_optional(c, o);
+}
+
+static mica_status optional_input(const mica_tf_host *c, optional **out) {
+    *out = mica_tf_object_of(c->inputs[0], optional_kind);
+    if (*out) return NULL;
+    return MICA_INVALID("[%s] the input is not an optional", c->info->name);
+}
+
+mica_status tf_host_optional_has_value(mica_tf_host *c) {
+    optional *o;
+    mica_tensor *tensor = NULL;
+    mica_type type = mica_type_scalar(MICA_DTYPE_bool);
+    MICA_TRY(optional_input(c, &o));
+    uint8_t truth = o->has_value;
+    MICA_TRY(mica_tensor_from_host(c->device, &type, &truth, &tensor));
+    c->outputs[0] = mica_tf_value_of(tensor);
+    return NULL;
+}
+
+mica_status tf_host_optional_get_value(mica_tf_host *c) {
+    optional *o;
+    MICA_TRY(optional_input(c, &o));
+    if (!o->has_value)
+        return MICA_INVALID("[OptionalGetValue] the given optional does not have a value");
+    if (o->n != c->n_outputs)
+        return MICA_INVALID("[OptionalGetValue] the optional has %d components, not %d", o->n,
+                            c->n_outputs);
+    for (int32_t i = 0; i < o->n; i++) {
+        c->outputs[i] = o->values[i];
+        mica_tf_value_retain(o->values[i]);
+    }
+    return NULL;
+}

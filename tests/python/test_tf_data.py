@@ -1,0 +1,172 @@
+"""tf.data: pipelines described in Python, made in C."""
+
+import gc
+import threading
+
+import mica.tf as tf
+import numpy as np
+import pytest
+from mica.tf import random
+
+
+def listed(dataset):
+    return list(dataset.as_numpy_iterator())
+
+
+@pytest.fixture(autouse=True)
+def without_global_seed():
+    before, random._global_seed = random._global_seed, None
+    yield
+    random._global_seed = before
+
+
+def test_a_range_counts():
+    assert listed(tf.data.Dataset.range(4)) == [0, 1, 2, 3]
+    assert listed(tf.data.Dataset.range(5, 1, -2)) == [5, 3]
+    assert len(tf.data.Dataset.range(10)) == 10
+
+
+def test_elements_keep_their_structure():
+    dataset = tf.data.Dataset.from_tensor_slices(
+        {"x": [[1.0, 2.0], [3.0, 4.0]], "y": (["a", "b"],)}
+    )
+    first = next(iter(dataset))
+    assert sorted(first) == ["x", "y"]
+    np.testing.assert_array_equal(first["x"].numpy(), [1.0, 2.0])
+    assert first["y"][0].numpy() == b"a"
+    assert dataset.element_spec["x"] == tf.TensorSpec([2], tf.float32)
+
+
+def test_a_function_gets_the_parts_of_a_tuple():
+    pairs = tf.data.Dataset.from_tensor_slices(([1, 2, 3], [10, 20, 30]))
+    assert listed(pairs.map(lambda x, y: x + y)) == [11, 22, 33]
+    assert [tuple(int(v) for v in e) for e in listed(pairs.map(lambda x, y: (y, x)))] == [
+        (10, 1),
+        (20, 2),
+        (30, 3),
+    ]
+
+
+def test_a_function_is_traced_once_and_captures():
+    traces = []
+    base = tf.constant(100, tf.int64)
+
+    def add(x):
+        traces.append(x)
+        return x + base
+
+    assert listed(tf.data.Dataset.range(3).map(add)) == [100, 101, 102]
+    assert len(traces) == 1
+
+
+def test_control_flow_of_a_function_is_converted():
+    def bend(x):
+        if x > 2:
+            return 10 * x
+        while x < 5:
+            x = x + 2
+        return x
+
+    assert listed(tf.data.Dataset.range(1, 5).map(bend)) == [5, 6, 30, 40]
+
+
+def test_batches_and_their_specs():
+    batches = tf.data.Dataset.range(5).batch(2)
+    assert [b.tolist() for b in listed(batches)] == [[0, 1], [2, 3], [4]]
+    assert batches.element_spec == tf.TensorSpec([None], tf.int64)
+    assert tf.data.Dataset.range(5).batch(2, drop_remainder=True).element_spec == tf.TensorSpec(
+        [2], tf.int64
+    )
+    assert listed(batches.unbatch()) == [0, 1, 2, 3, 4]
+
+
+def test_filter_take_skip_repeat_concatenate_zip_enumerate():
+    numbers = tf.data.Dataset.range(10)
+    assert listed(numbers.filter(lambda x: x > 7)) == [8, 9]
+    assert listed(numbers.take(2).repeat(2)) == [0, 1, 0, 1]
+    assert listed(numbers.skip(8).concatenate(numbers.take(1))) == [8, 9, 0]
+    assert listed(tf.data.Dataset.zip((numbers, numbers.skip(8)))) == [(0, 8), (1, 9)]
+    assert listed(numbers.skip(8).enumerate(5)) == [(5, 8), (6, 9)]
+    assert listed(numbers.shard(4, 1)) == [1, 5, 9]
+
+
+def test_flat_map_takes_the_datasets_of_a_function():
+    nested = tf.data.Dataset.range(4).flat_map(lambda x: tf.data.Dataset.range(x))
+    assert listed(nested) == [0, 0, 1, 0, 1, 2]
+    with pytest.raises(TypeError, match="must return a `Dataset`"):
+        tf.data.Dataset.range(4).flat_map(lambda x: x)
+
+
+def test_a_shuffle_has_tensorflows_order():
+    numbers = tf.data.Dataset.range(10)
+    fixed = numbers.shuffle(4, seed=1, reshuffle_each_iteration=False)
+    assert listed(fixed) == listed(fixed) == [3, 4, 0, 5, 2, 7, 8, 9, 1, 6]
+    varied = numbers.shuffle(4, seed=1)
+    assert listed(varied) == [0, 4, 5, 1, 2, 7, 9, 8, 6, 3]
+    assert listed(varied) == [2, 1, 3, 4, 6, 8, 7, 9, 5, 0]
+    tf.random.set_seed(5)
+    assert listed(numbers.shuffle(4, seed=1, reshuffle_each_iteration=False)) == [
+        0, 4, 3, 1, 2, 6, 7, 9, 8, 5
+    ]  # fmt: skip
+    dataset = tf.data.Dataset.range(12).shuffle(5)
+    assert listed(dataset) == [2, 4, 0, 5, 6, 9, 1, 11, 8, 7, 10, 3]
+    assert listed(dataset) == [4, 3, 0, 5, 8, 7, 10, 11, 6, 1, 2, 9]
+
+
+def test_unseeded_shuffles_differ():
+    numbers = tf.data.Dataset.range(100)
+    assert listed(numbers.shuffle(100)) != listed(numbers.shuffle(100))
+
+
+def test_an_iterator_is_an_argument_of_a_function_without_another_trace():
+    @tf.function
+    def double(iterator):
+        return 2 * next(iterator)
+
+    for _ in range(3):
+        iterator = iter(tf.data.Dataset.range(1, 3))
+        assert [int(double(iterator)), int(double(iterator))] == [2, 4]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            double(iterator)
+    assert double.experimental_get_tracing_count() == 1
+
+
+def test_an_optional_has_a_value_or_none():
+    iterator = iter(tf.data.Dataset.range(1))
+    there, gone = iterator.get_next_as_optional(), iterator.get_next_as_optional()
+    assert there.has_value() and int(there.get_value()) == 0
+    assert not gone.has_value()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="does not have a value"):
+        gone.get_value()
+
+
+def test_prefetch_stops_when_nobody_asks():
+    before = threading.active_count()
+    iterator = iter(tf.data.Dataset.range(10**9).map(lambda x: x + 1).prefetch(tf.data.AUTOTUNE))
+    assert int(next(iterator)) == 1
+    del iterator
+    gc.collect()
+    assert threading.active_count() == before
+
+
+def test_bad_input_is_an_error_with_names():
+    with pytest.raises(ValueError, match="3 and 4"):
+        tf.data.Dataset.from_tensor_slices(([1, 2, 3], [1, 2, 3, 4]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="greater than zero"):
+        list(tf.data.Dataset.range(3).batch(0))
+    ragged = tf.data.Dataset.range(1, 3).map(lambda n: tf.fill([n], 1)).batch(2)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="different shapes"):
+        list(ragged)
+    with pytest.raises(TypeError, match="infinite"):
+        len(tf.data.Dataset.range(3).repeat())
+
+
+def test_options_are_kept_and_merged():
+    first, second = tf.data.Options(), tf.data.Options()
+    first.experimental_optimization.apply_default_optimizations = False
+    second.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
+    options = tf.data.Dataset.range(1).with_options(first).with_options(second).options()
+    assert options.experimental_optimization.apply_default_optimizations is False
+    assert options.experimental_distribute.auto_shard_policy == 2
+    with pytest.raises(AttributeError):
+        first.no_such_option = 1
