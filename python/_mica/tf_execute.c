@@ -51,8 +51,7 @@ static PyObject *capture(TFGraph *graph, TFTensor *tensor) {
         return result;
     }
     if (tensor->graph && !graph->outer) {
-        PyObject *error = tf_hook("InaccessibleTensorError");
-        PyErr_Format(error ? error : PyExc_TypeError,
+        PyErr_Format(PyExc_TypeError,
                      "<tf.Tensor '%s:%d'> is out of scope and cannot be used here. Use return "
                      "values, explicit Python locals or TensorFlow collections to access it.",
                      mica_tf_graph_node_name(tensor->graph->graph, tensor->ref.node),
@@ -182,8 +181,9 @@ static void raise_while_tracing(mica_status status, const mica_tf_op_info *info)
     const char *message = mica_status_message(status);
     bool dtypes =
         strstr(message, "was expected to be a") || strstr(message, "list of allowed values");
-    PyErr_Format(dtypes ? PyExc_TypeError : PyExc_ValueError,
-                 "Exception encountered when calling op %s: %s", info->name, message);
+    bool sizes = strstr(message, "ncompatible") != NULL;
+    PyErr_Format(dtypes ? PyExc_TypeError : PyExc_ValueError, "%s%s for '{{node %s}}'",
+                 sizes ? "Dimensions must be equal: " : "", message, info->name);
     mica_status_release(status);
 }
 
@@ -236,10 +236,6 @@ int32_t tf_execute(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const *inputs, 
     return run_eagerly(op, attrs, inputs, n, outputs, capacity);
 }
 
-static PyObject *raise_types(mica_status status) {
-    return tf_raise(status);
-}
-
 PyObject *tf_apply(mica_tf_op op, TFTensor *const *inputs, int32_t n) {
     mica_tf_attr attrs[MICA_TF_MAX_ATTRS];
     mica_tf_dtype dtypes[4];
@@ -247,7 +243,12 @@ PyObject *tf_apply(mica_tf_op op, TFTensor *const *inputs, int32_t n) {
     tf_default_attrs(mica_tf_op_describe(op), attrs);
     for (int32_t i = 0; i < n; i++) dtypes[i] = inputs[i]->value.dtype;
     mica_status status = mica_tf_op_infer_types(op, dtypes, n, attrs);
-    if (status) return raise_types(status);
+    if (status && current) {
+        PyErr_SetString(PyExc_TypeError, mica_status_message(status));
+        mica_status_release(status);
+        return NULL;
+    }
+    if (status) return tf_raise(status);
     return tf_execute(op, attrs, inputs, n, NULL, &output, 1) == 1 ? output : NULL;
 }
 

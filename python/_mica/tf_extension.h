@@ -29,7 +29,7 @@ typedef struct TFTensor {
 } TFTensor;
 
 extern PyTypeObject TFTensor_Type, TFEager_Type, TFSymbolic_Type, TFGraph_Type, TFTape_Type,
-    TFAccumulator_Type;
+    TFAccumulator_Type, TFCache_Type;
 
 static inline bool tf_is_tensor(PyObject *object) {
     return Py_TYPE(object) == &TFEager_Type || Py_TYPE(object) == &TFSymbolic_Type;

@@ -454,7 +454,8 @@ int tf_add_to(PyObject *module) {
                  {"TFSymbolicTensor", &TFSymbolic_Type},
                  {"TFGraph", &TFGraph_Type},
                  {"TFTape", &TFTape_Type},
-                 {"TFAccumulator", &TFAccumulator_Type}};
+                 {"TFAccumulator", &TFAccumulator_Type},
+                 {"TFCache", &TFCache_Type}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (PyType_Ready(types[i].type) < 0) return -1;
         if (PyModule_AddObjectRef(module, types[i].name, (PyObject *)types[i].type) < 0) return -1;
@@ -462,7 +463,6 @@ int tf_add_to(PyObject *module) {
     PyObject *priority = PyLong_FromLong(100); /* numpy leaves `array + tensor` to the tensor */
     if (!priority) return -1;
     PyDict_SetItemString(TFTensor_Type.tp_dict, "__array_priority__", priority);
-    PyDict_SetItemString(TFTensor_Type.tp_dict, "__array_ufunc__", Py_None);
     Py_DECREF(priority);
     PyType_Modified(&TFTensor_Type);
     if (PyModule_AddFunctions(module, tf_convert_functions) < 0 ||

@@ -138,6 +138,17 @@ static PyObject *get_node(PyObject *self, void *Py_UNUSED(unused)) {
     return PyLong_FromLong(((TFTensor *)self)->ref.node);
 }
 
+static PyObject *get_op(PyObject *self, void *Py_UNUSED(unused)) {
+    TFTensor *tensor = (TFTensor *)self;
+    if (!tensor->graph) {
+        PyErr_SetString(PyExc_AttributeError,
+                        "Tensor.op is undefined when eager execution is enabled.");
+        return NULL;
+    }
+    PyObject *hook = tf_hook("operation_of");
+    return hook ? PyObject_CallFunction(hook, "Oi", tensor->graph, (int)tensor->ref.node) : NULL;
+}
+
 static PyObject *get_index(PyObject *self, void *Py_UNUSED(unused)) {
     return PyLong_FromLong(((TFTensor *)self)->ref.index);
 }
@@ -455,6 +466,7 @@ static PyGetSetDef tensor_getters[] = {
     {"device", get_device, NULL, "Where the value is.", NULL},
     {"_id", get_id, NULL, NULL, NULL},
     {"_node", get_node, NULL, NULL, NULL},
+    {"op", get_op, NULL, "The op that gives a symbolic tensor.", NULL},
     {"value_index", get_index, NULL, "Its number among the results of its op.", NULL},
     {"_trainable", get_watched, set_watched, NULL, NULL},
     {"graph", get_graph, NULL, "The graph of a symbolic tensor.", NULL},

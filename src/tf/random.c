@@ -21,11 +21,13 @@ enum { RESERVED_BLOCKS = 256 };
 struct mica_tf_philox {
     struct mica_tf_philox *next;
     uint64_t hash;
+    uint64_t epoch; /* the number of resets it has seen */
     uint32_t key[2], counter[4];
 };
 
 static mica_mutex lock;
 static mica_tf_philox *shared; /* of ops that run by themselves */
+static uint64_t epoch;         /* how often generators were started anew */
 
 static uint64_t unpredictable(void) {
     static uint64_t calls;
@@ -71,6 +73,7 @@ void mica_tf_random_reset(void) {
     mica_mutex_lock(&lock);
     mica_tf_philox *list = shared;
     shared = NULL;
+    epoch++;
     mica_mutex_unlock(&lock);
     free_list(list);
 }
@@ -79,11 +82,16 @@ void mica_tf_philox_destroy(mica_tf_philox *philox) {
     mica_free(philox);
 }
 
+static void start_by_attrs(mica_tf_philox *p, const mica_tf_op_info *info,
+                           const mica_tf_attr *attrs) {
+    start(p, (uint64_t)mica_tf_attr_find(info, attrs, "seed")->as.integer,
+          (uint64_t)mica_tf_attr_find(info, attrs, "seed2")->as.integer);
+    p->epoch = epoch;
+}
+
 static mica_tf_philox *create(const mica_tf_op_info *info, const mica_tf_attr *attrs) {
     mica_tf_philox *p = mica_calloc(1, sizeof *p);
-    if (p)
-        start(p, (uint64_t)mica_tf_attr_find(info, attrs, "seed")->as.integer,
-              (uint64_t)mica_tf_attr_find(info, attrs, "seed2")->as.integer);
+    if (p) start_by_attrs(p, info, attrs);
     return p;
 }
 
@@ -102,11 +110,11 @@ static mica_tf_philox *find_shared(mica_tf_op op, const mica_tf_op_info *info,
     return p;
 }
 
-static mica_status reserve(mica_tf_philox *p, int64_t elements, uint32_t out[6]) {
+static mica_status reserve(mica_tf_philox *p, uint64_t blocks, uint32_t out[6]) {
     if (!p) return MICA_NO_MEMORY();
     memcpy(out, p->key, sizeof p->key);
     memcpy(out + 2, p->counter, sizeof p->counter);
-    skip(p->counter, (uint64_t)elements * RESERVED_BLOCKS);
+    skip(p->counter, blocks);
     return NULL;
 }
 
@@ -115,9 +123,15 @@ mica_status mica_tf_random_reserve(mica_tf_operation *operation, bool is_shared,
     mica_mutex_lock(&lock);
     if (!is_shared && !operation->philox)
         operation->philox = create(operation->info, operation->attrs);
+    if (!is_shared && operation->philox && operation->philox->epoch != epoch)
+        start_by_attrs(operation->philox, operation->info, operation->attrs);
     mica_tf_philox *p = is_shared ? find_shared(operation->op, operation->info, operation->attrs)
                                   : operation->philox;
-    mica_status status = reserve(p, elements, out);
+    /* A shuffle knows how many words it draws; others reserve more than they can need. */
+    bool shuffles = operation->op == MICA_TF_RandomShuffle;
+    uint64_t blocks =
+        shuffles ? ((uint64_t)elements + 3) / 4 : (uint64_t)elements * RESERVED_BLOCKS;
+    mica_status status = reserve(p, blocks, out);
     mica_mutex_unlock(&lock);
     return status;
 }

@@ -383,6 +383,12 @@ def _add_gradients(a, b):
     return add_gradients(a, b)
 
 
+def _operation_of(graph, node: int):
+    from ._graph import Operation
+
+    return Operation(graph, node)
+
+
 def _getitem(tensor, key):
     from ._index import getitem
 
@@ -403,6 +409,7 @@ _mica.tf_register(
         "tensor_ref": Reference,
         "tensor_iter": tensor_iter,
         "tensor_getitem": _getitem,
+        "operation_of": _operation_of,
         "raise_error": errors.raise_error,
         "OperatorNotAllowedInGraphError": errors.OperatorNotAllowedInGraphError,
         "InaccessibleTensorError": errors.InaccessibleTensorError,

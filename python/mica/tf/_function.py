@@ -204,7 +204,11 @@ class ConcreteFunction:
     def _call_flat(self, tensors: list):
         if self._single:
             return self._function(tensors + self._captured)[0]
-        results = iter(self._function(tensors + self._captured))
+        return self._pack(self._function(tensors + self._captured))
+
+    def _pack(self, outputs: list):
+        """Return the results in the structure that the function returns."""
+        results = iter(outputs)
         flat = [None if is_none else next(results) for is_none in self._none]
         return nest.pack_sequence_as(self._structure, flat, expand_composites=True)
 
@@ -278,9 +282,10 @@ def _key_of(value, tensors: list):
         tensors.append(value)
         return value.dtype, value.shape
     if kind in (int, float, bool, str, bytes, complex) or value is None:
-        return kind, value
+        return "literal", value  # True is 1 and 1.0 here, as it is for TensorFlow
     if isinstance(value, Variable):
-        return "variable", value._handle._id
+        tensors.append(value._handle)
+        return "variable", value._dtype, value._shape, value._trainable
     if isinstance(value, list | tuple):
         return kind, tuple([_key_of(item, tensors) for item in value])
     if isinstance(value, dict):
@@ -349,6 +354,7 @@ class Function:
         self._signature = _flat_signature(input_signature)
         self._given_signature = input_signature
         self._cache: dict = {}
+        self._quick = _mica.TFCache()
         self._trace_count = 0
         self._creates_variables = None  # not known before the first trace
         self._lock = threading.RLock()
@@ -425,27 +431,49 @@ class Function:
 
     def __call__(self, *args, **kwargs):
         """Run the trace for these arguments; trace first when there is none."""
+        if not kwargs and not _run_eagerly:
+            result = self._quick.call(args)
+            if result is not NotImplemented:
+                return result
         if _run_eagerly:
             return self._python_function(*args, **kwargs)
         try:
-            if self._signature is not None:
-                concrete, tensors = self._by_signature(args, kwargs)
-                return concrete._call_flat(tensors)
-            if kwargs or (self._parameters is not None and len(args) != self._parameters.exact):
-                args, kwargs = self._canonical(args, kwargs)
-            tensors: list = []
-            key = (
-                _graph_key(),
-                tuple([_key_of(arg, tensors) for arg in args]),
-                tuple([(k, _key_of(v, tensors)) for k, v in kwargs.items()]) if kwargs else (),
-            )
-            concrete = self._cache.get(key)
-            if concrete is None:
-                concrete = self._find_relaxed(key) or self._trace(key, args, kwargs)
-            return concrete._call_flat(tensors)
+            concrete, tensors = self._find(args, kwargs)
+            result = concrete._call_flat(tensors)
+            if not kwargs and len(args) == len(tensors):
+                self._keep_for_quick_calls(args, concrete)
+            return result
         except Exception as error:
             # Tracebacks show the frames of the user.
             raise error.with_traceback(_user_frames(error.__traceback__))  # noqa: B904
+
+    def _find(self, args, kwargs) -> tuple:
+        """Return the trace for these arguments, and the tensors among them."""
+        if self._signature is not None:
+            return self._by_signature(args, kwargs)
+        if kwargs or (self._parameters is not None and len(args) != self._parameters.exact):
+            args, kwargs = self._canonical(args, kwargs)
+        tensors: list = []
+        key = (
+            _graph_key(),
+            tuple([_key_of(arg, tensors) for arg in args]),
+            tuple([(k, _key_of(v, tensors)) for k, v in kwargs.items()]) if kwargs else (),
+        )
+        concrete = self._cache.get(key)
+        if concrete is None:
+            concrete = self._find_relaxed(key) or self._trace(key, args, kwargs)
+        return concrete, tensors
+
+    def _keep_for_quick_calls(self, args, concrete) -> None:
+        """Let calls with tensors like these find their trace without Python."""
+        exact = self._signature is not None or self._parameters is None
+        if (exact or len(args) == self._parameters.exact) and _mica.tf_executing_eagerly():
+            self._quick.add(
+                tuple(args),
+                concrete.graph,
+                tuple(concrete._captured),
+                None if concrete._single else concrete._pack,
+            )
 
     def _canonical(self, args, kwargs):
         """Bring keywords into their places and fill in defaults."""
@@ -465,8 +493,8 @@ class Function:
                     f"{len(structure)}"
                 )
             given = given[: len(structure)]
-        flat = nest.flatten(given, expand_composites=True)
-        if len(flat) != len(specs):
+        flat = _flatten_up_to(list(structure), given)
+        if flat is None or len(flat) != len(specs):
             raise TypeError(
                 f"Structure of Python function inputs does not match input_signature: inputs "
                 f"{given!r}, input_signature {self._given_signature!r}"
@@ -488,7 +516,7 @@ class Function:
         key = (_graph_key(), "signature")
         concrete = self._cache.get(key)
         if concrete is None:
-            concrete = self._trace(key, nest.pack_sequence_as(given, specs), {})
+            concrete = self._trace(key, list(structure), {})
         return concrete, tensors
 
     def _is_default(self, index: int, value) -> bool:
@@ -595,7 +623,7 @@ class Function:
             result = function(*placed_args, **placed_kwargs)
             result = _results(result)
             flat = [
-                None if item is None else operand(item)
+                None if item is None else ops["Identity"](operand(item))
                 for item in nest.flatten(result, expand_composites=True)
             ]
         for item in flat:
@@ -643,12 +671,14 @@ def _placeholders(graph, args, kwargs):
     count = [0]
 
     def one(value, name):
+        if isinstance(value, Variable):
+            return value._standing_in(graph._parameter(_dtypes.resource, [], name))
         if isinstance(value, TensorSpec):
             tensor = graph._parameter(value.dtype, value.shape, value.name or name)
             return tensor
         if isinstance(value, Tensor):
             return graph._parameter(value.dtype, value.shape, name)
-        if hasattr(value, "__array__") and not isinstance(value, Variable):
+        if hasattr(value, "__array__"):
             tensor = convert_to_tensor_eagerly(value)
             return graph._parameter(tensor.dtype, tensor.shape, name)
         return value
@@ -696,6 +726,21 @@ def _spec_key(value, tensors: list):
     if isinstance(value, dict):
         return type(value), tuple([(k, _spec_key(value[k], tensors)) for k in sorted(value)])
     return _key_of(value, tensors)
+
+
+def _flatten_up_to(structure, values):
+    """Return the values where the structure has specs; None when it does not fit."""
+    if isinstance(structure, TypeSpec):
+        return [values]
+    if isinstance(structure, dict):
+        if not isinstance(values, dict) or set(structure) != set(values):
+            return None
+        parts = [_flatten_up_to(structure[k], values[k]) for k in sorted(structure)]
+    else:
+        if not isinstance(values, list | tuple) or len(values) != len(structure):
+            return None
+        parts = [_flatten_up_to(s, v) for s, v in zip(structure, values, strict=True)]
+    return None if any(p is None for p in parts) else [item for part in parts for item in part]
 
 
 def _graph_key():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 
 from .. import _mica
@@ -11,7 +12,7 @@ from ._slices import IndexedSlices
 from ._variable import Variable
 
 
-class UnconnectedGradients:
+class UnconnectedGradients(enum.Enum):
     """What gradients are where there is no connection."""
 
     NONE = "none"
@@ -157,12 +158,12 @@ class GradientTape:
         keys = [_source(item) for item in flat]
         results = self._tape.gradient(targets, keys, output_gradients)
         zero = getattr(unconnected_gradients, "value", unconnected_gradients)
-        if zero == UnconnectedGradients.ZERO:
+        if zero == "zero":
             results = [
                 ops["ZerosLike"](convert_to_tensor(source)) if result is None else result
                 for source, result in zip(flat, results, strict=True)
             ]
-        elif zero != UnconnectedGradients.NONE:
+        elif zero != "none":
             raise ValueError(f"Unknown value for unconnected_gradients: {unconnected_gradients!r}")
         if not self._persistent:
             self._tape = None
@@ -306,7 +307,7 @@ class ForwardAccumulator:
 
         def one(value):
             tangent = self._accumulator.jvp(_source(value))
-            if tangent is None and zero == UnconnectedGradients.ZERO:
+            if tangent is None and zero == "zero":
                 return ops["ZerosLike"](convert_to_tensor(value))
             return tangent
 

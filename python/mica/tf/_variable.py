@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import operator
 import threading
 import weakref
@@ -16,16 +17,22 @@ _names: dict[str, int] = {}
 _creators = threading.local()
 
 
-class VariableSynchronization:
+class VariableSynchronization(enum.Enum):
     """When a distributed variable is brought together."""
 
-    AUTO, NONE, ON_WRITE, ON_READ = 0, 1, 2, 3
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
 
 
-class VariableAggregation:
+class VariableAggregation(enum.Enum):
     """How the copies of a distributed variable are brought together."""
 
-    NONE, SUM, MEAN, ONLY_FIRST_REPLICA = 0, 1, 2, 3
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
 
 
 class Variable:
@@ -97,6 +104,15 @@ class Variable:
         self._aggregation = aggregation
         if graph is not None:
             keep_alive(graph, self)
+
+    def _standing_in(self, handle):
+        """Return a variable like this one for a function's argument: its handle is a parameter."""
+        variable = object.__new__(Variable)
+        variable.__dict__.update(self.__dict__)
+        variable._handle = handle
+        handle._trainable = self._handle._trainable
+        handle._variable = weakref.ref(variable)
+        return variable
 
     @staticmethod
     def _concrete(value, dtype):

@@ -215,9 +215,9 @@ def split(seed, num=2, alg="auto_select"):
 def fold_in(seed, data, alg="auto_select"):
     """Return a seed made from a seed and a number."""
     seed = convert_to_tensor(seed)
-    data = convert_to_tensor(data, dtype_hint=seed.dtype)
-    first = stateless_uniform([1], seed, None, None, seed.dtype)
-    second = ops["Cast"](ops["Reshape"](data, convert_to_tensor([1])), DstT=seed.dtype)
+    data = convert_to_tensor(data)
+    first = stateless_uniform([1], seed, None, None, data.dtype)
+    second = ops["Reshape"](data, convert_to_tensor([1]))
     return ops["ConcatV2"]([first, second], 0)
 
 
