@@ -61,7 +61,7 @@ del _name, _module
 _MODULES = frozenset(
     (
         "__internal__ autodiff autograph bitwise compiler config data debugging distribute dtypes "
-        "linalg math nest nn python random raw_ops test"
+        "linalg math nest nn python random raw_ops signal test"
     ).split()
 )
 

@@ -1,8 +1,35 @@
 """tf.linalg."""
+# ruff: noqa: F401
 
 from __future__ import annotations
 
+from builtins import max as builtins_max
+from builtins import min as builtins_min
+from builtins import range as builtins_range
+
+from . import _dtypes
+from ._array import (
+    broadcast_to,
+    concat,
+    expand_dims,
+    range,
+    reshape,
+    shape,
+    squeeze,
+    stack,
+    transpose,
+    where,
+    zeros_like,
+)
 from ._core import convert_to_tensor, ops
+from ._elementwise import global_norm
+from ._math import _pair, cast, reduce_sum
+from ._reduce import norm, reduce_max
+from ._select import einsum, eye, pad, scatter_nd, tensordot
+from ._static import static_value
+
+cholesky = ops["Cholesky"]
+det = ops["MatrixDeterminant"]
 
 
 def matmul(
@@ -42,3 +69,381 @@ def matmul(
     return ops["BatchMatMulV2"](
         a, b, adj_x=bool(transpose_a or adjoint_a), adj_y=bool(transpose_b or adjoint_b)
     )
+
+
+def matvec(
+    a,
+    b,
+    transpose_a=False,
+    adjoint_a=False,
+    a_is_sparse=False,
+    b_is_sparse=False,
+    name=None,
+):
+    """Return the product of matrices with vectors."""
+    b = expand_dims(convert_to_tensor(b), -1)
+    product = matmul(a, b, transpose_a=transpose_a, adjoint_a=adjoint_a)
+    return squeeze(product, -1)
+
+
+def matrix_transpose(a, name="matrix_transpose", conjugate=False):
+    """Return the tensor with its last two axes exchanged."""
+    a = convert_to_tensor(a)
+    rank = a.shape.rank
+    if rank is None:
+        places = range(ops["Rank"](a))
+        order = concat([places[:-2], places[-1:], places[-2:-1]], 0)
+    else:
+        if rank < 2:
+            raise ValueError(f"Argument `a` should be a (batch) matrix with rank >= 2: {a.shape}")
+        order = [*builtins_range(rank - 2), rank - 1, rank - 2]
+    return transpose(a, order, conjugate)
+
+
+def adjoint(matrix, name=None):
+    """Return the conjugate transpose."""
+    return matrix_transpose(matrix, conjugate=True)
+
+
+def cross(a, b, name=None):
+    """Return the cross products of vectors of three along the last axis."""
+    a, b = _pair(a, b)
+    x, y, z = (a[..., i] for i in builtins_range(3))
+    u, v, w = (b[..., i] for i in builtins_range(3))
+    return stack([y * w - z * v, z * u - x * w, x * v - y * u], -1)
+
+
+# ---- systems -------------------------------------------------------------------------------------
+
+
+def inv(input, adjoint=False, name=None):
+    """Return the inverses of matrices."""
+    x = convert_to_tensor(input)
+    inverse = ops["MatrixInverse"](x, adjoint=adjoint)
+    return _invertible(x, inverse, "Input is not invertible.")
+
+
+def solve(matrix, rhs, adjoint=False, name=None):
+    """Return y with matrix y = rhs."""
+    matrix, rhs = _pair(matrix, rhs)
+    result = ops["MatrixSolve"](matrix, rhs, adjoint=adjoint)
+    return _invertible(matrix, result, "Input matrix is not invertible.")
+
+
+def _invertible(matrix, result, message):
+    """Raise eagerly where a finite matrix gave no finite result."""
+    from .. import _mica
+    from .errors import InvalidArgumentError
+
+    if _mica.tf_executing_eagerly() and matrix.shape.num_elements():
+        numbers = result.numpy()
+        import numpy
+
+        finite = numpy.isfinite(matrix.numpy()).all()
+        if finite and not numpy.isfinite(numbers).all():
+            raise InvalidArgumentError(None, None, message)
+    return result
+
+
+def triangular_solve(matrix, rhs, lower=True, adjoint=False, name=None):
+    """Return y with matrix y = rhs, of one triangle of the matrix."""
+    matrix, rhs = _pair(matrix, rhs)
+    return ops["MatrixTriangularSolve"](matrix, rhs, lower=lower, adjoint=adjoint)
+
+
+def cholesky_solve(chol, rhs, name=None):
+    """Return y with chol chol^T y = rhs."""
+    half = triangular_solve(chol, rhs)
+    return triangular_solve(chol, half, adjoint=True)
+
+
+def slogdet(input, name=None):
+    """Return the signs of determinants, and the logarithms of their magnitudes."""
+    return LogMatrixDeterminant(ops["LogMatrixDeterminant"](input))
+
+
+class LogMatrixDeterminant(tuple):
+    """Sign and logarithm of the magnitude of determinants."""
+
+    __slots__ = ()
+
+    @property
+    def sign(self):
+        """The signs."""
+        return self[0]
+
+    @property
+    def log_abs_determinant(self):
+        """The logarithms."""
+        return self[1]
+
+
+def logdet(matrix, name=None):
+    """Return the logarithm of the determinant of positive definite matrices."""
+    logs = ops["Log"](diag_part(cholesky(matrix)))
+    return reduce_sum(logs, -1) * convert_to_tensor(2.0, logs.dtype)
+
+
+def lstsq(matrix, rhs, l2_regularizer=0.0, fast=True, name=None):
+    """Return the y that makes |matrix y - rhs| smallest."""
+    a, y = _pair(matrix, rhs)
+    m, n = a.shape[-2], a.shape[-1]
+    if m is None or n is None:
+        raise ValueError("the sizes of the matrix must be known")
+    more = convert_to_tensor(l2_regularizer, a.dtype)
+    if m >= n:
+        gram = matmul(a, a, adjoint_a=True) + more * eye(n, dtype=a.dtype)
+        return cholesky_solve(cholesky(gram), matmul(a, y, adjoint_a=True))
+    gram = matmul(a, a, adjoint_b=True) + more * eye(m, dtype=a.dtype)
+    return matmul(a, cholesky_solve(cholesky(gram), y), adjoint_a=True)
+
+
+# ---- factorizations ------------------------------------------------------------------------------
+
+
+def svd(tensor, full_matrices=False, compute_uv=True, name=None):
+    """Return s, u, v with x = u diag(s) v^T; s alone when the vectors are not asked for."""
+    s, u, v = ops["Svd"](tensor, compute_uv=compute_uv, full_matrices=full_matrices)
+    return (s, u, v) if compute_uv else s
+
+
+class Qr(tuple):
+    """Q and R."""
+
+    __slots__ = ()
+
+    @property
+    def q(self):
+        """The orthonormal columns."""
+        return self[0]
+
+    @property
+    def r(self):
+        """The upper triangle."""
+        return self[1]
+
+
+def qr(input, full_matrices=False, name=None):
+    """Return q, r with x = q r."""
+    return Qr(ops["Qr"](input, full_matrices=full_matrices))
+
+
+def eigh(tensor, name=None):
+    """Return eigenvalues, ascending, and eigenvectors of symmetric matrices."""
+    values, vectors = ops["SelfAdjointEigV2"](tensor)
+    return values, vectors
+
+
+def eigvalsh(tensor, name=None):
+    """Return the eigenvalues of symmetric matrices, ascending."""
+    return ops["SelfAdjointEigV2"](tensor, compute_v=False)[0]
+
+
+def _eig(tensor, vectors):
+    x = convert_to_tensor(tensor)
+    double = x.dtype in (_dtypes.float64, _dtypes.complex128)
+    wide = _dtypes.complex128 if double else _dtypes.complex64
+    return ops["Eig"](x, compute_v=vectors, Tout=wide)
+
+
+def eig(tensor, name=None):
+    """Return eigenvalues and eigenvectors, complex."""
+    values, vectors = _eig(tensor, True)
+    return values, vectors
+
+
+def eigvals(tensor, name=None):
+    """Return eigenvalues, complex."""
+    return _eig(tensor, False)[0]
+
+
+def lu(input, output_idx_type=_dtypes.int32, name=None):
+    """Return both triangles in one matrix, and the order of the rows."""
+    factors, order = ops["Lu"](input, output_idx_type=output_idx_type)
+    return factors, order
+
+
+def pinv(a, rcond=None, validate_args=False, name=None):
+    """Return the pseudo-inverse."""
+    a = convert_to_tensor(a)
+    s, u, v = svd(a)
+    if rcond is None:
+        eps = 2.220446049250313e-16 if a.dtype == _dtypes.float64 else 1.1920928955078125e-07
+        rcond = (
+            10.0 * max(int(n) for n in a.shape[-2:].as_list()) * eps
+            if (a.shape.is_fully_defined())
+            else 10.0 * cast(reduce_max(shape(a)[-2:]), a.dtype) * eps
+        )
+    cutoff = rcond * reduce_max(s, -1, True)
+    inverse = where(s > cutoff, 1.0 / where(s > cutoff, s, ops["OnesLike"](s)), zeros_like(s))
+    return matmul(v * expand_dims(inverse, -2), u, adjoint_b=True)
+
+
+def matrix_rank(a, tol=None, validate_args=False, name=None):
+    """Return the number of singular values above a tolerance."""
+    a = convert_to_tensor(a)
+    s = svd(a, compute_uv=False)
+    if tol is None:
+        eps = 2.220446049250313e-16 if a.dtype == _dtypes.float64 else 1.1920928955078125e-07
+        largest = cast(reduce_max(shape(a)[-2:]), a.dtype)
+        tol = eps * largest * reduce_max(s, -1, True)
+    return reduce_sum(cast(s > tol, _dtypes.int32), -1)
+
+
+# ---- diagonals -----------------------------------------------------------------------------------
+
+
+def band_part(input, num_lower, num_upper, name=None):
+    """Return matrices with zeros outside a band."""
+    lower, upper = (cast(n, _dtypes.int64) for n in (num_lower, num_upper))
+    return ops["MatrixBandPart"](input, lower, upper)
+
+
+def _offsets(k):
+    """Return the lowest and the highest diagonal, and whether there is one only."""
+    k = static_value(convert_to_tensor(k)).ravel().tolist()
+    return k[0], k[-1], len(k) == 1
+
+
+def diag_part(input, name="diag_part", k=0, padding_value=0, align="RIGHT_LEFT"):
+    """Return the diagonal of matrices, or a band of diagonals, the highest first."""
+    x = convert_to_tensor(input)
+    low, high, single = _offsets(k)
+    if single:
+        return _one_diagonal(x, low)
+    sizes = shape(x)
+    longest = _diagonal_length(sizes, 0)
+    lengths = [_diagonal_length(sizes, d) for d in builtins_range(low, high + 1)]
+    for n in lengths:
+        longest = n if n is lengths[0] else ops["Maximum"](longest, n)
+    rows = []
+    for d in builtins_range(high, low - 1, -1):
+        part = _one_diagonal(x, d)
+        missing = longest - shape(part)[-1]
+        right = (
+            align in ("RIGHT_LEFT", "RIGHT_RIGHT")
+            if d >= 0
+            else (align in ("LEFT_RIGHT", "RIGHT_RIGHT"))
+        )
+        pair = stack([missing, 0]) if right else stack([0, missing])
+        rows.append(_pad_last(part, pair, padding_value))
+    return stack(rows, -2)
+
+
+def _pad_last(x, pair, value):
+    rank = x.shape.rank
+    paddings = concat([zeros_like(stack([pair] * rank))[:-1], expand_dims(pair, 0)], 0)
+    return pad(x, paddings, constant_values=value)
+
+
+def _diagonal_length(sizes, d):
+    rows, columns = sizes[-2], sizes[-1]
+    return ops["Minimum"](rows + builtins_min(d, 0), columns - builtins_max(d, 0))
+
+
+def _one_diagonal(x, d):
+    sizes = shape(x)
+    n = ops["Maximum"](_diagonal_length(sizes, d), 0)
+    places = range(n)
+    rank = x.shape.rank
+    rows, columns = places - builtins_min(d, 0), places + builtins_max(d, 0)
+    flat = reshape(x, concat([sizes[:-2], expand_dims(sizes[-2] * sizes[-1], 0)], 0))
+    return ops["GatherV2"](flat, rows * sizes[-1] + columns, rank - 2)
+
+
+def diag(
+    diagonal,
+    name="diag",
+    k=0,
+    num_rows=-1,
+    num_cols=-1,
+    padding_value=0,
+    align="RIGHT_LEFT",
+):
+    """Return matrices with these diagonals, and a value elsewhere."""
+    x = convert_to_tensor(diagonal)
+    low, high, single = _offsets(k)
+    if single:
+        x = expand_dims(x, -2)
+    return _put_diagonals(None, x, low, high, num_rows, num_cols, padding_value, align)
+
+
+def set_diag(input, diagonal, name="set_diag", k=0, align="RIGHT_LEFT"):
+    """Return matrices with other diagonals."""
+    x = convert_to_tensor(input)
+    diagonal = convert_to_tensor(diagonal, dtype_hint=x.dtype)
+    low, high, single = _offsets(k)
+    if single:
+        diagonal = expand_dims(diagonal, -2)
+    return _put_diagonals(x, diagonal, low, high, -1, -1, 0, align)
+
+
+def _put_diagonals(x, bands, low, high, num_rows, num_cols, padding, align):
+    """Return x, or a matrix full of padding, with bands[..., high - d, :] as diagonal d."""
+    longest = shape(bands)[-1]
+    if x is None:
+        rows = longest + builtins_max(-high, 0)
+        columns = longest + builtins_max(low, 0)
+        if num_rows == -1 and num_cols == -1:
+            rows = columns = ops["Maximum"](rows, columns)
+        elif num_rows != -1:
+            rows = convert_to_tensor(num_rows)
+            columns = columns if num_cols == -1 else convert_to_tensor(num_cols)
+        else:
+            columns = convert_to_tensor(num_cols)
+        sizes = concat([shape(bands)[:-2], stack([rows, columns])], 0)
+        x = ops["Fill"](sizes, cast(padding, bands.dtype))
+    sizes = shape(x)
+    row = expand_dims(range(sizes[-2]), 1)
+    column = expand_dims(range(sizes[-1]), 0)
+    result = x
+    for d in builtins_range(low, high + 1):
+        length = _diagonal_length(sizes, d)
+        right = (
+            align in ("RIGHT_LEFT", "RIGHT_RIGHT")
+            if d >= 0
+            else (align in ("LEFT_RIGHT", "RIGHT_RIGHT"))
+        )
+        shift = longest - length if right else 0
+        band = bands[..., high - d, :]
+        place = (column if d < 0 else row) + shift + zeros_like(row) + zeros_like(column)
+        last = longest - 1
+        place = ops["Maximum"](ops["Minimum"](place, last), 0)
+        values = ops["GatherV2"](band, place, band.shape.rank - 1)
+        result = where(column - row == d, values, result)
+    return result
+
+
+def trace(x, name=None):
+    """Return the sums of diagonals."""
+    return reduce_sum(diag_part(x), -1)
+
+
+def tensor_diag(diagonal, name=None):
+    """Return a tensor of twice the rank with these values on its diagonal."""
+    x = convert_to_tensor(diagonal)
+    flat = diag(reshape(x, [-1]))
+    return reshape(flat, concat([shape(x), shape(x)], 0))
+
+
+def tensor_diag_part(input, name=None):
+    """Return the diagonal of a tensor whose shape is a shape twice."""
+    x = convert_to_tensor(input)
+    sizes = shape(x)
+    half = sizes[: x.shape.rank // 2]
+    n = ops["Prod"](half, 0)
+    return reshape(diag_part(reshape(x, stack([n, n]))), half)
+
+
+def l2_normalize(x, axis=None, epsilon=1e-12, name=None):
+    """Return x divided by its norm along axes."""
+    from .nn import l2_normalize as normalized
+
+    return normalized(x, axis, epsilon)
+
+
+def normalize(tensor, ord="euclidean", axis=None, name=None):
+    """Return x divided by its norm, and the norm."""
+    x = convert_to_tensor(tensor)
+    length = norm(x, ord, axis, True)
+    return x / cast(length, x.dtype), cast(length, x.dtype)

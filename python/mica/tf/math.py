@@ -2,6 +2,7 @@
 
 from . import _elementwise, _reduce
 from ._math import *  # noqa: F403
+from .linalg import l2_normalize  # noqa: F401
 
 for _module in (_elementwise, _reduce):
     for _name in _module.MATH:

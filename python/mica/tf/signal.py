@@ -1,0 +1,200 @@
+"""tf.signal: Fourier transforms, frames, windows."""
+
+from __future__ import annotations
+
+from builtins import range as builtins_range
+
+from . import _dtypes
+from ._array import concat, expand_dims, range, reshape, shape, stack, transpose
+from ._core import convert_to_tensor, ops
+from ._elementwise import cos
+from ._math import cast
+from ._select import pad, roll
+from ._static import static_value
+
+PI = 3.141592653589793
+
+fft = ops["FFT"]
+ifft = ops["IFFT"]
+fft2d = ops["FFT2D"]
+ifft2d = ops["IFFT2D"]
+fft3d = ops["FFT3D"]
+ifft3d = ops["IFFT3D"]
+
+_COMPLEX = {_dtypes.float32: _dtypes.complex64, _dtypes.float64: _dtypes.complex128}
+
+
+def _real_transform(op: str, n: int):
+    def transform(input_tensor, fft_length=None, name=None):
+        x = convert_to_tensor(input_tensor, dtype_hint=_dtypes.float32)
+        lengths = shape(x)[-n:] if fft_length is None else convert_to_tensor(fft_length)
+        return ops[op](x, cast(lengths, _dtypes.int32), Tcomplex=_COMPLEX[x.dtype])
+
+    transform.__doc__ = ops[op].__doc__
+    return transform
+
+
+def _inverse_real_transform(op: str, n: int):
+    def transform(input_tensor, fft_length=None, name=None):
+        x = convert_to_tensor(input_tensor, dtype_hint=_dtypes.complex64)
+        if fft_length is None:
+            sizes = shape(x)[-n:]
+            last = ops["Maximum"](2 * (sizes[-1] - 1), 0)
+            lengths = concat([sizes[:-1], expand_dims(last, 0)], 0)
+        else:
+            lengths = convert_to_tensor(fft_length)
+        return ops[op](x, cast(lengths, _dtypes.int32), Treal=x.dtype.real_dtype)
+
+    transform.__doc__ = ops[op].__doc__
+    return transform
+
+
+rfft = _real_transform("RFFT", 1)
+rfft2d = _real_transform("RFFT2D", 2)
+rfft3d = _real_transform("RFFT3D", 3)
+irfft = _inverse_real_transform("IRFFT", 1)
+irfft2d = _inverse_real_transform("IRFFT2D", 2)
+irfft3d = _inverse_real_transform("IRFFT3D", 3)
+
+
+def _shifted(x, axes, sign: int):
+    x = convert_to_tensor(x)
+    if axes is None:
+        axes = list(builtins_range(x.shape.rank))
+    axes = [axes] if isinstance(axes, int) else list(axes)
+    sizes = shape(x)
+    shifts = [sizes[a] // 2 if sign > 0 else -(sizes[a] // 2) for a in axes]
+    return roll(x, stack(shifts), axes)
+
+
+def fftshift(x, axes=None, name=None):
+    """Return x with the zero frequency in the middle."""
+    return _shifted(x, axes, 1)
+
+
+def ifftshift(x, axes=None, name=None):
+    """Return x with the zero frequency at the beginning."""
+    return _shifted(x, axes, -1)
+
+
+# ---- frames --------------------------------------------------------------------------------------
+
+
+def frame(signal, frame_length, frame_step, pad_end=False, pad_value=0, axis=-1, name=None):
+    """Return overlapping pieces of a signal along an axis."""
+    x = convert_to_tensor(signal)
+    axis %= x.shape.rank
+    length, step = (convert_to_tensor(n, _dtypes.int32) for n in (frame_length, frame_step))
+    size = shape(x)[axis]
+    if pad_end:
+        count = -(-size // step)
+        missing = ops["Maximum"](0, length + step * (count - 1) - size)
+        pairs = [stack([0, 0])] * x.shape.rank
+        pairs[axis] = stack([0, missing])
+        x = pad(x, stack(pairs), constant_values=pad_value)
+    else:
+        count = ops["Maximum"](0, 1 + (size - length) // step)
+    places = expand_dims(range(count) * step, 1) + expand_dims(range(length), 0)
+    return ops["GatherV2"](x, places, axis)
+
+
+def overlap_and_add(signal, frame_step, name=None):
+    """Return the signal whose overlapping pieces, added up, these are."""
+    x = convert_to_tensor(signal)
+    frames, length = shape(x)[-2], shape(x)[-1]
+    step = convert_to_tensor(frame_step, _dtypes.int32)
+    places = expand_dims(range(frames) * step, 1) + expand_dims(range(length), 0)
+    total = (frames - 1) * step + length
+    rank = x.shape.rank
+    last_first = [rank - 2, rank - 1, *builtins_range(rank - 2)]
+    moved = transpose(x, last_first)
+    summed = ops["UnsortedSegmentSum"](moved, places, total)
+    return transpose(summed, [*builtins_range(1, rank - 1), 0])
+
+
+# ---- windows -------------------------------------------------------------------------------------
+
+
+def _raised_cosine(window_length, periodic, dtype, a, b):
+    n = convert_to_tensor(window_length, _dtypes.int32)
+    dtype = _dtypes.as_dtype(dtype)
+    even = 1 - n % 2
+    divisor = cast(n + (even if periodic else 0) - 1, dtype) if periodic else cast(n - 1, dtype)
+    known = static_value(n)
+    if known is not None and int(known) == 1:
+        return ops["Fill"]([1], cast(1, dtype))
+    angle = cast(range(n), dtype) * convert_to_tensor(2 * PI, dtype) / divisor
+    return a - b * cos(angle)
+
+
+def hann_window(window_length, periodic=True, dtype=_dtypes.float32, name=None):
+    """Return a Hann window."""
+    return _raised_cosine(window_length, periodic, dtype, 0.5, 0.5)
+
+
+def hamming_window(window_length, periodic=True, dtype=_dtypes.float32, name=None):
+    """Return a Hamming window."""
+    return _raised_cosine(window_length, periodic, dtype, 0.54, 0.46)
+
+
+def stft(
+    signals,
+    frame_length,
+    frame_step,
+    fft_length=None,
+    window_fn=hann_window,
+    pad_end=False,
+    name=None,
+):
+    """Return the Fourier transforms of overlapping pieces of signals."""
+    x = convert_to_tensor(signals)
+    length = int(static_value(convert_to_tensor(frame_length)))
+    if fft_length is None:
+        fft_length = 1
+        while fft_length < length:
+            fft_length *= 2
+    pieces = frame(x, length, frame_step, pad_end)
+    if window_fn is not None:
+        pieces = pieces * window_fn(length, dtype=pieces.dtype)
+    return rfft(pieces, [fft_length])
+
+
+def inverse_stft_window_fn(frame_step, forward_window_fn=hann_window, name=None):
+    """Return the window that undoes another in inverse_stft."""
+
+    def inverse_window(frame_length, dtype):
+        window = forward_window_fn(frame_length, dtype=dtype)
+        squares = ops["Square"](window)
+        overlaps = -(-frame_length // frame_step)
+        wide = pad(squares, [[0, overlaps * frame_step - frame_length]])
+        totals = ops["Sum"](reshape(wide, [overlaps, frame_step]), 0, keep_dims=True)
+        repeated = reshape(ops["Tile"](totals, [overlaps, 1]), [-1])
+        return window / repeated[:frame_length]
+
+    return inverse_window
+
+
+def inverse_stft(
+    stfts, frame_length, frame_step, fft_length=None, window_fn=hann_window, name=None
+):
+    """Return signals from the Fourier transforms of their pieces."""
+    x = convert_to_tensor(stfts)
+    if fft_length is None:
+        fft_length = 1
+        while fft_length < frame_length:
+            fft_length *= 2
+    pieces = irfft(x, [fft_length])[..., :frame_length]
+    missing = max(frame_length - fft_length, 0)
+    if missing:
+        pairs = [[0, 0]] * (pieces.shape.rank - 1) + [[0, missing]]
+        pieces = pad(pieces, pairs)
+    if window_fn is not None:
+        pieces = pieces * window_fn(frame_length, dtype=pieces.dtype)
+    return overlap_and_add(pieces, frame_step)
+
+
+__all__ = [
+    "fft", "fft2d", "fft3d", "fftshift", "frame", "hamming_window", "hann_window", "ifft", "ifft2d",
+    "ifft3d", "ifftshift", "inverse_stft", "inverse_stft_window_fn", "irfft", "irfft2d", "irfft3d",
+    "overlap_and_add", "rfft", "rfft2d", "rfft3d", "stft",
+]  # fmt: skip
