@@ -152,13 +152,8 @@ def gpt(sizes: Gpt) -> Model:
             t.reshape(t.shape[0], t.shape[1], heads, width // heads).transpose((0, 2, 1, 3))
             for t in (q, k, v)
         )
-        time = q.shape[2]
-        scores = q @ k.transpose((0, 1, 3, 2)) * (1 / math.sqrt(width // heads))
-        row = mica.iota(shape=(time, time), axis=0, dtype="i32")
-        column = mica.iota(shape=(time, time), axis=1, dtype="i32")
-        weights = mica.softmax(mica.where(column <= row, scores, -math.inf))
-        y = (weights @ v).transpose((0, 2, 1, 3))
-        return y.reshape(y.shape[0], time, width)
+        y = mica.nn.attention(q, k, v, causal=True).transpose((0, 2, 1, 3))
+        return y.reshape(y.shape[0], y.shape[1], width)
 
     def forward(p: Params, x: Array, key: Array) -> tuple[Array, Params]:
         h = mica.take(p["tok"], x, 0) + p["pos"]

@@ -426,6 +426,12 @@ MICA_API mica_value mica_nn_attention(mica_graph *g, mica_value q, mica_value k,
                                       mica_value mask, double scale, double dropout,
                                       mica_value key);
 
+/* The same without dropout, for q, k and v with the same leading axes; causal: query i may attend
+ * to keys 0 ... i only. One composite, which a device can compute without a matrix of all scores.
+ */
+MICA_API mica_value mica_nn_attend(mica_graph *g, mica_value q, mica_value k, mica_value v,
+                                   mica_value mask, double scale, bool causal);
+
 typedef struct mica_nn_multihead_options {
     size_t size;
     int64_t head_count;

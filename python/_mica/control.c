@@ -205,6 +205,29 @@ static PyObject *control_lstm_steps(PyObject *Py_UNUSED(module), PyObject *args)
     return parts_results(&p, out, 3);
 }
 
+/* attend((q, k, v[, mask]), scale, causal) -> [y] */
+static PyObject *control_attend(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *operands;
+    double scale;
+    int causal;
+    node_parts p;
+    if (!PyArg_ParseTuple(args, "Odp:attend", &operands, &scale, &causal)) return NULL;
+    PyObject *none = PyTuple_New(0);
+    if (!none) return NULL;
+    int failed = parts_from(&p, "attend", operands, none);
+    Py_DECREF(none);
+    if (failed) return NULL;
+    if (p.n != 3 && p.n != 4) {
+        parts_free(&p);
+        return PyErr_Format(PyExc_TypeError, "[attend] takes 3 or 4 arrays, not %d", (int)p.n);
+    }
+    mica_value *out = results_of(&p, 1);
+    if (!out) return NULL;
+    out[0] = mica_nn_attend(p.trace->graph, p.operands[0], p.operands[1], p.operands[2],
+                            p.n == 4 ? p.operands[3] : MICA_NULL_VALUE, scale, causal);
+    return parts_results(&p, out, 1);
+}
+
 PyMethodDef control_methods[] = {
     {"cond", control_cond, METH_VARARGS, NULL},
     {"case_", control_case, METH_VARARGS, NULL},
@@ -215,5 +238,6 @@ PyMethodDef control_methods[] = {
     {"remat", control_remat, METH_VARARGS, NULL},
     {"barrier", control_barrier, METH_O, NULL},
     {"lstm_steps", control_lstm_steps, METH_VARARGS, NULL},
+    {"attend", control_attend, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

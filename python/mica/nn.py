@@ -142,4 +142,47 @@ def cross_entropy(logits: Array, labels: Array) -> Tensor:
     return _cross_entropy(logits, labels)[0]
 
 
-__all__ = ["cross_entropy", "lstm"]
+# ---- attention -----------------------------------------------------------------------------------
+def attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Array | None = None,
+    causal: bool = False,
+    scale: float | None = None,
+) -> Tensor:
+    """``softmax(scale * q @ k.T + mask) @ v``, computed without a matrix of all scores.
+
+    Parameters
+    ----------
+    q : array (..., queries, d)
+    k : array (..., keys, d)
+    v : array (..., keys, e)
+    mask : array, optional
+        Stretched to (..., queries, keys): of a float dtype it is added, of bool it says which keys
+        are not attended to.
+    causal : bool
+        Whether query i may attend to keys 0 ... i only.
+    scale : float, optional
+        By default ``d ** -0.5``.
+
+    Returns
+    -------
+    Tensor
+        (..., queries, e); zeros for a query that may attend to nothing.
+
+    Examples
+    --------
+    >>> import mica
+    >>> mica.nn.attention(mica.ones((2, 3, 4)), mica.ones((2, 5, 4)), mica.ones((2, 5, 6))).shape
+    (2, 3, 6)
+    """
+    q, k, v = map(as_array, (q, k, v))
+    if q.ndim < 2:
+        raise ValueError(f"[attention] q must be (..., queries, d), not {tuple(q.shape)}")
+    factor = q.shape[-1] ** -0.5 if scale is None else float(scale)
+    operands = (q, k, v) if mask is None else (q, k, v, as_array(mask))
+    return stage("attention", lambda *values: _mica.attend(values, factor, causal)[0], *operands)
+
+
+__all__ = ["attention", "cross_entropy", "lstm"]

@@ -14,6 +14,14 @@ static mica_value masked(mica_graph *g, mica_value scores, mica_value mask) {
     return mica_select(g, mask, mica_nn_number(g, scores, -INFINITY), scores);
 }
 
+/* q, k and v have the same axes before the last two. */
+static bool same_leading(const mica_type *q, const mica_type *k, const mica_type *v) {
+    bool same = q->rank == k->rank && q->rank == v->rank;
+    for (int32_t i = 0; same && i < q->rank - 2; i++)
+        same = q->dims[i] == k->dims[i] && q->dims[i] == v->dims[i];
+    return same;
+}
+
 mica_value mica_nn_attention(mica_graph *g, mica_value q, mica_value k, mica_value v,
                              mica_value mask, double scale, double dropout, mica_value key) {
     mica_composite c;
@@ -29,6 +37,8 @@ mica_value mica_nn_attention(mica_graph *g, mica_value q, mica_value k, mica_val
                      mica_nn_type_text(&tv).chars);
         return out;
     }
+    if (dropout == 0 && same_leading(&tq, &tk, &tv))
+        return mica_nn_attend(g, q, k, v, mask, scale, false);
     if (!mica_composite_begin(&c, g, "attention", operands, 5)) return out;
     mica_value scores = mica_nn_matmul(c.body, c.in[0], c.in[1], scale, false, true);
     int32_t last = mica_nn_type(scores).rank - 1;

@@ -195,3 +195,124 @@ def test_cross_entropy_of_large_and_infinite_logits_is_exact_and_of_a_label_outs
         mica.nn.cross_entropy(logits, [0, 1])
     with pytest.raises(ValueError, match=r"\[cross_entropy\] logits"):
         mica.nn.cross_entropy(logits, [0.0, 1.0, 0.0, 0.0])
+
+
+# ---- attention -----------------------------------------------------------------------------------
+def plain_attention(q, k, v, mask=None, causal=False):
+    """The same with all scores; queries that attend to nothing give 0."""
+    scores = (q * q.shape[-1] ** -0.5) @ k.transpose((*range(k.ndim - 2), k.ndim - 1, k.ndim - 2))
+    if mask is not None:
+        scores = (
+            mica.where(mask, -np.inf, scores) if mask.dtype.kind == "boolean" else scores + mask
+        )
+    if causal:
+        query = mica.iota(shape=scores.shape, axis=scores.ndim - 2, dtype="i32")
+        key = mica.iota(shape=scores.shape, axis=scores.ndim - 1, dtype="i32")
+        scores = mica.where(key > query, -np.inf, scores)
+    top = scores.max(-1, True)
+    powers = mica.exp(scores - mica.where(mica.is_finite(top), top, 0.0))
+    total = powers.sum(-1, True)
+    return (powers / mica.where(total == 0, 1.0, total)) @ v
+
+
+def heads(leading, queries, keys, d, e, dtype="f32"):
+    rng = np.random.default_rng(4)
+    shapes = [(*leading, queries, d), (*leading, keys, d), (*leading, keys, e)]
+    return [mica.tensor(rng.standard_normal(s), dtype) for s in shapes]
+
+
+ATTENTION = [
+    ((), 1, 1, 1, 1),
+    ((2,), 5, 7, 3, 4),
+    ((2, 3), 33, 40, 16, 8),
+    ((1,), 65, 300, 20, 33),
+    ((2,), 130, 130, 64, 64),
+]
+
+
+def attention_masks(sizes):
+    leading, queries, keys, *_ = sizes
+    rng = np.random.default_rng(5)
+    hidden = rng.random((queries, keys)) < 0.3
+    hidden[0] = True
+    per_head = rng.random((*leading, 1, keys)) < 0.5
+    added = rng.standard_normal((*leading[-1:], queries, keys))
+    masks = [None, mica.tensor(hidden), mica.tensor(per_head)]
+    return [*masks, mica.tensor(added, "f32")]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("sizes", ATTENTION)
+def test_attention_and_its_gradients_are_those_of_the_whole_matrix(sizes, causal):
+    operands = heads(*sizes)
+    for mask in attention_masks(sizes):
+
+        def results(function, mask=mask):
+            def loss(q, k, v):
+                y = function(q, k, v, mask=mask, causal=causal)
+                ramp = mica.arange(y.size, dtype="f32").reshape(y.shape) * (1 / y.size)
+                return (mica.sin(y) * ramp).sum(), y
+
+            both = mica.value_and_grad(loss, (0, 1, 2), has_aux=True)
+            (_, y), gradients = mica.jit(both)(*operands)
+            return [y, *gradients]
+
+        pairs = zip(results(mica.nn.attention), results(plain_attention), strict=True)
+        for found, expected in pairs:
+            scale = np.abs(expected.numpy()).max() + 1e-6
+            difference = np.abs(found.numpy() - expected.numpy()).max()
+            assert difference < 2e-5 * scale
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("f64", 1e-8), ("f32", 2e-3)])
+def test_derivatives_of_any_order_and_vmap_go_through_attention(dtype, tolerance):
+    rng = np.random.default_rng(6)
+    operands = heads((2,), 4, 5, 3, 2, dtype)
+    moves = [mica.tensor(rng.standard_normal(x.shape), dtype) for x in operands]
+    mask = mica.tensor(rng.standard_normal((4, 5)), dtype)
+
+    def every_way(function):
+        def loss(q, k, v):
+            return (function(q, k, v, mask=mask, causal=True) ** 2).sum()
+
+        every = (0, 1, 2)
+        slope = mica.jvp(loss, operands, moves)[1]
+        forward = mica.jvp(mica.grad(loss, every), operands, moves)[1]
+
+        def along(*point):
+            gradients = mica.grad(loss, every)(*point)
+            return sum((g * m).sum() for g, m in zip(gradients, moves, strict=True))
+
+        reverse = mica.grad(along, every)(*operands)
+        of_mask = mica.grad(lambda m: function(*operands, mask=m).sum() ** 2)(mask)
+        q, k, v = operands
+        mapped = mica.vmap(lambda one: function(one, k[0], v[0]))(q)
+        return [slope, *forward, *reverse, of_mask, mapped]
+
+    ours, plain = every_way(mica.nn.attention), every_way(plain_attention)
+    for a, b in zip(ours, plain, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=tolerance, atol=tolerance)
+
+
+def test_attention_has_the_same_bits_for_any_number_of_threads():
+    operands = heads((3,), 70, 90, 16, 24)
+    step = mica.jit(
+        mica.grad(lambda q, k, v: mica.sin(mica.nn.attention(q, k, v)).sum(), (0, 1, 2))
+    )
+    before = mica.threads()
+    try:
+        bits = []
+        for n in (1, 2, 5):
+            mica.set_threads(n)
+            bits.append([g.tobytes() for g in step(*operands)])
+    finally:
+        mica.set_threads(before)
+    assert bits[0] == bits[1] == bits[2]
+
+
+def test_wrong_operands_of_attention_are_named():
+    q, k, v = heads((2,), 4, 5, 3, 2)
+    with pytest.raises(ValueError, match=r"\[attention\] query .* do not fit"):
+        mica.nn.attention(q, v, k)
+    with pytest.raises(ValueError, match=r"\[attention\] q must be"):
+        mica.nn.attention(q[0, 0], k, v)

@@ -270,6 +270,19 @@ typedef struct mica_cpu_lstm {
     void (*backward)(const mica_cpu_lstm_back *at, int64_t n, float *dc, float *dz);
 } mica_cpu_lstm;
 
+/* ---- attention --------------------------------------------------------------------------------
+ * Rows of scores, f32. */
+typedef struct mica_cpu_attention {
+    float (*largest)(const float *x, int64_t n);     /* -inf of nothing; NaN do not count */
+    float (*powers)(float *x, int64_t n, float top); /* x[j] = e^(x[j] - top); gives their sum */
+    float (*inner)(const float *x, const float *y, int64_t n); /* sum of x[j] y[j] */
+    /* x[j] = p = e^(x[j] - log_sum), d[j] = p (d[j] + more) scale */
+    void (*back)(float *x, float *d, int64_t n, float log_sum, float more, float scale);
+    void (*blend)(float *y, float factor, const float *x,
+                  int64_t n); /* y[j] = y[j] factor + x[j] */
+    float (*logarithm)(float x);
+} mica_cpu_attention;
+
 typedef struct mica_cpu_isa {
     const char *name;
     const mica_cpu_map *map_f32, *map_f64;            /* by op */
@@ -290,6 +303,7 @@ typedef struct mica_cpu_isa {
     const mica_cpu_networks *networks;
     const mica_cpu_fft *fft; /* f32, f64 */
     const mica_cpu_lstm *lstm;
+    const mica_cpu_attention *attention;
 } mica_cpu_isa;
 
 /* The variant in force; see mica_cpu_isa_force. */
@@ -315,7 +329,8 @@ const mica_cpu_isa *mica_cpu_isa_current(void);
     extern const mica_cpu_order mica_cpu_order_##isa[MICA_DTYPE_COUNT];                            \
     extern const mica_cpu_networks mica_cpu_networks_##isa;                                        \
     extern const mica_cpu_fft mica_cpu_fft_##isa[2];                                               \
-    extern const mica_cpu_lstm mica_cpu_lstm_##isa;
+    extern const mica_cpu_lstm mica_cpu_lstm_##isa;                                                \
+    extern const mica_cpu_attention mica_cpu_attention_##isa;
 CPU_ISA_DECLARE(baseline)
 CPU_ISA_DECLARE(avx2) /* of avx512, only what floats need exists */
 CPU_ISA_DECLARE(avx512)

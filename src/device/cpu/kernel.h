@@ -76,6 +76,11 @@ MICA_MUST_CHECK mica_status mica_cpu_create_lstm_steps_back(const mica_node *nod
 void mica_cpu_elementwise_range(const cpu_kernel *kernel, const void *const *operands, void *result,
                                 int64_t n);
 
+bool mica_cpu_fits_attention(const mica_node *node);
+MICA_MUST_CHECK mica_status mica_cpu_create_attention(const mica_node *node, cpu_kernel **out);
+bool mica_cpu_fits_attention_back(const mica_node *node);
+MICA_MUST_CHECK mica_status mica_cpu_create_attention_back(const mica_node *node, cpu_kernel **out);
+
 /* ---- index spaces ------------------------------------------------------------------------------
  * The positions that a list of axes visits in row-major order, in elements: position i is the sum
  * of strides times the digits of i. Stride 0 repeats, a negative one goes backwards. */

@@ -18,7 +18,8 @@
             mica_cpu_reduce_complex_##int_isa, mica_cpu_gemm_float_##isa,                          \
             mica_cpu_gemm_int_##int_isa, mica_cpu_gemv_##isa, mica_cpu_pack_complex_##int_isa,     \
             mica_cpu_philox_##isa, mica_cpu_window_##isa, mica_cpu_order_##isa,                    \
-            &mica_cpu_networks_##isa, mica_cpu_fft_##isa, &mica_cpu_lstm_##isa                     \
+            &mica_cpu_networks_##isa, mica_cpu_fft_##isa, &mica_cpu_lstm_##isa,                    \
+            &mica_cpu_attention_##isa                                                              \
     }
 
 /* The best last. */
@@ -123,6 +124,8 @@ typedef struct composite {
 static const composite composites[] = {
     {"mica.lstm_steps", mica_cpu_fits_lstm_steps, mica_cpu_create_lstm_steps},
     {"mica.lstm_steps.back", mica_cpu_fits_lstm_steps_back, mica_cpu_create_lstm_steps_back},
+    {"mica.attention", mica_cpu_fits_attention, mica_cpu_create_attention},
+    {"mica.attention.back", mica_cpu_fits_attention_back, mica_cpu_create_attention_back},
 };
 
 static const composite *find_composite(const char *name) {

@@ -167,20 +167,34 @@ static void run_lstm(const cpu_kernel *kernel, const void *const *operands, void
     mica_parallel_for(cpu_ceil_div(s->batch, PIECE), 1, run_pieces, &run);
 }
 
-static bool is_f32(const mica_node *node) {
-    for (int32_t i = 0; i < node->n_operands; i++)
-        if (mica_operand_type(node, i)->dtype != MICA_DTYPE_f32 ||
-            mica_type_elements(mica_operand_type(node, i)) == 0)
-            return false;
+/* f32 of a shape; a batched composite has other ones. */
+static bool has_shape(const mica_node *node, int32_t i, mica_ints dims) {
+    mica_type wanted = mica_type_make(MICA_DTYPE_f32, dims);
+    return mica_type_equal(mica_operand_type(node, i), &wanted) && mica_type_elements(&wanted) > 0;
+}
+
+/* Operands of these shapes, named by letters: steps of the gates, steps, a state, weights. */
+static bool fits(const mica_node *node, const char *shapes) {
+    const mica_type *steps = mica_operand_type(node, 0);
+    if (node->n_operands != (int32_t)strlen(shapes) || node->n_results != 3) return false;
+    if (steps->rank != 3 || steps->dims[2] % GATES) return false;
+    int64_t time = steps->dims[0], batch = steps->dims[1], n = steps->dims[2] / GATES;
+    for (int32_t i = 0; shapes[i]; i++) {
+        bool has = shapes[i] == 'g'   ? has_shape(node, i, MICA_INTS(time, batch, GATES * n))
+                   : shapes[i] == 's' ? has_shape(node, i, MICA_INTS(time, batch, n))
+                   : shapes[i] == 'h' ? has_shape(node, i, MICA_INTS(batch, n))
+                                      : has_shape(node, i, MICA_INTS(GATES * n, n));
+        if (!has) return false;
+    }
     return true;
 }
 
 bool mica_cpu_fits_lstm_steps(const mica_node *node) {
-    return node->n_operands == 4 && node->n_results == 3 && is_f32(node);
+    return fits(node, "ghhw");
 }
 
 bool mica_cpu_fits_lstm_steps_back(const mica_node *node) {
-    return node->n_operands == 7 && node->n_results == 3 && is_f32(node);
+    return fits(node, "gshwssg");
 }
 
 static mica_status create(const mica_node *node, const mica_type *steps, bool is_forward,
