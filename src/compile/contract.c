@@ -3,12 +3,18 @@
  *
  * Nodes come in from the product on, each when all that it reads is inside, or was there before
  * the product. Then those go that would be stored only because they are inside: a group stores what
- * would be stored anyway, and one value in the product's place. */
+ * would be stored anyway, and one value in the product's place.
+ *
+ * Where code is generated, a fused kernel does long or costly chains quicker, and what another
+ * kernel reads costs nothing there: then a group is short, cheap, and makes a kernel unnecessary.
+ */
 #include "base/plant.h"
 #include "codegen/nest.h"
 #include "compile/passes.h"
 #include "compile/rewrite.h"
 #include "ir/contraction.h"
+
+#define MOST_SHORT 5 /* nodes of a short group, with the product */
 
 typedef struct contracting {
     mica_rewrite w;
@@ -16,6 +22,7 @@ typedef struct contracting {
     int32_t *users, *next; /* lists of uses: per node its first, per use the next; -1 ends them */
     int32_t *user_of;      /* per use */
     bool *is_output, *is_raw;
+    bool is_short; /* groups: generated kernels do the rest */
 } contracting;
 
 /* ---- groups -----------------------------------------------------------------------------------*/
@@ -114,6 +121,17 @@ static int32_t count_members(const contracting *c, int32_t product, int32_t last
     return n;
 }
 
+/* Few cheap nodes, and something that is stored anyway. */
+static bool is_short_group(const contracting *c, int32_t product, int32_t last) {
+    bool anyway = false;
+    for (int32_t i = product; i <= last; i++) {
+        if (c->group_of[i] != product) continue;
+        anyway = anyway || (i != product && is_stored_anyway(c, i, product));
+        if (mica_nest_is_costly(c->w.from->nodes[i])) return false;
+    }
+    return anyway && count_members(c, product, last) <= MOST_SHORT;
+}
+
 static void leave(contracting *c, int32_t product, int32_t last) {
     for (int32_t i = product; i <= last; i++)
         if (c->group_of[i] == product) c->group_of[i] = -1;
@@ -130,7 +148,9 @@ static void form_group(contracting *c, const mica_node *product) {
         n++;
     }
     while ((useless = find_useless(c, product, last)) >= 0) c->group_of[useless] = -1;
-    if (useless == -2 || count_members(c, product->id, last) < 2) leave(c, product->id, last);
+    if (useless == -2 || count_members(c, product->id, last) < 2 ||
+        (c->is_short && !is_short_group(c, product->id, last)))
+        leave(c, product->id, last);
 }
 
 /* ---- calls ------------------------------------------------------------------------------------*/
@@ -263,6 +283,7 @@ static mica_status find_users(contracting *c) {
 
 static mica_status contract(contracting *c) {
     const mica_graph *g = c->w.from;
+    mica_region_rule inside = c->is_short ? mica_pass_contract_short : mica_pass_contract;
     MICA_TRY(find_users(c));
     for (int32_t i = 0; i < g->n_nodes; i++)
         if (is_product(g->nodes[i])) form_group(c, g->nodes[i]);
@@ -272,18 +293,25 @@ static mica_status contract(contracting *c) {
         if (c->group_of[i] == i) MICA_TRY(make_group(c, n));
         if (c->group_of[i] >= 0) continue;
         bool is_whole = mica_node_is_claimed(n) || mica_node_is_contraction(n);
-        mica_rewrite_keep(&c->w, n,
-                          mica_rewrite_node(&c->w, n, is_whole ? NULL : mica_pass_contract));
+        mica_rewrite_keep(&c->w, n, mica_rewrite_node(&c->w, n, is_whole ? NULL : inside));
     }
     return NULL;
 }
 
-mica_status mica_pass_contract(const mica_graph *g, mica_graph **out_graph) {
-    contracting c = {0};
+static mica_status run(const mica_graph *g, bool is_short, mica_graph **out_graph) {
+    contracting c = {.is_short = is_short};
     MICA_TRY(mica_rewrite_begin(&c.w, g));
     mica_status status = contract(&c);
     if (status) mica_graph_fail(c.w.to, status);
     mica_free(c.group_of);
     mica_free(c.is_output);
     return mica_rewrite_end(&c.w, out_graph);
+}
+
+mica_status mica_pass_contract(const mica_graph *g, mica_graph **out_graph) {
+    return run(g, false, out_graph);
+}
+
+mica_status mica_pass_contract_short(const mica_graph *g, mica_graph **out_graph) {
+    return run(g, true, out_graph);
 }

@@ -92,7 +92,10 @@ mica_status mica_passes_run_for(const mica_graph *g, const char *selection, bool
         bool is_fuse = pass->run == mica_pass_fuse, is_on = mica_pass_is_on(selection, pass->name);
         if (is_fuse ? !fuse : !is_on) continue;
         if (pass->run == mica_pass_contract && !claimer) continue;
-        status = is_on ? pass->run(current, &next) : mica_pass_wrap(current, &next);
+        bool is_short = fuse && pass->run == mica_pass_contract;
+        status = !is_on     ? mica_pass_wrap(current, &next)
+                 : is_short ? mica_pass_contract_short(current, &next)
+                            : pass->run(current, &next);
         if (!status) status = replace(&current, next, pass->name);
     }
     if (status)

@@ -57,6 +57,8 @@ mica_status mica_pass_simplify(const mica_graph *g, mica_graph **out_graph);
 /* dot and conv with what is done to their results become one call (ir/contraction.h); for devices
  * that claim calls. */
 mica_status mica_pass_contract(const mica_graph *g, mica_graph **out_graph);
+/* The same before `fuse`, which does long chains better: short ones only. */
+mica_status mica_pass_contract_short(const mica_graph *g, mica_graph **out_graph);
 /* Nodes that one loop nest can compute become one call; for devices that generate code. */
 mica_status mica_pass_fuse(const mica_graph *g, mica_graph **out_graph);
 /* Every node that a nest can compute becomes a call of its own: generated code without fusion. */
