@@ -2,6 +2,7 @@
 #ifndef MICA_MICA_H
 #define MICA_MICA_H
 
+#include "data.h"
 #include "graph.h"
 #include "mlc.h"
 #include "nn.h"
