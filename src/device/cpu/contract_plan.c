@@ -32,27 +32,54 @@ static int64_t round_up(int64_t n, int64_t to) {
 
 /* ---- tiles ------------------------------------------------------------------------------------*/
 
-int32_t mica_cpu_contract_height(const mica_cpu_gemm *gemm, int64_t rows, bool lies) {
-    const int32_t *heights = gemm->heights;
-    int32_t last = CPU_TILE_HEIGHTS - 1;
-    if (!gemm->tile_at[0]) return 0;
-    /* Two tiles of the second height rather than a high one and a low one. */
-    if (rows == 2 * heights[1]) return 1;
-    for (int32_t i = 0; i < last; i++)
-        if (rows >= heights[i]) return i;
-    return lies || rows == 1 ? last : last - 1;
+/* A tile's work per column, in rows: a low one waits for its own results. */
+static int64_t height_work(const mica_cpu_gemm *gemm, int32_t height) {
+    return cpu_max(gemm->heights[height], cpu_ceil_div(gemm->rows, 3));
 }
 
-/* The work of `rows` rows, in rows of a full tile: a low tile waits for its own results. */
-static double height_cost(const mica_cpu_gemm *gemm, int64_t rows, bool lies) {
-    double cost = 0, least = gemm->rows / 3.0;
-    int64_t whole = rows / gemm->rows > 1 ? (rows / gemm->rows - 1) * gemm->rows : 0;
-    for (int64_t i = whole; i < rows;) {
-        int32_t height = gemm->heights[mica_cpu_contract_height(gemm, rows - i, lies)];
-        cost += height > least ? (double)height : least;
-        i += height;
+/* The highest tile that is full; rows that are packed may also leave a part of it empty. */
+static int32_t full_height(const mica_cpu_gemm *gemm, int64_t rows, bool lies) {
+    int32_t i = 0;
+    while (gemm->heights[i] > rows) i++;
+    bool waits = gemm->heights[i] < rows && i > 0 && height_work(gemm, i) > gemm->heights[i];
+    return !lies && waits ? i - 1 : i;
+}
+
+/* The work of `rows` rows, from the highest tile on. */
+static int64_t rows_work(const mica_cpu_gemm *gemm, int64_t rows, bool lies) {
+    int64_t work = rows / gemm->rows * gemm->rows;
+    for (int64_t left = rows % gemm->rows; left > 0;) {
+        int32_t height = full_height(gemm, left, lies);
+        work += height_work(gemm, height);
+        left -= gemm->heights[height];
     }
-    return cost + (double)whole;
+    return work;
+}
+
+int32_t mica_cpu_contract_height(const mica_cpu_gemm *gemm, int64_t rows, bool lies) {
+    if (!gemm->tile_at[0] || rows >= 3 * gemm->rows) return 0;
+    int32_t best = full_height(gemm, rows, lies);
+    int64_t least = INT64_MAX;
+    for (int32_t i = best; i < CPU_TILE_HEIGHTS; i++) {
+        int64_t work = height_work(gemm, i) + rows_work(gemm, rows - gemm->heights[i], lies);
+        if (gemm->heights[i] > rows) work = height_work(gemm, i);
+        if (work >= least) continue;
+        least = work;
+        best = i;
+    }
+    return best;
+}
+
+/* The work of `rows` rows in the tiles that mica_cpu_contract_height gives. */
+static double height_cost(const mica_cpu_gemm *gemm, int64_t rows, bool lies) {
+    int64_t whole = rows / gemm->rows > 3 ? (rows / gemm->rows - 3) * gemm->rows : 0, cost = whole;
+    if (!gemm->tile_at[0]) return (double)round_up(rows, gemm->rows);
+    for (int64_t i = whole; i < rows;) {
+        int32_t height = mica_cpu_contract_height(gemm, rows - i, lies);
+        cost += height_work(gemm, height);
+        i += gemm->heights[height];
+    }
+    return (double)cost;
 }
 
 /* Work of one orientation on a tile, in multiply-adds; cells that are not neighbours in c cost more

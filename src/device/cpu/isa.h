@@ -121,7 +121,7 @@ typedef struct mica_cpu_windower {
 typedef void (*mica_cpu_pack)(const void *x, const int64_t *offsets, int64_t count,
                               const int64_t *steps, int64_t k, int64_t width, void *panel);
 
-#define CPU_TILE_HEIGHTS 4
+#define CPU_TILE_HEIGHTS 6
 typedef struct mica_cpu_gemm {
     int32_t rows, columns; /* the tile, rows x columns accumulators */
     int32_t bytes;         /* of the compute type */
@@ -131,7 +131,7 @@ typedef struct mica_cpu_gemm {
      * nearer, next_step bytes for each k. */
     void (*tile)(const void *a, const void *b, int64_t k, void *c, const int64_t *rows, int first,
                  const void *next, int64_t next_step);
-    /* The same from anywhere in memory, for heights[0] = rows and lower tiles (0: there is none):
+    /* The same from anywhere in memory, for heights[0] = rows and lower tiles (NULL: there are none):
      * a[k, i] is at a + a_steps[k] + i a_stride, b[k, 0] at b + b_steps[k]. */
     int32_t heights[CPU_TILE_HEIGHTS];
     void (*tile_at[CPU_TILE_HEIGHTS])(const void *a, int64_t a_stride, const int64_t *a_steps,

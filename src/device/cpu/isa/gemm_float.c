@@ -7,9 +7,9 @@
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
-#define WIDE_HEIGHTS 12, 8, 4, 1
+#define WIDE_HEIGHTS 12, 8, 6, 4, 2, 1
 #define WIDE_VECTORS 2
-#define NARROW_HEIGHTS 24, 8, 4, 1
+#define NARROW_HEIGHTS 24, 12, 8, 4, 2, 1
 #define NARROW_VECTORS 1
 typedef __m512 vector_f32;
 typedef __m512d vector_f64;
@@ -17,9 +17,9 @@ typedef __m512d vector_f64;
 #define FMA_f64(a, b, c) _mm512_fmadd_pd(a, b, c)
 #elif defined(__AVX2__)
 #include <immintrin.h>
-#define WIDE_HEIGHTS 6, 4, 2, 1
+#define WIDE_HEIGHTS 6, 5, 4, 3, 2, 1
 #define WIDE_VECTORS 2
-#define NARROW_HEIGHTS 12, 6, 4, 1
+#define NARROW_HEIGHTS 12, 8, 6, 4, 2, 1
 #define NARROW_VECTORS 1
 typedef __m256 vector_f32;
 typedef __m256d vector_f64;
@@ -27,18 +27,18 @@ typedef __m256d vector_f64;
 #define FMA_f64(a, b, c) _mm256_fmadd_pd(a, b, c)
 #elif defined(__aarch64__)
 #include <arm_neon.h>
-#define WIDE_HEIGHTS 6, 4, 2, 1
+#define WIDE_HEIGHTS 6, 5, 4, 3, 2, 1
 #define WIDE_VECTORS 4
-#define NARROW_HEIGHTS 12, 6, 4, 1
+#define NARROW_HEIGHTS 12, 8, 6, 4, 2, 1
 #define NARROW_VECTORS 2
 typedef float32x4_t vector_f32;
 typedef float64x2_t vector_f64;
 #define FMA_f32(a, b, c) vfmaq_f32(c, a, b)
 #define FMA_f64(a, b, c) vfmaq_f64(c, a, b)
 #else
-#define WIDE_HEIGHTS 4, 3, 2, 1
+#define WIDE_HEIGHTS 6, 5, 4, 3, 2, 1
 #define WIDE_VECTORS 2
-#define NARROW_HEIGHTS 8, 4, 2, 1
+#define NARROW_HEIGHTS 12, 8, 6, 4, 2, 1
 #define NARROW_VECTORS 1
 typedef float vector_f32 __attribute__((vector_size(16)));
 typedef double vector_f64 __attribute__((vector_size(16)));
@@ -119,12 +119,14 @@ static inline vector_f64 FMA_f64(vector_f64 a, vector_f64 b, vector_f64 c) {
         TILE_END(dtype, type, ROWS, VECTORS)                                                       \
     }
 
-#define TILES_DEFINE_(dtype, type, shape, VECTORS, a, b, c, d)                                     \
+#define TILES_DEFINE_(dtype, type, shape, VECTORS, a, b, c, d, e, f)                               \
     TILE_DEFINE(dtype, type, shape, a, VECTORS)                                                    \
     TILE_AT_DEFINE(dtype, type, shape, a, VECTORS)                                                 \
     TILE_AT_DEFINE(dtype, type, shape, b, VECTORS)                                                 \
     TILE_AT_DEFINE(dtype, type, shape, c, VECTORS)                                                 \
-    TILE_AT_DEFINE(dtype, type, shape, d, VECTORS)
+    TILE_AT_DEFINE(dtype, type, shape, d, VECTORS)                                                 \
+    TILE_AT_DEFINE(dtype, type, shape, e, VECTORS)                                                 \
+    TILE_AT_DEFINE(dtype, type, shape, f, VECTORS)
 #define TILES_DEFINE(...) TILES_DEFINE_(__VA_ARGS__)
 TILES_DEFINE(f32, float, wide, WIDE_VECTORS, WIDE_HEIGHTS)
 TILES_DEFINE(f32, float, narrow, NARROW_VECTORS, NARROW_HEIGHTS)
@@ -162,16 +164,43 @@ static inline int64_t transpose_f32(float *to, int64_t width, const float *x0, c
     return t;
 }
 
-PACK_DEFINE(pack_f16, uint16_t, float, mica_convert_f16_f32, PACK_NO_TRANSPOSE)
-PACK_DEFINE(pack_bf16, uint16_t, float, mica_convert_bf16_f32, PACK_NO_TRANSPOSE)
-PACK_DEFINE(pack_f32, float, float, PACK_SAME, transpose_f32)
-PACK_DEFINE(pack_f64, double, double, PACK_SAME, PACK_NO_TRANSPOSE)
+/* Rows that are neighbours, a vector at a time. */
+#if defined(__AVX512F__)
+static inline void copy_f32(float *to, const float *from, int64_t n) {
+    for (; n >= 16; n -= 16, to += 16, from += 16) _mm512_storeu_ps(to, _mm512_loadu_ps(from));
+    __mmask16 rest = (__mmask16)((1u << n) - 1);
+    if (n) _mm512_mask_storeu_ps(to, rest, _mm512_maskz_loadu_ps(rest, from));
+}
+#else
+static inline void copy_f32(float *to, const float *from, int64_t n) {
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) memcpy(to + i, from + i, 4 * sizeof *to);
+    for (; i < n; i++) to[i] = from[i];
+}
+#endif
+static inline void copy_f64(double *to, const double *from, int64_t n) {
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) memcpy(to + i, from + i, 4 * sizeof *to);
+    for (; i < n; i++) to[i] = from[i];
+}
+static inline void copy_f16(float *to, const uint16_t *from, int64_t n) {
+    for (int64_t i = 0; i < n; i++) to[i] = mica_convert_f16_f32(from[i]);
+}
+static inline void copy_bf16(float *to, const uint16_t *from, int64_t n) {
+    for (int64_t i = 0; i < n; i++) to[i] = mica_convert_bf16_f32(from[i]);
+}
 
-#define GEMM_(dtype, type, shape, VECTORS, pack, a, b, c, d)                                       \
+PACK_DEFINE(pack_f16, uint16_t, float, mica_convert_f16_f32, copy_f16, PACK_NO_TRANSPOSE)
+PACK_DEFINE(pack_bf16, uint16_t, float, mica_convert_bf16_f32, copy_bf16, PACK_NO_TRANSPOSE)
+PACK_DEFINE(pack_f32, float, float, PACK_SAME, copy_f32, transpose_f32)
+PACK_DEFINE(pack_f64, double, double, PACK_SAME, copy_f64, PACK_NO_TRANSPOSE)
+
+#define GEMM_(dtype, type, shape, VECTORS, pack, a, b, c, d, e, f)                                 \
     {                                                                                              \
-        a, VECTORS *LANES(dtype, type), sizeof(type), 1, tile_##dtype##_##shape, {a, b, c, d},     \
-            {tile_at_##dtype##_##shape##a, tile_at_##dtype##_##shape##b,                           \
-             tile_at_##dtype##_##shape##c, tile_at_##dtype##_##shape##d},                          \
+        a, VECTORS *LANES(dtype, type), sizeof(type), 1, tile_##dtype##_##shape,                   \
+            {a, b, c, d, e, f}, {tile_at_##dtype##_##shape##a, tile_at_##dtype##_##shape##b,       \
+                                 tile_at_##dtype##_##shape##c, tile_at_##dtype##_##shape##d,       \
+                                 tile_at_##dtype##_##shape##e, tile_at_##dtype##_##shape##f},      \
             scatter_##dtype, pack                                                                  \
     }
 #define GEMM(...) GEMM_(__VA_ARGS__)

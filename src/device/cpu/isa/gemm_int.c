@@ -40,12 +40,22 @@ SCATTER_DEFINE(u64, uint64_t)
 
 #define PACK_u32(a) ((uint32_t)(a))
 #define PACK_u64(a) ((uint64_t)(a))
-PACK_DEFINE(pack_i8, int8_t, uint32_t, PACK_u32, PACK_NO_TRANSPOSE)
-PACK_DEFINE(pack_i16, int16_t, uint32_t, PACK_u32, PACK_NO_TRANSPOSE)
-PACK_DEFINE(pack_i32, int32_t, uint32_t, PACK_u32, PACK_NO_TRANSPOSE)
-PACK_DEFINE(pack_i64, int64_t, uint64_t, PACK_u64, PACK_NO_TRANSPOSE)
-PACK_DEFINE(pack_u8, uint8_t, uint32_t, PACK_u32, PACK_NO_TRANSPOSE)
-PACK_DEFINE(pack_u16, uint16_t, uint32_t, PACK_u32, PACK_NO_TRANSPOSE)
+#define COPY_DEFINE(name, storage, compute)                                                        \
+    static inline void name(compute *to, const storage *from, int64_t n) {                         \
+        for (int64_t i = 0; i < n; i++) to[i] = (compute)from[i];                                  \
+    }
+COPY_DEFINE(copy_pack_i8, int8_t, uint32_t)
+PACK_DEFINE(pack_i8, int8_t, uint32_t, PACK_u32, copy_pack_i8, PACK_NO_TRANSPOSE)
+COPY_DEFINE(copy_pack_i16, int16_t, uint32_t)
+PACK_DEFINE(pack_i16, int16_t, uint32_t, PACK_u32, copy_pack_i16, PACK_NO_TRANSPOSE)
+COPY_DEFINE(copy_pack_i32, int32_t, uint32_t)
+PACK_DEFINE(pack_i32, int32_t, uint32_t, PACK_u32, copy_pack_i32, PACK_NO_TRANSPOSE)
+COPY_DEFINE(copy_pack_i64, int64_t, uint64_t)
+PACK_DEFINE(pack_i64, int64_t, uint64_t, PACK_u64, copy_pack_i64, PACK_NO_TRANSPOSE)
+COPY_DEFINE(copy_pack_u8, uint8_t, uint32_t)
+PACK_DEFINE(pack_u8, uint8_t, uint32_t, PACK_u32, copy_pack_u8, PACK_NO_TRANSPOSE)
+COPY_DEFINE(copy_pack_u16, uint16_t, uint32_t)
+PACK_DEFINE(pack_u16, uint16_t, uint32_t, PACK_u32, copy_pack_u16, PACK_NO_TRANSPOSE)
 
 #define INT_GEMM(suffix, type, pack)                                                               \
     { ROWS, COLUMNS(type), sizeof(type), 0, tile_##suffix, {ROWS}, {NULL}, scatter_##suffix, pack }

@@ -21,9 +21,10 @@ static inline int64_t step_run(const int64_t *steps, int64_t k, int64_t limit) {
 
 #define CPU_MAX_TILE 32
 
-/* TRANSPOSE(panel, width, x, offsets, r, n) moves n steps of four rows and returns how many it did.
+/* COPY(to, from, n) converts n neighbours. TRANSPOSE(panel, width, x, offsets, r, n) moves n steps
+ * of four rows and returns how many it did.
  */
-#define PACK_DEFINE(name, storage, compute, LOAD, TRANSPOSE)                                       \
+#define PACK_DEFINE(name, storage, compute, LOAD, COPY, TRANSPOSE)                                 \
     static void name(const void *source, const int64_t *offsets, int64_t count,                    \
                      const int64_t *steps, int64_t n_k, int64_t width, void *target) {             \
         const storage *x = (const storage *)source;                                                \
@@ -45,8 +46,8 @@ static inline int64_t step_run(const int64_t *steps, int64_t k, int64_t limit) {
             for (int64_t k = 0; k < n_k; k++)                                                      \
                 for (int64_t i = 0; i < runs; i++) {                                               \
                     const storage *row = x + offsets[starts[i]] + steps[k] - starts[i];            \
-                    for (int64_t r = starts[i]; r < starts[i + 1]; r++)                            \
-                        panel[k * width + r] = LOAD(row[r]);                                       \
+                    COPY(panel + k * width + starts[i], row + starts[i],                           \
+                         starts[i + 1] - starts[i]);                                               \
                 }                                                                                  \
             return;                                                                                \
         }                                                                                          \
