@@ -272,6 +272,8 @@ def encode(tf: Any, value: Any) -> Any:
         return {"list": [encode(tf, each) for each in value]}
     if isinstance(value, (tf.TensorShape, tf.DType)):
         return {"python": str(value)}
+    if getattr(value, "dtype", None) == tf.bfloat16:  # numpy has none
+        return ["bfloat16", *encode(tf, tf.cast(value, tf.float32))[1:]]
     if hasattr(value, "numpy"):
         value = value.numpy()
     if isinstance(value, bytes):
@@ -321,7 +323,7 @@ def difference(
             )
             return None if same else f"{other!r}, not {content!r}{where}"
         if sort == "dict":
-            if list(other) != list(content):
+            if set(other) != set(content):
                 return f"keys {list(other)}, not {list(content)}{where}"
             pairs = [(k, other[k], content[k]) for k in content]
         else:
@@ -460,6 +462,13 @@ class Runner:
             return {"class": names, "words": [w for w in case.words if w in str(error)]}
         return {"class": None, "words": []}
 
+    def _cotangent(self, tensor: Any) -> Any:
+        """A cotangent like a tensor; numpy has no bfloat16."""
+        tf = self.tf
+        if tensor.dtype != tf.bfloat16:
+            return tf.constant(cotangent(tensor.numpy()))
+        return tf.cast(cotangent(tf.cast(tensor, tf.float32).numpy()), tf.bfloat16)
+
     def _vectorized(self, case: Case, inputs: list[Any]) -> Any:
         tf = self.tf
         stacked = [np.stack([each, each[::-1] if each.ndim else each]) for each in case.arrays()]
@@ -471,15 +480,15 @@ class Runner:
     def _forward(self, case: Case, inputs: list[Any]) -> float:
         tf = self.tf
         sources = [each for each in inputs if _is_floating_tensor(each)]
-        tangents = [tf.constant(cotangent(each.numpy())) for each in sources]
+        tangents = [self._cotangent(each) for each in sources]
         with tf.autodiff.ForwardAccumulator(sources, tangents) as accumulator:
             outs = [e for e in _flat(tf, case.function(tf, *inputs)) if _is_floating_tensor(e)]
         total = 0.0
         for out in outs:
             jvp = accumulator.jvp(out)
             if jvp is not None:
-                product = cotangent(out.numpy()).astype(np.float64) * jvp.numpy().astype(np.float64)
-                total += float(np.sum(product))
+                product = tf.cast(self._cotangent(out), tf.float64) * tf.cast(jvp, tf.float64)
+                total += float(tf.reduce_sum(product))
         return total
 
     def _call(self, case: Case, mode: str, inputs: list[Any]) -> tuple[Callable[..., Any], list]:
@@ -487,7 +496,7 @@ class Runner:
         if mode in ("eager", "static", "unknown"):
             return (lambda *tensors: case.function(tf, *tensors)), []
         outs = _flat(tf, case.function(tf, *inputs))
-        extra = [tf.constant(cotangent(each.numpy())) for each in outs if _is_floating_tensor(each)]
+        extra = [self._cotangent(each) for each in outs if _is_floating_tensor(each)]
         order = 2 if mode.startswith("second") else 1
         n = len(inputs)
 

@@ -45,6 +45,7 @@ from ._variable import (
     VariableSynchronization,
     variable_creator_scope,
 )
+from ._vectorize import vectorized_map
 from .linalg import matmul
 
 __version__ = "2.16.0"

@@ -42,7 +42,7 @@ for _name in DTYPES:
             d.base_dtype == d,
             d == name,
             hash(d) == hash(getattr(tf, name)),
-            np.dtype(d.as_numpy_dtype).name,
+            "none in numpy" if name == "bfloat16" else np.dtype(d.as_numpy_dtype).name,
             d.real_dtype.name,
         ]
         if not (d.is_complex or name == "string" or name == "bool"):

@@ -1,0 +1,89 @@
+/* Vmap: the body is lowered for one slice, vectorised as a graph of primitives, and put in place.
+ */
+#include "tf/lower_rules.h"
+#include "tf/shape_rules.h"
+
+mica_status tf_shape_vmap(mica_tf_inference *c) {
+    const mica_tf_graph *f = mica_tf_attr_find(c->info, c->attrs, "f")->as.function;
+    const mica_tf_attr *mapped = mica_tf_attr_find(c->info, c->attrs, "mapped");
+    int64_t size = -1;
+    if (mapped->n != c->n_inputs || f->n_parameters != c->n_inputs || f->n_outputs != c->n_outputs)
+        return MICA_INVALID("[Vmap] the function %s takes %d arguments and gives %d results",
+                            f->name, f->n_parameters, f->n_outputs);
+    for (int32_t i = 0; i < c->n_inputs; i++) {
+        if (!mapped->as.ints[i] || c->inputs[i].rank < 0) continue;
+        if (c->inputs[i].rank == 0) return MICA_INVALID("[Vmap] a scalar cannot be mapped");
+        int64_t own = c->inputs[i].dims[0];
+        if (own >= 0 && size >= 0 && own != size)
+            return MICA_INVALID("[Vmap] first axes of %lld and %lld elements do not go together",
+                                (long long)size, (long long)own);
+        if (own >= 0) size = own;
+    }
+    for (int32_t i = 0; i < c->n_outputs; i++) {
+        mica_tf_shape shape, *out = &c->outputs[i];
+        mica_tf_graph_type(f, f->outputs[i], &shape);
+        if (shape.rank < 0) continue;
+        if (shape.rank + 1 > MICA_MAX_RANK) return MICA_INVALID("[Vmap] the rank is too high");
+        *out = (mica_tf_shape){.rank = shape.rank + 1, .dims = {size}};
+        for (int32_t k = 0; k < shape.rank; k++) out->dims[k + 1] = shape.dims[k];
+    }
+    return NULL;
+}
+
+/* The body on one slice of each mapped argument. */
+static mica_graph *lower_slice(mica_tf_lowering *c, mica_tf_graph *body, const int32_t *axes,
+                               mica_value *room) {
+    mica_graph *region = NULL;
+    mica_status status = mica_graph_create("vmap", &region);
+    if (status) {
+        mica_graph_fail(c->g, status);
+        return NULL;
+    }
+    for (int32_t i = 0; i < c->n_inputs; i++) {
+        mica_type type = *mica_tf_type(c, i);
+        if (axes[i] == 0) {
+            type.rank--;
+            for (int32_t k = 0; k < type.rank; k++) type.dims[k] = type.dims[k + 1];
+            type.dims[type.rank] = 0;
+        }
+        room[i] = mica_parameter(region, &type);
+    }
+    mica_tf_lower_body(c, body, room, c->variables, -1, region, room + c->n_inputs);
+    for (int32_t i = 0; i < c->n_outputs; i++) mica_output(region, room[c->n_inputs + i]);
+    status = mica_graph_check(region);
+    if (!status) return region;
+    mica_graph_fail(c->g, status);
+    mica_graph_release(region);
+    return NULL;
+}
+
+void tf_lower_vmap(mica_tf_lowering *c) {
+    mica_tf_graph *body = mica_tf_attr_find(c->info, c->attrs, "f")->as.function;
+    const mica_tf_attr *mapped = mica_tf_attr_find(c->info, c->attrs, "mapped");
+    size_t n = (size_t)(c->n_inputs + c->n_outputs + 1);
+    mica_value *room = mica_arena_alloc(&c->session->arena, n * sizeof *room);
+    int32_t *axes = mica_arena_alloc(&c->session->arena, n * sizeof *axes);
+    int64_t size = 0;
+    if (!room || !axes) {
+        mica_graph_fail(c->g, MICA_NO_MEMORY());
+        return;
+    }
+    for (int32_t i = 0; i < c->n_inputs; i++) {
+        axes[i] = mapped->as.ints[i] ? 0 : MICA_UNMAPPED;
+        if (!mica_tf_type(c, i)) {
+            MICA_TF_FAIL(c, "[Vmap] argument %d is no tensor", i);
+            return;
+        }
+        if (mapped->as.ints[i]) size = mica_tf_type(c, i)->dims[0];
+    }
+    for (int32_t i = 0; i < c->n_outputs; i++) axes[c->n_inputs + i] = 0;
+    mica_graph *slice = lower_slice(c, body, axes, room), *whole = NULL;
+    if (!slice) return;
+    mica_status status = mica_vmap(slice, axes, axes + c->n_inputs, size, NULL, &whole);
+    if (status)
+        mica_graph_fail(c->g, status);
+    else
+        mica_inline(c->g, whole, c->inputs, c->n_inputs, c->outputs);
+    mica_graph_release(slice);
+    mica_graph_release(whole);
+}
