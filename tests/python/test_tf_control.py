@@ -213,3 +213,67 @@ def test_assertions_in_functions_are_checked_when_they_run():
     assert float(f(tf.constant(1.0))) == 1.0
     with pytest.raises(tf.errors.InvalidArgumentError, match="is not positive"):
         f(tf.constant(-1.0))
+
+
+def test_parts_of_a_variable_are_written():
+    v = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+    v[0].assign([5.0, 6.0])
+    v[:, 1].assign_add([1.0, 1.0])
+    np.testing.assert_allclose(v.numpy(), [[5, 7], [3, 5]])
+    twice = tf.IndexedSlices(tf.constant([[2.0, 2.0], [3.0, 3.0]]), tf.constant([1, 1]))
+    v.scatter_mul(twice)
+    np.testing.assert_allclose(v.numpy(), [[5, 7], [18, 30]])
+    v.scatter_add(twice)
+    np.testing.assert_allclose(v.numpy(), [[5, 7], [23, 35]])
+    v.scatter_nd_update([[0, 1]], [0.5])
+    np.testing.assert_allclose(v.gather_nd([[0, 1], [1, 0]]), [0.5, 23])
+    np.testing.assert_allclose(v.sparse_read([1]), [[23, 35]])
+
+    @tf.function
+    def f(x):
+        v[1].assign(x)
+        v.scatter_sub(tf.IndexedSlices(x[None], tf.constant([0])))
+        return v.read_value()
+
+    np.testing.assert_allclose(f(tf.constant([1.0, 2.0])), [[4, -1.5], [1, 2]])
+    assert repr(tf.type_spec_from_value(tf.Variable(1))).startswith("VariableSpec(shape=()")
+
+
+def test_functions_of_python_are_nodes():
+    @tf.function
+    def f(x):
+        total, first = tf.py_function(lambda t: (sum(t.numpy()), t[0]), [x], [tf.float32] * 2)
+        return total, first, tf.numpy_function(np.sinh, [x], tf.float32)
+
+    total, first, sinh = f(tf.constant([1.0, 2.0]))
+    assert float(total) == 3.0 and float(first) == 1.0
+    np.testing.assert_allclose(sinh, np.sinh([1.0, 2.0]), rtol=1e-6)
+
+
+def test_effects_keep_their_order():
+    v = tf.Variable(1.0)
+
+    @tf.function
+    def f():
+        with tf.control_dependencies([v.assign(5.0)]):
+            first = tf.identity(v)
+        tf.group(v.assign_add(1.0), v.assign_add(1.0))
+        return first, v.read_value()
+
+    assert [float(x) for x in f()] == [5.0, 7.0]
+
+
+def test_initializers_fill_shapes():
+    np.testing.assert_allclose(tf.zeros_initializer()([2]), [0, 0])
+    np.testing.assert_allclose(tf.constant_initializer([1.0, 2.0])([2, 1]), [[1], [2]])
+    assert tf.random_normal_initializer(seed=1)([2, 3]).shape == [2, 3]
+    limit = np.sqrt(6.0 / 7.0)
+    drawn = tf.initializers.GlorotUniform(seed=2)([3, 4]).numpy()
+    assert drawn.shape == (3, 4) and np.abs(drawn).max() <= limit
+
+
+def test_tensors_are_told_from_other_values():
+    values = [tf.constant(1), tf.Variable(1), 1, np.ones(2), [tf.constant(1)], None]
+    assert [tf.is_tensor(value) for value in values] == [True, True, False, False, False, False]
+    assert tf.version.VERSION == tf.__version__
+    assert not tf.inside_function() and tf.get_logger().name == "tensorflow"

@@ -62,7 +62,7 @@ del _name, _module
 _MODULES = frozenset(
     (
         "__internal__ autodiff autograph bitwise compiler config data debugging distribute dtypes "
-        "linalg math nest nn python random raw_ops signal test"
+        "initializers linalg math nest nn python random raw_ops signal test types version"
     ).split()
 )
 
@@ -72,10 +72,26 @@ _LAZY = {
     "Module": "_module",
     "TensorArray": "_tensor_array",
     "TensorArraySpec": "_tensor_array",
+    "VariableSpec": "_variable_updates",
+    "broadcast_static_shape": "_shapes",
+    "constant_initializer": ("initializers", "Constant"),
+    "control_dependencies": "_effects",
     "foldl": "_functional",
     "foldr": "_functional",
+    "get_logger": "_effects",
+    "group": "_effects",
+    "inside_function": "_effects",
+    "is_tensor": "_effects",
     "map_fn": "_functional",
+    "no_op": "_effects",
+    "numpy_function": "_effects",
+    "ones_initializer": ("initializers", "Ones"),
+    "py_function": "_effects",
+    "random_normal_initializer": ("initializers", "RandomNormal"),
+    "random_uniform_initializer": ("initializers", "RandomUniform"),
     "scan": "_functional",
+    "tuple": "_effects",
+    "zeros_initializer": ("initializers", "Zeros"),
 }
 
 
@@ -83,7 +99,9 @@ def __getattr__(name: str):
     if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
     if name in _LAZY:
-        value = getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
+        place = _LAZY[name]
+        module, own = (place, name) if isinstance(place, str) else place
+        value = getattr(importlib.import_module(f".{module}", __name__), own)
         globals()[name] = value
         return value
     raise AttributeError(f"module 'tensorflow' has no attribute '{name}'")

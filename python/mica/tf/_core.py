@@ -199,6 +199,9 @@ def _array(tensor, inner):
         array[:] = inner
         return array.reshape(tensor.shape.as_list())
     array = inner.numpy()
+    if array.dtype.char in "qQ":
+        # numpy has two types of 64 bits; this is the one that programs know.
+        array = array.view(numpy.int64 if array.dtype.char == "q" else numpy.uint64)
     if tensor.dtype == _dtypes.bfloat16:
         return array.astype(_dtypes.bfloat16.as_numpy_dtype)
     return array
@@ -235,9 +238,10 @@ def tensor_str(tensor) -> str:
 
 def tensor_format(tensor, specification: str) -> str:
     """Return the text of format(tensor, specification)."""
-    if not specification:
-        return str(tensor)
-    return format(tensor.numpy(), specification)
+    if not isinstance(tensor, _mica.TFEagerTensor):
+        return format(str(tensor), specification)
+    value = tensor.numpy()
+    return format(value.item() if getattr(value, "shape", None) == () else value, specification)
 
 
 class Reference:

@@ -12,6 +12,8 @@ from . import _dtypes
 from ._core import Reference, Tensor, convert_to_tensor, ops
 from ._names import scoped
 from ._shapes import TensorShape
+from ._specs import register_type_spec
+from ._variable_updates import Updates, VariableSpec
 
 _names: dict[str, int] = {}
 _creators = threading.local()
@@ -35,7 +37,7 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_REPLICA = 3
 
 
-class Variable:
+class Variable(Updates):
     """A variable: its value can be read, assigned and differentiated with respect to.
 
     Parameters
@@ -288,9 +290,6 @@ class Variable:
 
     # ---- as a tensor -----------------------------------------------------------------------------
 
-    def __getitem__(self, key):
-        return self._read()[key]
-
     def __iter__(self):
         return iter(self._read())
 
@@ -455,3 +454,6 @@ class variable_creator_scope:
 
     def __exit__(self, *unused) -> None:
         _creators.scopes.pop()
+
+
+register_type_spec(Variable, lambda v: VariableSpec(v.shape, v.dtype, v.trainable))

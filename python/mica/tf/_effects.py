@@ -1,0 +1,162 @@
+"""Order and the world outside: control_dependencies, group, py_function.
+
+Ops with effects run in the order of the program, in functions too, so the names that ask for an
+order have little to do.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import functools
+
+import numpy as np
+
+from .. import _mica
+from . import _dtypes
+from . import _nest as nest
+from ._context import executing_eagerly
+from ._core import convert_to_tensor, ops, register_py_function
+
+
+@contextlib.contextmanager
+def control_dependencies(control_inputs):
+    """What is inside runs after the given; effects keep the order of the program anyway."""
+    for value in control_inputs or ():
+        if callable(value) and not hasattr(value, "dtype"):
+            value()
+    yield
+
+
+def group(*inputs, **options) -> None:
+    """Run all of the given; they have been added or run already."""
+
+
+def no_op(name=None) -> None:
+    """Do nothing."""
+
+
+def tuple(tensors, control_inputs=None, name=None) -> list:
+    """The tensors, all computed before any is used."""
+    return [None if t is None else ops["Identity"](convert_to_tensor(t)) for t in tensors]
+
+
+def _dtypes_of(Tout) -> list:
+    kinds = [] if Tout is None else nest.flatten(Tout)
+    return [_dtypes.as_dtype(getattr(kind, "dtype", kind)) for kind in kinds]
+
+
+def _listed(result) -> list:
+    if result is None:
+        return []
+    return list(result) if isinstance(result, (list, builtins.tuple)) else [result]
+
+
+class _PythonFunction:
+    """A function of Python as a node: its tape is kept for the gradient of the last call."""
+
+    def __init__(self, function, kinds: list, takes_arrays: bool) -> None:
+        self.function, self.kinds, self.takes_arrays = function, kinds, takes_arrays
+        self.last: builtins.tuple | None = None
+
+    def results(self, tensors) -> list:
+        given = [t.numpy() for t in tensors] if self.takes_arrays else list(tensors)
+        results = _listed(self.function(*given))
+        if len(results) != len(self.kinds):
+            raise ValueError(
+                f"the function of Python gave {len(results)} values, and Tout has {len(self.kinds)}"
+            )
+        return [
+            convert_to_tensor(np.asarray(r, k.as_numpy_dtype) if self.takes_arrays else r, k)
+            for r, k in zip(results, self.kinds, strict=True)
+        ]
+
+    def __call__(self, *tensors) -> list:
+        if self.takes_arrays or not any(t.dtype.is_floating for t in tensors):
+            return self.results(tensors)
+        from ._tape import GradientTape
+
+        with GradientTape(persistent=True) as tape:
+            for tensor in tensors:
+                tape.watch(tensor)
+            results = self.results(tensors)
+        self.last = (tape, tensors, results)
+        return results
+
+    def gradient(self, *cotangents) -> list:
+        tape, tensors, results = self.last
+        found = tape.gradient(
+            results, list(tensors), output_gradients=list(cotangents), unconnected_gradients="zero"
+        )
+        return [convert_to_tensor(part) for part in found]
+
+
+def _call(function, inp, Tout, takes_arrays: bool):
+    kinds = _dtypes_of(Tout)
+    tensors = [convert_to_tensor(part) for part in ([] if inp is None else nest.flatten(inp))]
+    node = _PythonFunction(function, kinds, takes_arrays)
+    if executing_eagerly():
+        results = node.results(tensors)
+    else:
+        results = _added(node, tensors)
+    if Tout is None:
+        return None
+    if not nest.is_nested(Tout):
+        return results[0]
+    return nest.pack_sequence_as(Tout, results) if Tout else results
+
+
+def _added(node: _PythonFunction, tensors: list) -> list:
+    from ._tape import custom_gradient
+
+    number = register_py_function(node)
+    if node.takes_arrays or not any(t.dtype.is_floating for t in tensors):
+        return ops["PyFunc"](tensors, token=number, Tout=node.kinds)
+    back = register_py_function(node.gradient)
+
+    @custom_gradient
+    def call(*inputs):
+        outputs = ops["PyFunc"](list(inputs), token=number, Tout=node.kinds)
+
+        def gradient(*cotangents):
+            kinds = [t.dtype for t in inputs]
+            found = ops["PyFunc"](list(cotangents), token=back, Tout=kinds)
+            for part, given in zip(found, inputs, strict=True):
+                part.set_shape(given.shape)
+            return list(found)
+
+        return list(outputs), gradient
+
+    return list(call(*tensors))
+
+
+def py_function(func=None, inp=None, Tout=None, name=None):
+    """Call a function of Python with eager tensors, in a graph too; tapes see through it."""
+    return _call(func, inp, Tout, False)
+
+
+def numpy_function(func=None, inp=None, Tout=None, stateful=True, name=None):
+    """Call a function of Python with numpy arrays, in a graph too."""
+    return _call(func, inp, Tout, True)
+
+
+@functools.cache
+def get_logger():
+    """The logger of the package, named ``tensorflow``."""
+    import logging
+
+    return logging.getLogger("tensorflow")
+
+
+def is_tensor(x) -> bool:
+    """Whether this is a tensor, a variable, or a value made of tensors."""
+    from ._variable import Variable
+
+    if isinstance(x, (_mica.TFTensor, Variable)):
+        return True
+    return hasattr(type(x), "__tf_tensor__") or hasattr(type(x), "_type_spec")
+
+
+def inside_function() -> bool:
+    """Whether a function is being traced."""
+    return not executing_eagerly()

@@ -1,0 +1,166 @@
+"""First values of variables: `tf.initializers`, `tf.zeros_initializer` and their like.
+
+An initializer is called with a shape, and perhaps a dtype, and gives a tensor.
+"""
+
+from __future__ import annotations
+
+import math
+
+from . import _dtypes
+from ._core import convert_to_tensor, ops
+from ._shapes import as_shape
+
+
+class Initializer:
+    """The base of initializers."""
+
+    def __call__(self, shape, dtype=None, **kwargs):
+        """A tensor of the shape."""
+        raise NotImplementedError
+
+    def get_config(self) -> dict:
+        """The arguments that make another one like this."""
+        return {name.lstrip("_"): value for name, value in vars(self).items()}
+
+    @classmethod
+    def from_config(cls, config: dict) -> Initializer:
+        """An initializer of such arguments."""
+        return cls(**{k: v for k, v in config.items() if k != "dtype"})
+
+
+def _sizes(shape) -> list:
+    return [int(size) for size in as_shape(shape)] if not hasattr(shape, "numpy") else shape
+
+
+def _filled(value, shape, dtype):
+    dims = convert_to_tensor(_sizes(shape), _dtypes.int32)
+    return ops["Fill"](dims, convert_to_tensor(value, dtype))
+
+
+class Zeros(Initializer):
+    """All zeros."""
+
+    def __call__(self, shape, dtype=_dtypes.float32, **kwargs):
+        """Zeros of the shape."""
+        dtype = _dtypes.as_dtype(dtype or _dtypes.float32)
+        return _filled(False if dtype == _dtypes.bool else 0, shape, dtype)
+
+
+class Ones(Initializer):
+    """All ones."""
+
+    def __call__(self, shape, dtype=_dtypes.float32, **kwargs):
+        """Ones of the shape."""
+        dtype = _dtypes.as_dtype(dtype or _dtypes.float32)
+        return _filled(True if dtype == _dtypes.bool else 1, shape, dtype)
+
+
+class Constant(Initializer):
+    """One value everywhere, or the given values in the given order."""
+
+    def __init__(self, value=0) -> None:
+        self._value = value
+
+    def __call__(self, shape, dtype=None, **kwargs):
+        """The values in the shape."""
+        value = convert_to_tensor(self._value, None if dtype is None else _dtypes.as_dtype(dtype))
+        dims = convert_to_tensor(_sizes(shape), _dtypes.int32)
+        if value.shape.rank == 0:
+            return ops["Fill"](dims, value)
+        return ops["Reshape"](value, dims)
+
+
+class RandomUniform(Initializer):
+    """Numbers drawn evenly between two bounds."""
+
+    def __init__(self, minval=-0.05, maxval=0.05, seed=None) -> None:
+        self._minval, self._maxval, self._seed = minval, maxval, seed
+
+    def __call__(self, shape, dtype=_dtypes.float32, **kwargs):
+        """Numbers in the shape."""
+        from . import random
+
+        return random.uniform(
+            _sizes(shape), self._minval, self._maxval, dtype or _dtypes.float32, seed=self._seed
+        )
+
+
+class RandomNormal(Initializer):
+    """Normally distributed numbers."""
+
+    _draw = "normal"
+
+    def __init__(self, mean=0.0, stddev=0.05, seed=None) -> None:
+        self._mean, self._stddev, self._seed = mean, stddev, seed
+
+    def __call__(self, shape, dtype=_dtypes.float32, **kwargs):
+        """Numbers in the shape."""
+        from . import random
+
+        draw = getattr(random, self._draw)
+        return draw(
+            _sizes(shape), self._mean, self._stddev, dtype or _dtypes.float32, seed=self._seed
+        )
+
+
+class TruncatedNormal(RandomNormal):
+    """Normally distributed numbers, those beyond two standard deviations drawn again."""
+
+    _draw = "truncated_normal"
+
+
+class VarianceScaling(Initializer):
+    """Numbers whose variance goes with the size of the weights."""
+
+    def __init__(self, scale=1.0, mode="fan_in", distribution="truncated_normal", seed=None):
+        if scale <= 0.0:
+            raise ValueError(f"`scale` must be a positive float, got {scale}")
+        if mode not in ("fan_in", "fan_out", "fan_avg"):
+            raise ValueError(f"Invalid `mode` argument: {mode}")
+        self._scale, self._mode, self._distribution, self._seed = scale, mode, distribution, seed
+
+    def __call__(self, shape, dtype=_dtypes.float32, **kwargs):
+        """Numbers in the shape."""
+        from . import random
+
+        sizes = _sizes(shape)
+        fan_in, fan_out = _fans(sizes)
+        fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self._mode]
+        scale = self._scale / max(1.0, fan)
+        dtype = dtype or _dtypes.float32
+        if self._distribution == "uniform":
+            limit = math.sqrt(3.0 * scale)
+            return random.uniform(sizes, -limit, limit, dtype, seed=self._seed)
+        if self._distribution == "untruncated_normal":
+            return random.normal(sizes, 0.0, math.sqrt(scale), dtype, seed=self._seed)
+        # The standard deviation of a normal distribution cut at two.
+        deviation = math.sqrt(scale) / 0.87962566103423978
+        return random.truncated_normal(sizes, 0.0, deviation, dtype, seed=self._seed)
+
+
+def _fans(sizes: list) -> tuple[float, float]:
+    if not sizes:
+        return 1, 1
+    if len(sizes) == 1:
+        return sizes[0], sizes[0]
+    field = math.prod(sizes[:-2])
+    return sizes[-2] * field, sizes[-1] * field
+
+
+def _scaling(name: str, scale: float, mode: str, distribution: str) -> type:
+    def __init__(self, seed=None) -> None:
+        VarianceScaling.__init__(self, scale, mode, distribution, seed)
+
+    return type(name, (VarianceScaling,), {"__init__": __init__, "__doc__": f"{name}."})
+
+
+GlorotUniform = glorot_uniform = _scaling("GlorotUniform", 1.0, "fan_avg", "uniform")
+GlorotNormal = glorot_normal = _scaling("GlorotNormal", 1.0, "fan_avg", "truncated_normal")
+HeUniform = he_uniform = _scaling("HeUniform", 2.0, "fan_in", "uniform")
+HeNormal = he_normal = _scaling("HeNormal", 2.0, "fan_in", "truncated_normal")
+LecunUniform = lecun_uniform = _scaling("LecunUniform", 1.0, "fan_in", "uniform")
+LecunNormal = lecun_normal = _scaling("LecunNormal", 1.0, "fan_in", "truncated_normal")
+zeros, ones, constant = Zeros, Ones, Constant
+random_uniform, random_normal, truncated_normal = RandomUniform, RandomNormal, TruncatedNormal
+variance_scaling = VarianceScaling

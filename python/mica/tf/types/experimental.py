@@ -1,0 +1,16 @@
+"""`tf.types.experimental`: names for annotations, and the base of what functions are traced by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core import Tensor
+from .._function import ConcreteFunction
+from .._specs import TraceType
+
+# What becomes a tensor where one is asked for.
+TensorLike = Tensor | int | float | bool | str | bytes | complex | tuple | list | np.ndarray | Any
+
+__all__ = ["ConcreteFunction", "TensorLike", "TraceType"]
