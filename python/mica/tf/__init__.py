@@ -62,7 +62,7 @@ del _name, _module
 _MODULES = frozenset(
     (
         "__internal__ autodiff autograph bitwise compiler config data debugging distribute dtypes "
-        "initializers linalg math nest nn python random raw_ops signal test types version"
+        "image initializers linalg math nest nn python random raw_ops signal test types version"
     ).split()
 )
 

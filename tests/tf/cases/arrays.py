@@ -196,7 +196,7 @@ case(
 case("tf.cast", "i64 to i32", lambda tf, x: tf.cast(x, tf.int32), lit([2**33 + 5, -1], "int64"))
 case("tf.cast", "to complex", lambda tf, x: tf.cast(x, tf.complex64), f(4))
 case("tf.cast", "from complex", lambda tf, x: tf.cast(x, tf.float32), c64(4))
-case("tf.cast", "to bfloat16", lambda tf, x: tf.cast(x, tf.bfloat16), f(6))
+case("tf.cast", "to bfloat16", lambda tf, x: tf.cast(x, tf.bfloat16), f(6), forward=False)
 case("tf.cast", "to the same", lambda tf, x: tf.cast(x, tf.float32), f(3), second=False)
 case("tf.cast", "truncates", lambda tf, x: tf.cast(x, tf.int32), lit([1.9, -1.9, 0.5, -0.5]))
 case(
