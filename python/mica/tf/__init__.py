@@ -61,8 +61,9 @@ del _name, _module
 # Namespaces, modules of this package.
 _MODULES = frozenset(
     (
-        "__internal__ autodiff autograph bitwise compiler config data debugging distribute dtypes "
-        "image initializers linalg math nest nn python random raw_ops signal test types version"
+        "__internal__ autodiff autograph bitwise compiler config data debugging distribute "
+        "dtypes experimental image initializers linalg math nest nn python random raw_ops "
+        "signal test types version"
     ).split()
 )
 

@@ -33,16 +33,20 @@ def _count(flat: list):
     )
 
 
+def _packed(structure: object, flat: list) -> object:
+    return nest.pack_sequence_as(structure, flat, expand_composites=True)
+
+
 def _pick(flat: list, i) -> list:
     return [ops["GatherV2"](tensor, _int(i), _int(0)) for tensor in flat]
 
 
 def _tensors(structure: object, what: str) -> tuple[list, object]:
-    flat = nest.flatten(structure)
+    flat = nest.flatten(structure, expand_composites=True)
     if not flat:
         raise ValueError(f"{what} must be a Tensor or a nested structure of Tensors, got nothing")
     flat = [convert_to_tensor(part) for part in flat]
-    return flat, nest.pack_sequence_as(structure, flat)
+    return flat, nest.pack_sequence_as(structure, flat, expand_composites=True)
 
 
 def _outputs_of(function, flat: list, structure: object, extra: list) -> list[TensorSpec]:
@@ -52,7 +56,7 @@ def _outputs_of(function, flat: list, structure: object, extra: list) -> list[Te
     graph = FuncGraph("scratch", current_graph())
     with building(graph):
         parts = [graph._parameter(t.dtype, t.shape[1:], "element") for t in flat]
-        result = function(*extra, nest.pack_sequence_as(structure, parts))
+        result = function(*extra, _packed(structure, parts))
         found = [convert_to_tensor(part) for part in nest.flatten(result)]
         return result, [TensorSpec(part.shape, part.dtype) for part in found]
 
@@ -86,7 +90,7 @@ def map_fn(
     ]
 
     def body(i, *written):
-        result = fn(nest.pack_sequence_as(elems, _pick(flat, i)))
+        result = fn(_packed(elems, _pick(flat, i)))
         values = nest.flatten(result)
         return (i + 1, *[a.write(i, v) for a, v in zip(written, values, strict=True)])
 
@@ -106,7 +110,7 @@ def _known(tensor, count, spec: TensorSpec):
 def _map_now(fn, flat: list, elems, count: int, signature):
     if count == 0:
         return _nothing(fn, flat, elems, signature)
-    results = [fn(nest.pack_sequence_as(elems, _pick(flat, i))) for i in range(count)]
+    results = [fn(_packed(elems, _pick(flat, i))) for i in range(count)]
     first = results[0] if signature is None else signature
     if signature is not None:
         nest.assert_same_structure(signature, results[0], check_types=False)
@@ -140,7 +144,7 @@ def _fold(fn, elems, initializer, back: bool):
     first, last = (0, count)
     if initializer is None:
         start = _int(count) - 1 if back else 0
-        state = nest.pack_sequence_as(elems, _pick(flat, start))
+        state = _packed(elems, _pick(flat, start))
         first, last = (0, count - 1) if back else (1, count)
     else:
         state = nest.map_structure(convert_to_tensor, initializer)
@@ -150,7 +154,7 @@ def _fold(fn, elems, initializer, back: bool):
         at = last - 1 - i + first if back else i
         result = fn(
             nest.pack_sequence_as(state, list(parts)),
-            nest.pack_sequence_as(elems, _pick(flat, at)),
+            _packed(elems, _pick(flat, at)),
         )
         return (i + 1, *[convert_to_tensor(part) for part in nest.flatten(result)])
 
@@ -202,7 +206,7 @@ def scan(
     count = _count(flat)
     if initializer is None:
         start = _int(count) - 1 if reverse else 0
-        state = nest.pack_sequence_as(elems, _pick(flat, start))
+        state = _packed(elems, _pick(flat, start))
         done_already = 1
     else:
         state = nest.map_structure(convert_to_tensor, initializer)
@@ -220,7 +224,7 @@ def scan(
         at = _int(count) - 1 - i if reverse else i
         result = fn(
             nest.pack_sequence_as(state, list(parts)),
-            nest.pack_sequence_as(elems, _pick(flat, at)),
+            _packed(elems, _pick(flat, at)),
         )
         new = [convert_to_tensor(part) for part in nest.flatten(result)]
         pairs = zip(written, new, strict=True)
