@@ -66,6 +66,9 @@ mica_status tf_shape_reshape(mica_tf_inference *c) {
         else
             product *= shape.dims[i];
     }
+    if (n_unknown > 1 && !c->graph)
+        return MICA_INVALID("[Reshape] Only one input size may be -1, not both %s",
+                            mica_tf_shape_text(&shape).chars);
     c->outputs[0] = shape;
     if (shape.rank < 0 || elements < 0) return NULL;
     bool fits = n_unknown == 0

@@ -383,8 +383,12 @@ def einsum(equation, *inputs, **kwargs):
     kwargs.pop("optimize", None)
     if kwargs:
         raise TypeError(f"invalid keyword arguments for this function: {', '.join(kwargs)}")
+    equation = equation.replace(" ", "")
+    given, arrow, wanted = equation.partition("->")
+    if arrow and set(wanted) - set(given):
+        raise ValueError(f"the result of '{equation}' has labels that no operand has")
     tensors = [convert_to_tensor(x) for x in inputs]
-    return ops["Einsum"](tensors, equation=equation.replace(" ", ""))
+    return ops["Einsum"](tensors, equation=equation)
 
 
 def tensordot(a, b, axes, name=None):

@@ -2,6 +2,7 @@
 
 from ._dtypes import *  # noqa: F403
 from ._dtypes import DType, as_dtype
+from ._elementwise import complex, saturate_cast
 from ._math import cast
 
-__all__ = ["DType", "as_dtype", "cast"]
+__all__ = ["DType", "as_dtype", "cast", "complex", "saturate_cast"]

@@ -517,3 +517,96 @@ def extract_patches(images, sizes, strides, rates, padding, name=None):
     eye = one_hot(range(count), count, dtype=x.dtype)
     filters = reshape(eye, stack([rows, columns, depth, count]))
     return conv2d(x, filters, list(strides), padding, dilations=list(rates))
+
+
+# ---- at random -----------------------------------------------------------------------------------
+
+
+def _cropped(value, size, draw):
+    value = convert_to_tensor(value)
+    size = cast(convert_to_tensor(size), _dtypes.int32)
+    limit = shape(value) - size + 1
+    offset = ops["FloorMod"](draw(shape(limit)), limit)
+    return ops["Slice"](value, offset, size)
+
+
+def random_crop(value, size, seed=None, name=None):
+    """Return a part of a tensor of a given size, somewhere."""
+    from . import random
+
+    top = _dtypes.int32.max
+    return _cropped(
+        value, size, lambda n: random.uniform(n, 0, top, dtype=_dtypes.int32, seed=seed)
+    )
+
+
+def stateless_random_crop(value, size, seed, name=None):
+    """Return a part of a tensor of a given size, where a seed says."""
+    from . import random
+
+    top = _dtypes.int32.max
+    return _cropped(value, size, lambda n: random.stateless_uniform(n, seed, 0, top, _dtypes.int32))
+
+
+def stateless_random_brightness(image, max_delta, seed):
+    """Return a picture with a value within max_delta added."""
+    from . import random
+
+    return adjust_brightness(image, random.stateless_uniform([], seed, -max_delta, max_delta))
+
+
+def stateless_random_contrast(image, lower, upper, seed):
+    """Return a picture with its contrast scaled by a factor between two bounds."""
+    from . import random
+
+    return adjust_contrast(image, random.stateless_uniform([], seed, lower, upper))
+
+
+def random_brightness(image, max_delta, seed=None):
+    """Return a picture with a value within max_delta added."""
+    from . import random
+
+    return adjust_brightness(image, random.uniform([], -max_delta, max_delta, seed=seed))
+
+
+def random_contrast(image, lower, upper, seed=None):
+    """Return a picture with its contrast scaled by a factor between two bounds."""
+    from . import random
+
+    return adjust_contrast(image, random.uniform([], lower, upper, seed=seed))
+
+
+def _flipped(image, axis, draw):
+    image = convert_to_tensor(image)
+    if image.shape.rank == 3:
+        return where(draw([]) < 0.5, reverse(image, [axis]), image)
+    turned = draw([shape(image)[0]]) < 0.5
+    return where(reshape(turned, [-1, 1, 1, 1]), reverse(image, [axis + 1]), image)
+
+
+def random_flip_left_right(image, seed=None):
+    """Return a picture, mirrored from left to right or not."""
+    from . import random
+
+    return _flipped(image, 1, lambda n: random.uniform(n, seed=seed))
+
+
+def random_flip_up_down(image, seed=None):
+    """Return a picture, mirrored from top to bottom or not."""
+    from . import random
+
+    return _flipped(image, 0, lambda n: random.uniform(n, seed=seed))
+
+
+def stateless_random_flip_left_right(image, seed):
+    """Return a picture, mirrored from left to right or not, as a seed says."""
+    from . import random
+
+    return _flipped(image, 1, lambda n: random.stateless_uniform(n, seed))
+
+
+def stateless_random_flip_up_down(image, seed):
+    """Return a picture, mirrored from top to bottom or not, as a seed says."""
+    from . import random
+
+    return _flipped(image, 0, lambda n: random.stateless_uniform(n, seed))

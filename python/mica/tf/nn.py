@@ -21,6 +21,7 @@ from ._elementwise import clip_by_norm, softsign
 from ._math import cast, reduce_mean, reduce_sum, sigmoid, tanh
 from ._reduce import in_top_k, reduce_logsumexp, reduce_max, top_k, zero_fraction
 from ._select import batch_to_space, one_hot, space_to_batch
+from ._static import static_value
 from ._windows import (
     atrous_conv2d,
     avg_pool,
@@ -329,3 +330,52 @@ def embedding_lookup(params, ids, max_norm=None, name=None):
         return rows
     rank = convert_to_tensor(ids).shape.rank
     return clip_by_norm(rows, max_norm, axes=list(range(rank, rows.shape.rank)))
+
+
+# ---- dropout -------------------------------------------------------------------------------------
+
+
+def _dropped(x, rate, noise_shape, uniform):
+    x = convert_to_tensor(x)
+    known = static_value(rate) if not isinstance(rate, int | float) else rate
+    if known is not None and not 0 <= float(known) < 1:
+        raise ValueError(f"`rate` must be a scalar tensor or a float in the range [0, 1): {rate}")
+    if not x.dtype.is_floating:
+        raise ValueError(f"`x.dtype` must be a floating point tensor, not {x.dtype!r}")
+    if known is not None and float(known) == 0:
+        return x
+    sizes = shape(x) if noise_shape is None else _noise_shape(x, noise_shape)
+    rate = convert_to_tensor(rate, x.dtype)
+    scaled = x * (ones_like(rate) / (ones_like(rate) - rate))
+    return where(uniform(sizes, x.dtype) >= rate, scaled, zeros_like(x))
+
+
+def _noise_shape(x, noise_shape):
+    if not isinstance(noise_shape, list | tuple):
+        return noise_shape
+    return [shape(x)[i] if n is None else n for i, n in enumerate(noise_shape)]
+
+
+def dropout(x, rate, noise_shape=None, seed=None, name=None):
+    """Return x with elements set to zero at random and the others scaled up."""
+    from . import random
+
+    return _dropped(
+        x, rate, noise_shape, lambda sizes, dtype: random.uniform(sizes, seed=seed, dtype=dtype)
+    )
+
+
+class experimental:
+    """tf.nn.experimental."""
+
+    @staticmethod
+    def stateless_dropout(x, rate, seed, rng_alg="auto_select", noise_shape=None, name=None):
+        """Return x with elements set to zero by a seed and the others scaled up."""
+        from . import random
+
+        return _dropped(
+            x,
+            rate,
+            noise_shape,
+            lambda sizes, dtype: random.stateless_uniform(sizes, seed, dtype=dtype, alg=rng_alg),
+        )
