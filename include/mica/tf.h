@@ -85,8 +85,8 @@ MICA_API mica_tf_dtype mica_tf_variable_dtype(mica_tf_value handle);
 MICA_API void mica_tf_variable_shape(mica_tf_value handle, mica_tf_shape *out_shape);
 MICA_API const char *mica_tf_variable_name(mica_tf_value handle);
 
-/* An object of another room as a value of dtype variant or resource: `release(object)` is called with
- * the last reference. `kind` is told apart by its address. */
+/* An object of another room as a value of dtype variant or resource: `release(object)` is called
+ * with the last reference. `kind` is told apart by its address. */
 MICA_API MICA_MUST_CHECK mica_status mica_tf_object_value(mica_tf_dtype dtype, const char *kind,
                                                           void *object,
                                                           void (*release)(void *object),

@@ -322,7 +322,31 @@ static bool leads_somewhere(const pass *p, const TFTensor *tensor) {
     return map_has(&p->tape->tracked, tensor->id) && map_has(&p->reach, tensor->id);
 }
 
+/* A gather along the first axis gives slices: 1 when it did, 0: the usual way, -1: an error. */
+static int backward_of_gather(pass *p, const entry *e, PyObject *cotangent) {
+    const mica_tf_op_info *info = mica_tf_op_describe(MICA_TF_GatherV2);
+    const mica_tf_attr *attrs = mica_tf_operation_attrs(e->operation);
+    for (int32_t i = 0; i < info->n_attrs; i++)
+        if (!strcmp(info->attrs[i].name, "batch_dims") && attrs[i].as.integer != 0) return 0;
+    PyObject *hook = tf_hook("gather_gradient"), *values = hook ? dense(cotangent) : NULL;
+    if (!values) return -1;
+    PyObject *slices =
+        PyObject_CallFunctionObjArgs(hook, e->inputs[0], e->inputs[1], e->inputs[2], values, NULL);
+    Py_DECREF(values);
+    if (!slices) return -1;
+    if (slices == Py_None) {
+        Py_DECREF(slices);
+        return 0;
+    }
+    return add_cotangent(p, ((TFTensor *)e->inputs[0])->id, slices) < 0 ? -1 : 1;
+}
+
 static int backward_of_op(pass *p, const entry *e, PyObject **given) {
+    if (mica_tf_operation_op(e->operation) == MICA_TF_GatherV2 &&
+        leads_somewhere(p, (TFTensor *)e->inputs[0])) {
+        int done = backward_of_gather(p, e, given[0]);
+        if (done) return done < 0 ? -1 : 0;
+    }
     PyObject *cotangents[MOST], *results[MOST];
     int64_t outputs[MOST], places[MOST], types[MOST];
     int32_t n_given = 0, n_places = 0, failed = 0;

@@ -47,7 +47,8 @@ PyObject *tf_symbolic_tensor(TFGraph *graph, mica_tf_ref ref) {
     return (PyObject *)self;
 }
 
-/* The last reference to an iterator waits for its thread, which may be waiting for the interpreter. */
+/* The last reference to an iterator waits for its thread, which may be waiting for the interpreter.
+ */
 static void release_value(mica_tf_value value) {
     if (value.dtype != MICA_TF_resource && value.dtype != MICA_TF_variant) {
         mica_tf_value_release(value);

@@ -381,6 +381,12 @@ def _broadcast(a: list, b: list) -> None:
             raise ValueError
 
 
+def _gather_gradient(params, indices, axis, cotangent):
+    from ._slices import gather_gradient
+
+    return gather_gradient(params, indices, axis, cotangent)
+
+
 def _add_gradients(a, b):
     from ._slices import add_gradients
 
@@ -431,6 +437,7 @@ _mica.tf_register(
         "operator_eq": _equal("Equal", False),
         "operator_ne": _equal("NotEqual", True),
         "add_gradients": _add_gradients,
+        "gather_gradient": _gather_gradient,
     },
 )
 _mica.tf_start()

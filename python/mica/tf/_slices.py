@@ -70,6 +70,22 @@ class IndexedSlices:
         )
 
 
+def gather_gradient(params, indices, axis, cotangent):
+    """Return the gradient of a gather along the first axis; None for another axis."""
+    from ._static import static_value
+
+    along = static_value(axis)
+    if along is None or int(along) not in (0, -(params.shape.rank or 0) or 1):
+        return None
+    shape = ops["Shape"](params)
+    whole = ops["ConcatV2"]([convert_to_tensor([-1]), shape[1:]], 0)
+    return IndexedSlices(
+        ops["Reshape"](cotangent, whole),
+        ops["Reshape"](indices, convert_to_tensor([-1])),
+        shape,
+    )
+
+
 def add_gradients(a, b):
     """Return the sum of two gradients, of which at least one is IndexedSlices."""
     if isinstance(a, IndexedSlices) and isinstance(b, IndexedSlices):
