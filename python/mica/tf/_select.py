@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from builtins import range as builtin_range
+from collections import namedtuple
 
 from . import _dtypes
 from ._array import (
@@ -25,7 +26,7 @@ from ._array import (
 )
 from ._core import Tensor, convert_to_tensor, ops
 from ._math import _pair, cast, reduce_sum
-from ._reduce import reduce_max
+from ._reduce import argsort, reduce_max
 from ._static import static_value
 
 # ---- cutting and padding -------------------------------------------------------------------------
@@ -422,10 +423,46 @@ def unravel_index(indices, dims, name=None):
     return stack(rows[::-1])
 
 
+# ---- unique elements -----------------------------------------------------------------------------
+
+Unique = namedtuple("Unique", ["y", "idx"])
+UniqueWithCounts = namedtuple("UniqueWithCounts", ["y", "idx", "count"])
+
+
+def _first_places(x):
+    """Return for each element of a vector the place of the first one that equals it."""
+    n = size(x)
+    order = argsort(x, stable=True)
+    ordered = gather(x, order)
+    starts = ops["ConcatV2"]([ones_like(ordered[:1], _dtypes.bool), ordered[1:] != ordered[:-1]], 0)
+    group = ops["Cumsum"](cast(starts, _dtypes.int32), 0) - 1
+    first = ops["UnsortedSegmentMin"](order, group, n)
+    return ops["ScatterNd"](expand_dims(order, 1), gather(first, group), expand_dims(n, 0))
+
+
+def unique(x, out_idx=_dtypes.int32, name=None):
+    """Return the elements of a vector once each, in order, and where each element is among them."""
+    x = convert_to_tensor(x)
+    if x.shape.rank not in (1, None):
+        raise ValueError(f"unique expects a vector, not a tensor of shape {x.shape}")
+    first = _first_places(x)
+    is_first = first == range(size(x))
+    y = gather(x, ops["Squeeze"](ops["Where"](is_first), squeeze_dims=[1]))
+    number = ops["Cumsum"](cast(is_first, _dtypes.int32), 0) - 1
+    return Unique(y, cast(gather(number, first), _dtypes.as_dtype(out_idx)))
+
+
+def unique_with_counts(x, out_idx=_dtypes.int32, name=None):
+    """Return the elements of a vector once each, where each element is, and their counts."""
+    y, idx = unique(x, out_idx)
+    count = ops["UnsortedSegmentSum"](ones_like(idx), idx, size(y))
+    return UniqueWithCounts(y, idx, count)
+
+
 TOP = (
     "batch_to_space broadcast_dynamic_shape broadcast_static_shape einsum eye gather_nd identity_n "
     "linspace meshgrid one_hot pad repeat reverse reverse_sequence roll scatter_nd searchsorted "
     "sequence_mask shape_n slice space_to_batch split strided_slice tensor_scatter_nd_add "
     "tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub tensor_scatter_nd_update "
-    "tensordot unravel_index"
+    "tensordot unique unique_with_counts unravel_index"
 ).split()
