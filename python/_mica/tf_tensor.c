@@ -113,6 +113,10 @@ static PyObject *get_shape(PyObject *self, void *Py_UNUSED(unused)) {
     return tf_shape_object(&shape);
 }
 
+static PyObject *get_shape_method(PyObject *self, PyObject *Py_UNUSED(unused)) {
+    return get_shape(self, NULL);
+}
+
 static PyObject *get_ndim(PyObject *self, void *Py_UNUSED(unused)) {
     mica_tf_shape shape;
     tf_tensor_shape((TFTensor *)self, &shape);
@@ -454,6 +458,7 @@ static PyMethodDef tensor_methods_table[] = {
     {"__format__", format_method, METH_O, NULL},
     {"set_shape", set_shape_method, METH_O,
      "set_shape(shape)\n\nSays what is known about the shape from elsewhere."},
+    {"get_shape", get_shape_method, METH_NOARGS, "get_shape()\n\nThe same as shape."},
     {"ref", ref_method, METH_NOARGS, "ref()\n\nA hashable reference to this tensor."},
     {"__copy__", same_method, METH_NOARGS, NULL},
     {"__deepcopy__", same_method, METH_O, NULL},

@@ -111,16 +111,14 @@ def _array_of(value):
                 f"Attempt to convert a value ({value!r}) with an unsupported type "
                 f"({type(leaf if shapes else value)}) to a Tensor."
             )
-    if isinstance(value, list | tuple | range) and not isinstance(
-        leaf, numpy.generic | numpy.ndarray
-    ):
-        if array.dtype == numpy.float64:
+    if isinstance(value, list | tuple | range):
+        is_numpy = isinstance(leaf, numpy.generic | numpy.ndarray)
+        if array.dtype == numpy.float64 and not is_numpy:
             array = array.astype(numpy.float32)
-        elif array.dtype == numpy.int64 and (
-            not array.size or (abs(array.max()) < 2**31 and abs(array.min()) <= 2**31)
-        ):
-            array = array.astype(numpy.int32)
-        elif array.size == 0:
+        elif array.dtype.kind == "i":  # of numpy's integers too
+            fits = not array.size or (array.max() < 2**31 and array.min() >= -(2**31))
+            array = array.astype(numpy.int32 if fits else numpy.int64)
+        elif array.size == 0 and not is_numpy:
             array = array.astype(numpy.float32)
     return array
 

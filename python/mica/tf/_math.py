@@ -102,7 +102,10 @@ def reduction(op: str):
 
     def reduce(input_tensor, axis=None, keepdims=False, name=None):
         x = convert_to_tensor(input_tensor)
-        return ops[op](x, all_axes(x, axis), keep_dims=bool(keepdims))
+        result = ops[op](x, all_axes(x, axis), keep_dims=bool(keepdims))
+        if axis is None and not keepdims and result.shape.rank is None:
+            result.set_shape([])
+        return result
 
     reduce.__name__ = f"reduce_{op.lower()}"
     reduce.__doc__ = ops[op].__doc__
