@@ -308,7 +308,25 @@ static PyObject *random_reset_function(PyObject *Py_UNUSED(module), PyObject *Py
     Py_RETURN_NONE;
 }
 
+static PyObject *wait_function(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused)) {
+    mica_device *here = tf_device();
+    mica_status status;
+    if (!here) return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    status = mica_device_wait(here);
+    Py_END_ALLOW_THREADS;
+    if (status) return tf_raise(status);
+    Py_RETURN_NONE;
+}
+
+static PyObject *eager_clear_function(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused)) {
+    mica_tf_eager_clear();
+    Py_RETURN_NONE;
+}
+
 PyMethodDef tf_execute_functions[] = {
+    {"tf_wait", wait_function, METH_NOARGS, NULL},
+    {"tf_eager_clear", eager_clear_function, METH_NOARGS, NULL},
     {"tf_random_reset", random_reset_function, METH_NOARGS, NULL},
     {"tf_current_graph", current_function, METH_NOARGS, NULL},
     {"tf_set_graph", set_function, METH_O, NULL},

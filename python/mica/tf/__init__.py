@@ -18,6 +18,7 @@ import importlib
 
 from . import _dtypes, _elementwise, _reduce, _select, errors
 from ._array import *  # noqa: F403
+from ._composite import is_symbolic_tensor, is_tensor
 from ._context import executing_eagerly, init_scope
 from ._control import case, cond, switch_case, while_loop
 from ._core import Tensor, convert_to_tensor
@@ -48,7 +49,7 @@ from ._variable import (
 from ._vectorize import vectorized_map
 from .linalg import matmul
 
-__version__ = "2.16.0"
+__version__ = "2.21.0"
 newaxis = None
 
 for _name in _dtypes.PUBLIC_NAMES:
@@ -60,17 +61,45 @@ del _name, _module
 
 # Namespaces, modules of this package.
 _MODULES = frozenset(
-    (
-        "__internal__ autodiff autograph bitwise compiler config data debugging distribute "
-        "dtypes experimental image initializers linalg math nest nn python random raw_ops "
-        "signal test types version"
-    ).split()
+    {
+        "__internal__",
+        "autodiff",
+        "autograph",
+        "bitwise",
+        "compiler",
+        "config",
+        "data",
+        "debugging",
+        "distribute",
+        "dtypes",
+        "experimental",
+        "image",
+        "initializers",
+        "linalg",
+        "math",
+        "nest",
+        "nn",
+        "python",
+        "ragged",
+        "random",
+        "raw_ops",
+        "signal",
+        "sparse",
+        "test",
+        "types",
+        "version",
+    }
 )
 
 
 # Names that are found when they are first touched: name -> module of this package.
 _LAZY = {
     "Module": "_module",
+    "OptionalSpec": "data._iterator",
+    "RaggedTensor": "ragged",
+    "RaggedTensorSpec": "ragged",
+    "SparseTensor": "sparse",
+    "SparseTensorSpec": "sparse",
     "TensorArray": "_tensor_array",
     "TensorArraySpec": "_tensor_array",
     "VariableSpec": "_variable_updates",
@@ -82,7 +111,6 @@ _LAZY = {
     "get_logger": "_effects",
     "group": "_effects",
     "inside_function": "_effects",
-    "is_tensor": "_effects",
     "map_fn": "_functional",
     "no_op": "_effects",
     "numpy_function": "_effects",
@@ -97,6 +125,10 @@ _LAZY = {
 
 
 def __getattr__(name: str):
+    if name == "keras":
+        from ._install import keras
+
+        return keras()
     if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
     if name in _LAZY:

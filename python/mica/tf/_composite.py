@@ -13,3 +13,20 @@ class CompositeTensor:
 
 class TensorLike:
     """Base of values that convert to a tensor (`tf.__internal__.types.Tensor`)."""
+
+
+def is_tensor(x: object) -> bool:
+    """Whether it is a tensor, or a value that stands for one."""
+    from ._core import Tensor
+    from ._variable import Variable
+
+    if isinstance(x, Tensor | Variable | CompositeTensor | TensorLike):
+        return True
+    return hasattr(type(x), "__tf_tensor__") or hasattr(type(x), "_type_spec")
+
+
+def is_symbolic_tensor(x: object) -> bool:
+    """Whether it is a tensor of a graph."""
+    from .. import _mica
+
+    return isinstance(x, _mica.TFSymbolicTensor)

@@ -12,7 +12,6 @@ import functools
 
 import numpy as np
 
-from .. import _mica
 from . import _dtypes
 from . import _nest as nest
 from ._context import executing_eagerly
@@ -146,15 +145,6 @@ def get_logger():
     import logging
 
     return logging.getLogger("tensorflow")
-
-
-def is_tensor(x) -> bool:
-    """Whether this is a tensor, a variable, or a value made of tensors."""
-    from ._variable import Variable
-
-    if isinstance(x, (_mica.TFTensor, Variable)):
-        return True
-    return hasattr(type(x), "__tf_tensor__") or hasattr(type(x), "_type_spec")
 
 
 def inside_function() -> bool:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 
 _NAME = "tensorflow"
 _OURS = __name__.rpartition(".")[0]
+_KERAS = "tensorflow.keras"
+_REAL_KERAS = "keras._tf_keras.keras"  # the real Keras 3, with TensorFlow's names
 
 
 class _Alias:
@@ -35,6 +38,9 @@ class _Finder:
         if fullname != _NAME and not fullname.startswith(_NAME + "."):
             return None
         ours = _OURS + fullname[len(_NAME) :]
+        if fullname == _KERAS or fullname.startswith(_KERAS + "."):
+            prepare_keras()
+            ours = _REAL_KERAS + fullname[len(_KERAS) :]
         try:
             found = importlib.util.find_spec(ours)
         except ModuleNotFoundError:
@@ -58,3 +64,22 @@ def install() -> None:
         if not getattr(sys.modules[name], "__name__", "").startswith(_OURS):
             del sys.modules[name]
     sys.modules[_NAME] = importlib.import_module(_OURS)
+
+
+def prepare_keras() -> None:
+    """Let Keras take its TensorFlow backend, and find this package under that name."""
+    os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+    install()
+
+
+def keras():
+    """Return tf.keras: the real Keras 3 on this package."""
+    prepare_keras()
+    try:
+        return importlib.import_module(_REAL_KERAS)
+    except ModuleNotFoundError as error:
+        if error.name != "keras":
+            raise
+        raise ModuleNotFoundError(
+            "tf.keras needs the package keras (3.x): pip install 'mica[keras]'", name="keras"
+        ) from None

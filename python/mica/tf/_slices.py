@@ -2,10 +2,49 @@
 
 from __future__ import annotations
 
+from . import _dtypes
+from ._composite import CompositeTensor
 from ._core import Tensor, convert_to_tensor, ops
+from ._shapes import TensorShape
+from ._specs import TensorSpec, TypeSpec
 
 
-class IndexedSlices:
+class IndexedSlicesSpec(TypeSpec):
+    """The spec of IndexedSlices."""
+
+    __slots__ = ("_dtype", "_has_shape", "_indices_dtype", "_shape")
+
+    def __init__(
+        self, shape=None, dtype=_dtypes.float32, indices_dtype=_dtypes.int64, has_shape=False
+    ) -> None:
+        self._shape = TensorShape(shape)
+        self._dtype = _dtypes.as_dtype(dtype)
+        self._indices_dtype = _dtypes.as_dtype(indices_dtype)
+        self._has_shape = has_shape
+
+    @property
+    def value_type(self) -> type:
+        """IndexedSlices."""
+        return IndexedSlices
+
+    def _serialize(self) -> tuple:
+        return self._shape, self._dtype, self._indices_dtype, self._has_shape
+
+    @property
+    def _component_specs(self) -> list:
+        inner = None if self._shape.rank is None else [None, *self._shape.as_list()[1:]]
+        parts = [TensorSpec(inner, self._dtype), TensorSpec([None], self._indices_dtype)]
+        return [*parts, TensorSpec([self._shape.rank], _dtypes.int32)] if self._has_shape else parts
+
+    def _to_components(self, value: IndexedSlices) -> list:
+        parts = [value.values, value.indices]
+        return [*parts, convert_to_tensor(value.dense_shape)] if self._has_shape else parts
+
+    def _from_components(self, components: list) -> IndexedSlices:
+        return IndexedSlices(*components)
+
+
+class IndexedSlices(CompositeTensor):
     """Slices of a tensor: values[i] belongs to row indices[i]; rows may occur twice.
 
     Parameters
@@ -46,11 +85,18 @@ class IndexedSlices:
     @property
     def shape(self):
         """The shape of the whole, as far as it is known."""
-        from . import TensorShape, _static
+        from . import _static
 
         if self._dense_shape is None:
             return TensorShape(None)
         return _static.shape_of_value(self._dense_shape)
+
+    @property
+    def _type_spec(self) -> IndexedSlicesSpec:
+        shape = None if self._dense_shape is None else self.shape
+        return IndexedSlicesSpec(
+            shape, self.dtype, self._indices.dtype, self._dense_shape is not None
+        )
 
     def __tf_tensor__(self, dtype=None, name=None):
         """Return the whole tensor, rows that occur twice added up."""
@@ -99,4 +145,4 @@ def add_gradients(a, b):
     return ops["AddV2"](dense_a, dense_b)
 
 
-__all__ = ["IndexedSlices", "add_gradients"]
+__all__ = ["IndexedSlices", "IndexedSlicesSpec", "add_gradients"]

@@ -166,6 +166,10 @@ class Variable(Updates):
         return self._name.partition(":")[0]
 
     @property
+    def _unique_id(self) -> str:
+        return f"{self._shared_name}_{self._handle._id}"
+
+    @property
     def trainable(self) -> bool:
         """Whether tapes watch it."""
         return self._trainable

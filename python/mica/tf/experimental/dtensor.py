@@ -1,0 +1,1 @@
+"""`tf.experimental.dtensor`: tensors over a mesh of devices. Nothing of it is there yet."""
