@@ -264,6 +264,13 @@ MICA_API bool mica_tf_graph_has_effects(const mica_tf_graph *g);
 MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_segments(mica_tf_graph *g, int32_t *out_n);
 MICA_API int32_t mica_tf_graph_segment_size(const mica_tf_graph *g, int32_t i);
 
+/* The steps of a run, segments as MLCSubgraphOp nodes with their ops, and the programs made so far;
+ * free with mica_string_free. */
+MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_describe(mica_tf_graph *g, char **out_text);
+
+/* Receives a line for every op that runs by itself: NULL: nobody. */
+MICA_API void mica_tf_set_log(void (*log)(void *context, const char *line), void *context);
+
 /* Runs the function. From now on the graph does not change. */
 MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_run(mica_tf_graph *g, mica_device *device,
                                                        const mica_tf_value *inputs,

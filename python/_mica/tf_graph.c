@@ -184,6 +184,15 @@ static PyObject *text_method(PyObject *object, PyObject *Py_UNUSED(unused)) {
     return result;
 }
 
+static PyObject *describe_method(PyObject *object, PyObject *Py_UNUSED(unused)) {
+    char *text = NULL;
+    mica_status status = mica_tf_graph_describe(((TFGraph *)object)->graph, &text);
+    if (status) return tf_raise(status);
+    PyObject *result = PyUnicode_FromString(text);
+    mica_string_free(text);
+    return result;
+}
+
 static PyObject *segments_method(PyObject *object, PyObject *Py_UNUSED(unused)) {
     mica_tf_graph *g = ((TFGraph *)object)->graph;
     int32_t n;
@@ -337,6 +346,7 @@ static PyMethodDef graph_methods[] = {
     {"_tensor", tensor_method, METH_VARARGS, NULL},
     {"_text", text_method, METH_NOARGS, NULL},
     {"_segments", segments_method, METH_NOARGS, NULL},
+    {"_describe", describe_method, METH_NOARGS, NULL},
     {"_ints", ints_method, METH_O, NULL},
     {"_backward", backward_method, METH_O, NULL},
     {"_evaluate", evaluate_method, METH_O, NULL},
@@ -434,6 +444,19 @@ static mica_status call_python(void *context, int64_t function, const mica_tf_va
     return status;
 }
 
+static void log_line(void *context, const char *line) {
+    (void)context;
+    PyGILState_STATE state = PyGILState_Ensure();
+    PySys_FormatStderr("mica.tf eager: %s\n", line);
+    PyGILState_Release(state);
+}
+
+/* tf_log_eager(on) */
+static PyObject *log_function(PyObject *Py_UNUSED(module), PyObject *on) {
+    mica_tf_set_log(PyObject_IsTrue(on) ? log_line : NULL, NULL);
+    Py_RETURN_NONE;
+}
+
 static PyObject *start_function(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     mica_tf_set_print(print_text, NULL);
     mica_tf_set_host_call(call_python, NULL);
@@ -442,6 +465,7 @@ static PyObject *start_function(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
 
 PyMethodDef tf_graph_functions[] = {
     {"tf_start", start_function, METH_NOARGS, NULL},
+    {"tf_log_eager", log_function, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 

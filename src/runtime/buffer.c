@@ -1,5 +1,6 @@
 #include "runtime/buffer.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -18,6 +19,21 @@ static int32_t class_of(size_t bytes, size_t *out_rounded) {
 
 enum { LEAST_CACHED_BYTES = 64 << 20 };
 
+/* TF_MLC_ALLOCATOR_INIT_VALUE: what memory holds, as f32, before anything is written to it; to see
+ * what is read without having been written. */
+static void fill_fresh(mica_device *device, const mica_buffer *buffer) {
+    static int state; /* 0: the environment has not been read, 1: nothing is asked for, 2: filled */
+    static float value;
+    if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == 0) {
+        const char *text = mica_environment("TF_MLC_ALLOCATOR_INIT_VALUE");
+        if (text) value = strtof(text, NULL);
+        __atomic_store_n(&state, text ? 2 : 1, __ATOMIC_RELEASE);
+    }
+    if (state == 1 || !buffer->address || !device->vtable->host_pointer) return;
+    float *data = device->vtable->host_pointer(device, buffer->address);
+    for (size_t i = 0; i < buffer->bytes / sizeof *data; i++) data[i] = value;
+}
+
 mica_buffer *mica_pool_take(mica_device *device, size_t bytes) {
     mica_device_runtime *r = device->runtime;
     size_t rounded;
@@ -29,6 +45,7 @@ mica_buffer *mica_pool_take(mica_device *device, size_t bytes) {
     r->in_use += buffer->bytes;
     if (r->in_use > r->peak) r->peak = r->in_use;
     mica_refcount_init(&buffer->references);
+    fill_fresh(device, buffer);
     return buffer;
 }
 
@@ -152,6 +169,7 @@ mica_status mica_buffer_create(mica_device *device, size_t bytes, mica_buffer **
     destroy_all(unwanted);
     if (*out_buffer) return NULL;
     MICA_TRY(create_fresh(device, bytes, out_buffer));
+    fill_fresh(device, *out_buffer);
     mica_mutex_lock(&r->lock);
     r->in_use += (*out_buffer)->bytes;
     if (r->in_use > r->peak) r->peak = r->in_use;

@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/shutdown.h"
+#include "base/strings.h"
 #include "tf/random.h"
 
 enum { MOST_ENTRIES = 8192, BUCKETS = 4096, MOST_INPUTS = 64 };
@@ -20,6 +21,14 @@ typedef struct entry {
     size_t key_length;
     int64_t key[];
 } entry;
+
+static void (*log_sink)(void *context, const char *line);
+static void *log_context;
+
+void mica_tf_set_log(void (*log)(void *context, const char *line), void *context) {
+    log_sink = log;
+    log_context = context;
+}
 
 static mica_mutex lock;
 static entry *buckets[BUCKETS];
@@ -121,6 +130,19 @@ static entry *look_up(const call *c) {
     return e;
 }
 
+/* TF_DISABLE_MLC_EAGER=";Op1;Op2;" names ops that run as they were lowered. */
+static bool is_plain(const call *c) {
+    const char *list = mica_environment("TF_DISABLE_MLC_EAGER");
+    mica_tf_operation borrowed = {.op = c->op, .info = c->info, .attrs = (mica_tf_attr *)c->attrs};
+    if (mica_tf_is_disabled()) return true;
+    if (!list) return false;
+    const char *name = mica_tf_innermost(&borrowed)->info->name;
+    size_t n = strlen(name);
+    for (const char *at = strstr(list, name); at; at = strstr(at + 1, name))
+        if ((at == list || at[-1] == ';') && (at[n] == ';' || at[n] == 0)) return true;
+    return false;
+}
+
 /* ---- making entries ---------------------------------------------------------------------------*/
 
 static mica_status check_shapes(const call *c, int32_t n_outputs) {
@@ -192,6 +214,7 @@ static mica_status lower_call(const call *c, entry *e, mica_tf_session *session,
         return MICA_ERROR(MICA_UNSUPPORTED, "[%s] draws more than once", c->info->name);
     if (session->randoms) e->random_elements = session->randoms->elements;
     mica_compile_options options = {.size = sizeof options, .tier = MICA_TIER_BUILT_IN};
+    if (is_plain(c)) options.passes = "-match,-simplify,-fuse";
     return mica_executable_create(c->device, g, &options, &e->executable);
 }
 
@@ -242,7 +265,10 @@ static mica_status find_entry(const call *c, entry **out_entry) {
     if (e) return NULL;
     MICA_TRY(create_entry(c, &e));
     mica_shutdown_first(mica_tf_eager_clear);
-    if (n_entries >= MOST_ENTRIES) mica_tf_eager_clear();
+    if (n_entries >= MOST_ENTRIES) {
+        if (log_sink) log_sink(log_context, "the cache of eager ops is full: all are evicted");
+        mica_tf_eager_clear();
+    }
     mica_mutex_lock(&lock);
     if (!look_up(c)) {
         entry **bucket = &buckets[c->hash % BUCKETS];
@@ -295,11 +321,34 @@ static mica_status run_entry(const call *c, const entry *e, mica_tf_value *outpu
     return NULL;
 }
 
+/* "AddV2 key 0123456789abcdef: 0x7f.. f32[2] 0x7f.. f32[2] -> 0x7f.. f32[2] (inserted)" */
+static void log_call(const call *c, const entry *e, const mica_tf_value *outputs, bool is_new) {
+    mica_text text;
+    mica_text_init(&text);
+    mica_text_printf(&text, "%s key %016llx:", c->info->name, (unsigned long long)c->hash);
+    for (int32_t i = 0; i < c->n_inputs + e->n_outputs; i++) {
+        mica_tensor *t = i < c->n_inputs ? c->tensors[i] : outputs[i - c->n_inputs].object;
+        char type[200];
+        void *data = NULL;
+        if (!t) continue;
+        if (i == c->n_inputs) mica_text_append(&text, " ->");
+        mica_type_format(mica_tensor_type(t), type, sizeof type);
+        mica_status status = mica_tensor_open_view(t, MICA_READ, &data);
+        if (!status) status = mica_tensor_close_view(t);
+        mica_status_release(status);
+        mica_text_printf(&text, " %p %s", data, type);
+    }
+    mica_text_append(&text, is_new ? " (inserted)" : "");
+    if (!mica_text_is_failed(&text)) log_sink(log_context, mica_text_data(&text));
+    mica_text_deinit(&text);
+}
+
 static mica_status run_lowered(call *c, mica_tf_value *outputs, int32_t capacity, int32_t *out_n,
                                mica_tf_operation **out_operation) {
     entry *e = NULL;
     MICA_TRY(
         make_key(c, strpbrk(c->info->roles, "so") || c->op == MICA_TF_Vjp || c->op == MICA_TF_Jvp));
+    int32_t before = n_entries;
     MICA_TRY(find_entry(c, &e));
     mica_status status = e->n_outputs > capacity
                              ? MICA_INVALID("[%s] gives %d results, room for %d", c->info->name,
@@ -307,6 +356,7 @@ static mica_status run_lowered(call *c, mica_tf_value *outputs, int32_t capacity
                              : run_entry(c, e, outputs);
     if (!status) {
         *out_n = e->n_outputs;
+        if (log_sink) log_call(c, e, outputs, n_entries != before);
         if (out_operation) {
             mica_tf_operation_retain(e->operation);
             *out_operation = e->operation;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/strings.h"
 #include "tf/random.h"
 #include "tf/steps.h"
 
@@ -159,7 +160,11 @@ static mica_status lower_segment(segment *s, mica_tf_program *program, int32_t *
     }
     if (!status) status = mica_graph_check(g);
     if (!status) status = collect_outputs(s, &session, frame, program);
-    if (!status) status = mica_executable_create(s->run->device, g, NULL, &program->executable);
+    mica_compile_options plain = {
+        .size = sizeof plain, .passes = "-match,-fuse", .tier = MICA_TIER_BUILT_IN};
+    if (!status)
+        status = mica_executable_create(s->run->device, g, mica_tf_is_disabled() ? &plain : NULL,
+                                        &program->executable);
     mica_tf_session_deinit(&session);
     mica_graph_release(g);
     return status;
@@ -450,6 +455,53 @@ mica_status mica_tf_graph_segments(mica_tf_graph *g, int32_t *out_n) {
     MICA_TRY(get_steps(g, &steps));
     for (int32_t i = 0; i < steps->n; i++) *out_n += steps->data[i].node < 0;
     return NULL;
+}
+
+/* A step as a line: a host op as it is, a segment as one node. */
+static void describe_step(mica_text *text, const mica_tf_graph *g, const mica_tf_step *step,
+                          int32_t number) {
+    if (step->node >= 0) {
+        mica_text_printf(text, "  %s = %s\n", g->nodes[step->node].name,
+                         g->nodes[step->node].operation->info->name);
+        return;
+    }
+    mica_text_printf(text, "  MLCSubgraphOp_%d: %d ops:", number, step->n_nodes);
+    for (int32_t i = 0; i < step->n_nodes; i++)
+        mica_text_printf(text, " %s", g->nodes[step->nodes[i]].name);
+    mica_text_append_char(text, '\n');
+}
+
+static mica_status describe_programs(mica_text *text, const mica_tf_step *step, int32_t number) {
+    for (const mica_tf_program *p = step->programs; p; p = p->next) {
+        char *commands = NULL;
+        MICA_TRY(mica_executable_print(p->executable, &commands));
+        mica_text_printf(text, "MLCSubgraphOp_%d runs\n%s", number, commands);
+        mica_string_free(commands);
+    }
+    return NULL;
+}
+
+mica_status mica_tf_graph_describe(mica_tf_graph *g, char **out_text) {
+    mica_tf_steps *steps;
+    mica_text text;
+    mica_status status = NULL;
+    *out_text = NULL;
+    MICA_TRY(get_steps(g, &steps));
+    mica_text_init(&text);
+    int32_t n = 0;
+    for (int32_t i = 0; i < steps->n; i++) n += steps->data[i].node < 0;
+    mica_text_printf(&text, "%s with %d subgraphs:\n", g->name, n);
+    n = 0;
+    for (int32_t i = 0; i < steps->n; i++)
+        describe_step(&text, g, &steps->data[i], steps->data[i].node < 0 ? n++ : 0);
+    mica_mutex_lock(&g->lock);
+    n = 0;
+    for (int32_t i = 0; i < steps->n && !status; i++)
+        if (steps->data[i].node < 0) status = describe_programs(&text, &steps->data[i], n++);
+    mica_mutex_unlock(&g->lock);
+    if (!status) return mica_text_finish(&text, out_text);
+    mica_text_deinit(&text);
+    return status;
 }
 
 int32_t mica_tf_graph_segment_size(const mica_tf_graph *g, int32_t i) {

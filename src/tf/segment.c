@@ -147,6 +147,11 @@ mica_tf_lowers mica_tf_graph_lowers(mica_tf_graph *g) {
     return answer;
 }
 
+bool mica_tf_is_disabled(void) {
+    const char *text = mica_environment("TF_DISABLE_MLC");
+    return text && *text && strcmp(text, "0") != 0;
+}
+
 /* ---- cutting ----------------------------------------------------------------------------------*/
 
 typedef struct cutter {
@@ -156,6 +161,7 @@ typedef struct cutter {
     bool *needed, *foldable;
     int32_t *step_of; /* by node: the segment it is in, -1: none */
     int32_t open;     /* the segment being filled, or -1 */
+    bool one_by_one;  /* TF_DISABLE_MLC: every op is a segment of its own */
 } cutter;
 
 static mica_tf_step *add_step(cutter *c) {
@@ -189,7 +195,7 @@ static mica_status assign_steps(cutter *c) {
         bool on_host = (c->host_nodes && c->host_nodes[i]) ||
                        mica_tf_node_lowers(node) == MICA_TF_STAYS_HOST ||
                        has_foreign_input(c->g, node);
-        if (on_host || must_cut(c, node)) c->open = -1;
+        if (on_host || c->one_by_one || must_cut(c, node)) c->open = -1;
         if (on_host || c->open < 0) {
             mica_tf_step *step = add_step(c);
             if (!step) return MICA_NO_MEMORY();
@@ -343,7 +349,8 @@ mica_status mica_tf_steps_create(const mica_tf_graph *g, const bool *host_nodes,
                     .needed = needed,
                     .foldable = foldable,
                     .step_of = step_of,
-                    .open = -1};
+                    .open = -1,
+                    .one_by_one = mica_tf_is_disabled()};
         status = cut(&c, marks, last);
     }
     mica_free(room);

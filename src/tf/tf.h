@@ -202,6 +202,8 @@ typedef enum mica_tf_lowers {
 mica_tf_lowers mica_tf_graph_lowers(mica_tf_graph *g);
 /* The same for a node with its bodies, without looking at its shape operands. */
 mica_tf_lowers mica_tf_node_lowers(const mica_tf_node *node);
+/* TF_DISABLE_MLC=1: op by op, on built-in kernels. */
+bool mica_tf_is_disabled(void);
 void mica_tf_steps_destroy(mica_tf_steps *steps);
 
 /* ---- lowering ---------------------------------------------------------------------------------*/

@@ -5,6 +5,7 @@ Everything here is called from C, or makes tensors of Python data.
 
 from __future__ import annotations
 
+import os
 import sys
 
 from .. import _mica
@@ -439,6 +440,8 @@ _mica.tf_register(
     },
 )
 _mica.tf_start()
+if os.environ.get("TF_CPP_MIN_VLOG_LEVEL", "0").strip() not in ("", "0"):
+    _mica.tf_log_eager(True)
 
 
 def convert_to_tensor(value, dtype=None, dtype_hint=None, name=None):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
+import sys
 import threading
 import weakref
 
@@ -17,6 +19,7 @@ from ._specs import TensorSpec, TypeSpec
 from ._variable import Variable
 
 _run_eagerly = False
+_LOGGING = os.environ.get("TF_MLC_LOGGING", "0").strip() not in ("", "0")
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
@@ -128,6 +131,7 @@ class ConcreteFunction:
             len(outputs) == 1 and structured_outputs is outputs[0] and outputs[0] is not None
         )
         self._name = name
+        self._logged = False
         graph.structured_outputs = structured_outputs
         graph.inputs = [graph._parameter_at(i) for i in range(graph._parameter_count)]
         graph.outputs = graph._outputs()
@@ -194,6 +198,16 @@ class ConcreteFunction:
     def function_def(self):
         """The graph, as what it is called by."""
         return self.graph
+
+    def _log(self) -> None:
+        """Write what became of the function, for TF_MLC_LOGGING=1."""
+        self._logged = True
+        graph = self.graph
+        sys.stderr.write(
+            f"mica.tf: device: {_mica.device(None)}\n"
+            f"mica.tf: graph before: {graph._text()}mica.tf: graph after: {graph._describe()}"
+            + "".join(f"mica.tf: subgraph {i}: {n} ops\n" for i, n in enumerate(graph._segments()))
+        )
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:
         """Return the signature as text."""
@@ -440,6 +454,8 @@ class Function:
         try:
             concrete, tensors = self._find(args, kwargs)
             result = concrete._call_flat(tensors)
+            if _LOGGING and not concrete._logged:
+                concrete._log()
             if not kwargs and len(args) == len(tensors):
                 self._keep_for_quick_calls(args, concrete)
             return result

@@ -1,0 +1,65 @@
+"""The switches of the environment, each in a process of its own."""
+
+import os
+import subprocess
+import sys
+
+PROGRAM = """
+import mica.tf as tf
+
+@tf.function(autograph=False)
+def f(x):
+    y = tf.exp(x) * 2.0
+    places = tf.where(y > 3.0)
+    return tf.cast(places, tf.float32) + 1.0
+
+print(f(tf.constant([0.0, 1.0])).numpy().tolist())
+with tf.GradientTape() as tape:
+    x = tf.constant(2.0)
+    tape.watch(x)
+    y = tf.exp(x) * x
+print(float(tape.gradient(y, x)))
+"""
+
+
+def run(**switches):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **switches},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "[[2.0]]" and abs(float(lines[1]) - 22.167168) < 1e-4
+    return done.stderr
+
+
+def test_nothing_is_written_unless_it_is_asked_for():
+    assert run() == ""
+
+
+def test_logging_shows_the_graph_its_subgraphs_and_their_programs():
+    text = run(TF_MLC_LOGGING="1")
+    assert "device: " in text and "graph before: f:" in text
+    assert "graph after: f with 2 subgraphs:" in text
+    assert "MLCSubgraphOp_0: 5 ops: Exp Const Mul Const_1 Greater" in text
+    assert "MLCSubgraphOp_1: 4 ops: Cast Const_2 AddV2 Identity" in text
+    assert "Where = Where" in text and "MLCSubgraphOp_1 runs" in text
+
+
+def test_eager_ops_are_logged_with_addresses_shapes_and_keys():
+    lines = [line for line in run(TF_CPP_MIN_VLOG_LEVEL="1").splitlines() if " Exp key" in line]
+    assert lines and "f32[]" in lines[0] and "0x" in lines[0] and "(inserted)" in lines[0]
+
+
+def test_results_are_the_same_with_everything_switched_off():
+    run(TF_DISABLE_MLC="1")
+    run(TF_DISABLE_MLC_EAGER=";Exp;Mul;")
+    text = run(TF_DISABLE_MLC="1", TF_MLC_LOGGING="1")
+    assert "MLCSubgraphOp_0: 1 ops" in text
+
+
+def test_fresh_memory_is_filled():
+    run(TF_MLC_ALLOCATOR_INIT_VALUE="nan")
