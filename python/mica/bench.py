@@ -24,6 +24,8 @@ ROUND_SECONDS = 0.004  # a round repeats a call for so long
 ROUNDS = 7
 MORE_ROUNDS = 200  # for what seems too slow, on a machine that others use too
 MOST_SECONDS = 3.0  # for one entry
+MORE_TIMES = 3  # what is too slow without a reason is measured again, a while later
+PAUSE_SECONDS = 1.0
 
 
 def _best(call: Callable[[], Any], repeat: int) -> float:
@@ -74,6 +76,23 @@ def measure(
         if done >= 2 and time.perf_counter() - start > MOST_SECONDS:
             break
     return best[0], best[1] if len(best) == 2 else None
+
+
+def measure_again(
+    ours: Callable[[], Any], theirs: Callable[[], Any] | None, times: int
+) -> tuple[float, float | None]:
+    """The same, and as long as ours seems too slow so many times more, with pauses.
+
+    What else the machine does comes and goes in seconds; a kernel that is slow stays slow. Of each
+    side the fastest call of all counts.
+    """
+    mine, best = measure(ours, theirs)
+    while times > 0 and best is not None and mine > BOUND * best:
+        times -= 1
+        time.sleep(PAUSE_SECONDS)
+        again, other = measure(ours, theirs)
+        mine, best = min(mine, again), min(best, other or best)
+    return mine, best
 
 
 # ---- reasons -------------------------------------------------------------------------------------
@@ -143,7 +162,8 @@ def run_ops(parts: list[str]) -> Iterator[dict]:
             yield {"op": name, "missing": hint}
             continue
         for entry in _bench_ops.entries(row):
-            mine, theirs = measure(entry.ours, entry.theirs)
+            known = find_reason(reasons, name, entry.what, entry.dtype)
+            mine, theirs = measure_again(entry.ours, entry.theirs, 0 if known else MORE_TIMES)
             ratio = mine / theirs if theirs else None
             slow = ratio is not None and ratio > BOUND
             yield {
@@ -157,7 +177,7 @@ def run_ops(parts: list[str]) -> Iterator[dict]:
                 "gigaflops": entry.flops / mine * 1e-9 if entry.flops else None,
                 "peer": entry.peer,
                 "slow": slow,
-                "reason": find_reason(reasons, name, entry.what, entry.dtype) if slow else None,
+                "reason": known if slow else None,
             }
 
 

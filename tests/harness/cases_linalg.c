@@ -52,6 +52,18 @@
         .flags = ZEROS_ALIKE | LARGE | COARSE                                                      \
     }
 #define COMPLEX "c64 c128"
+
+/* Near a matrix whose first vector lies nearly along an axis while the others, a pair of
+ * conjugates, are spread out: what counts as large differs from one to the other. */
+static void build_unlike_eig(mica_graph *g, const mica_value *operands, mica_dtype dtype) {
+    static const double middle[9] = {-3, 2.4, 2.3, -0.7, 0.5, 2, 0.2, -2, 0.5};
+    mica_type type = mica_type_make(MICA_DTYPE_f64, MICA_INTS(3, 3));
+    mica_value x = mica_convert(g, mica_constant(g, (mica_data){&type, middle}), dtype);
+    x = mica_add(g, x, mica_mul(g, operands[0], mica_full_like(g, operands[0], 0.2)));
+    mica_node *n = mica_node_create(g, MICA_OP_eig, &x, 1, NULL, NULL, 0);
+    mica_output(g, mica_node_result(n, 0));
+    mica_output(g, mica_node_result(n, 1));
+}
 #define REALS "f32 f64"
 #define UNIT_RANGE(...) SHAPED(VARIES, -1, 1, __VA_ARGS__)
 
@@ -145,6 +157,13 @@ static const op_case cases[] = {
     EIG("plain", UNIT_RANGE(3, 3), 0, 0),
     EIG("of two", UNIT_RANGE(2, 2), 0, 0),
     EIG("of four", UNIT_RANGE(4, 4), 0, 0),
+    {.op = MICA_OP_eig,
+     .name = "of unlike vectors",
+     .n_operands = 1,
+     .operands = {UNIT_RANGE(3, 3)},
+     .build = build_unlike_eig,
+     .absolute = 1e-4,
+     .flags = ZEROS_ALIKE},
     EIG("batched", UNIT_RANGE(2, 2, 2, 2), 2e-5, 0),
     EIG("of one", UNIT_RANGE(1, 1), 0, 0),
     EIG("of nothing", UNIT_RANGE(2, 0, 0), 0, 0),

@@ -229,6 +229,42 @@ static void wrong_types(const op_case *c) {
         }
 }
 
+/* Whether a reduction of the case's kind has no meaning for the dtype: an order of complex numbers,
+ * arithmetic of bool, bits of what is no integer. */
+static bool has_no_such_kind(const op_case *c, mica_dtype dtype) {
+    const char *kind = NULL;
+    for (int32_t i = 0; i < mica_op_describe(c->op)->n_attributes && !kind; i++)
+        if (c->attributes[i].kind == MICA_ATTR_STRING &&
+            !strcmp(mica_op_describe(c->op)->attribute_names[i], "kind"))
+            kind = c->attributes[i].as.string;
+    if (!kind) return false;
+    bool order = !strcmp(kind, "min") || !strcmp(kind, "max");
+    bool sum = !strcmp(kind, "add") || !strcmp(kind, "mul") || !strcmp(kind, "sum") ||
+               !strcmp(kind, "prod");
+    bool bits = !strcmp(kind, "and") || !strcmp(kind, "or");
+    if (dtype == MICA_DTYPE_bool) return order || sum;
+    if (dtype >= MICA_DTYPE_c64) return order || bits;
+    return bits && dtype >= MICA_DTYPE_f16;
+}
+
+/* All operands in each dtype, those too that no case is run with. */
+static void other_dtypes(const op_case *c) {
+    if (c->build || c->flags & (LARGE | NAMED_AXIS)) return;
+    for (mica_dtype dtype = 0; dtype < MICA_DTYPE_COUNT; dtype++) {
+        attempt a;
+        mica_type types[MOST_OPERANDS];
+        char what[100];
+        if (!begin(&a, c)) return;
+        case_types(c, dtype, types);
+        snprintf(what, sizeof what, "operands of %s", mica_dtype_name(dtype));
+        a.what = what;
+        a.must_fail = has_no_such_kind(c, dtype);
+        for (int32_t i = 0; i < a.p.n_operands; i++)
+            a.p.operands[i] = mica_parameter(a.g, &types[i]);
+        finish(&a);
+    }
+}
+
 /* ---- attributes -------------------------------------------------------------------------------*/
 
 static const int64_t bad_ints[] = {-1, -2, 0, 1, 2, 17, 999, INT32_MAX, INT64_MAX, INT64_MIN};
@@ -373,6 +409,7 @@ void check_errors(const op_case *c) {
     wrong_arity(c);
     null_operands(c);
     wrong_types(c);
+    other_dtypes(c);
     wrong_attributes(c);
     wrong_regions(c);
 }

@@ -215,6 +215,7 @@ void control_cases_close(void); /* gives back what the cases registered */
 /* ---- checks -----------------------------------------------------------------------------------*/
 
 void check_values(const op_case *c);
+void check_ulps(const op_case *c);
 void check_derivatives(const op_case *c);
 void check_vmap(const op_case *c);
 void check_threads(const op_case *c);

@@ -5,8 +5,11 @@
 #include "ir/scalar.h"
 
 #define GRAIN_WORK 16384
-#define BLOCK 256 /* neighbours whose best is found first, by the loops of reduce */
-#define GROUP 64  /* blocks at a time */
+/* Neighbours whose best is found first, by the loops of reduce: more where the search for its place
+ * is in vectors. */
+#define SHORT_BLOCK 256
+#define LONG_BLOCK 1024
+#define GROUP 64 /* blocks at a time */
 
 /* Writes the index of the best of n elements that are `stride` apart. */
 typedef int64_t (*best_index)(const void *x, int64_t stride, int64_t n);
@@ -24,6 +27,7 @@ typedef struct argmax_kernel {
     first_equal first;
     mica_cpu_map store; /* from i64 */
     int64_t outer, size, inner;
+    int64_t block;
     int32_t x_bytes, y_bytes;
 } argmax_kernel;
 
@@ -76,16 +80,39 @@ BEST_FLOAT(f64, double, double, SAME)
     }
 FIRST_DEFINE(i8, int8_t, int32_t, SAME)
 FIRST_DEFINE(i16, int16_t, int32_t, SAME)
-FIRST_DEFINE(i32, int32_t, int32_t, SAME)
-FIRST_DEFINE(i64, int64_t, int64_t, SAME)
 FIRST_DEFINE(u8, uint8_t, uint32_t, SAME)
 FIRST_DEFINE(u16, uint16_t, uint32_t, SAME)
-FIRST_DEFINE(u32, uint32_t, uint32_t, SAME)
-FIRST_DEFINE(u64, uint64_t, uint64_t, SAME)
 FIRST_DEFINE(f16, uint16_t, float, mica_convert_f16_f32)
 FIRST_DEFINE(bf16, uint16_t, float, mica_convert_bf16_f32)
-FIRST_DEFINE(f32, float, float, SAME)
-FIRST_DEFINE(f64, double, double, SAME)
+
+/* The same for types of 4 and 8 bytes: 64 bytes that do not hold it are left behind at a time. */
+typedef uint64_t two_words __attribute__((vector_size(16)));
+#define FIRST_IN_VECTORS(dtype, type)                                                              \
+    typedef type lanes_##dtype __attribute__((vector_size(16)));                                   \
+    static int64_t first_##dtype(const void *x, int64_t n, const void *best) {                     \
+        const type *at = (const type *)x;                                                          \
+        type value = *(const type *)best;                                                          \
+        int64_t i = 0, step = 64 / (int64_t)sizeof(type);                                          \
+        lanes_##dtype want = value - (lanes_##dtype){0}, v[4];                                     \
+        if (value != value) {                                                                      \
+            while (i < n - 1 && at[i] == at[i]) i++;                                               \
+            return i;                                                                              \
+        }                                                                                          \
+        for (; i + step < n; i += step) {                                                          \
+            memcpy(v, at + i, sizeof v);                                                           \
+            two_words found = (two_words)(v[0] == want) | (two_words)(v[1] == want) |              \
+                              (two_words)(v[2] == want) | (two_words)(v[3] == want);               \
+            if ((found[0] | found[1]) != 0) break;                                                 \
+        }                                                                                          \
+        while (i < n - 1 && at[i] != value) i++;                                                   \
+        return i;                                                                                  \
+    }
+FIRST_IN_VECTORS(i32, int32_t)
+FIRST_IN_VECTORS(i64, int64_t)
+FIRST_IN_VECTORS(u32, uint32_t)
+FIRST_IN_VECTORS(u64, uint64_t)
+FIRST_IN_VECTORS(f32, float)
+FIRST_IN_VECTORS(f64, double)
 #define FIRST_ENTRY(dtype) [MICA_DTYPE_##dtype] = first_##dtype
 static const first_equal firsts[MICA_DTYPE_COUNT] = {
     FIRST_ENTRY(i8),  FIRST_ENTRY(i16),  FIRST_ENTRY(i32), FIRST_ENTRY(i64),
@@ -137,19 +164,19 @@ static better_than find_better(mica_dtype dtype, bool smaller) {
  * met, is not beaten. Zeros of both signs are equal. */
 static int64_t find_in_row(const argmax_kernel *k, const char *x) {
     _Alignas(8) char parts[GROUP * 8], best[8];
-    int64_t offsets[GROUP], blocks = k->size / BLOCK, place = 0;
+    int64_t offsets[GROUP], blocks = k->size / k->block, place = 0;
     size_t bytes = (size_t)k->reducer.bytes;
     for (int64_t b = 0; b < blocks; b += GROUP) {
         int64_t n = cpu_min(GROUP, blocks - b);
-        for (int64_t i = 0; i < n; i++) offsets[i] = (b + i) * BLOCK;
-        k->reducer.rows(x, offsets, n, BLOCK, parts);
+        for (int64_t i = 0; i < n; i++) offsets[i] = (b + i) * k->block;
+        k->reducer.rows(x, offsets, n, k->block, parts);
         for (int64_t i = 0; i < n; i++) {
             if (b + i > 0 && !k->better(parts, i, best)) continue;
             memcpy(best, parts + (size_t)i * bytes, bytes);
             place = b + i;
         }
     }
-    int64_t rest = k->size - blocks * BLOCK, last = blocks * BLOCK;
+    int64_t rest = k->size - blocks * k->block, last = blocks * k->block;
     if (rest > 0) {
         k->reducer.rows(x, &last, 1, rest, parts);
         if (blocks == 0 || k->better(parts, 0, best)) {
@@ -157,8 +184,8 @@ static int64_t find_in_row(const argmax_kernel *k, const char *x) {
             place = blocks;
         }
     }
-    int64_t begin = place * BLOCK;
-    return begin + k->first(x + begin * k->x_bytes, cpu_min(BLOCK, k->size - begin), best);
+    int64_t begin = place * k->block;
+    return begin + k->first(x + begin * k->x_bytes, cpu_min(k->block, k->size - begin), best);
 }
 
 typedef struct argmax_run {
@@ -173,8 +200,8 @@ static void run_range(void *context, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
         int64_t position = i / k->inner * k->size * k->inner + i % k->inner;
         const char *x = run->x + position * k->x_bytes;
-        int64_t index =
-            k->inner == 1 && k->size > BLOCK ? find_in_row(k, x) : k->find(x, k->inner, k->size);
+        int64_t index = k->inner == 1 && k->size > SHORT_BLOCK ? find_in_row(k, x)
+                                                               : k->find(x, k->inner, k->size);
         const void *from = &index;
         k->store(&from, run->y + i * k->y_bytes, 1);
     }
@@ -208,6 +235,7 @@ mica_status mica_cpu_create_argmax(const mica_node *node, cpu_kernel **out) {
     k->first = firsts[x->dtype];
     k->store = store;
     k->x_bytes = (int32_t)mica_dtype_bytes(x->dtype);
+    k->block = k->x_bytes >= 4 ? LONG_BLOCK : SHORT_BLOCK;
     k->y_bytes = (int32_t)mica_dtype_bytes(index);
     k->outer = k->inner = 1;
     for (int64_t i = 0; i < axis; i++) k->outer *= x->dims[i];

@@ -11,19 +11,22 @@
 #define REDUCE_WIDTH 64
 #define REDUCE_ONE_ANY_ORDER(name, compute, OP, IDENTITY)                                          \
     static compute name##_one(const compute *restrict row, int64_t n) {                            \
-        compute lanes[REDUCE_WIDTH], rest[REDUCE_WIDTH];                                           \
+        compute lanes[REDUCE_WIDTH];                                                               \
         int64_t i = 0;                                                                             \
         for (int l = 0; l < REDUCE_WIDTH; l++) lanes[l] = IDENTITY;                                \
         for (; i + REDUCE_WIDTH <= n; i += REDUCE_WIDTH)                                           \
             for (int l = 0; l < REDUCE_WIDTH; l++) lanes[l] = OP(lanes[l], row[i + l]);            \
-        for (int l = 0; l < REDUCE_WIDTH; l++) rest[l] = IDENTITY;                                 \
-        for (int64_t l = 0; l < n - i; l++) rest[l] = row[i + l];                                  \
-        for (int l = 0; l < REDUCE_WIDTH; l++) rest[l] = OP(lanes[l], rest[l]);                    \
-        for (int l = 0; l < 32; l++) rest[l] = OP(rest[l], rest[l + 32]);                          \
-        for (int l = 0; l < 16; l++) rest[l] = OP(rest[l], rest[l + 16]);                          \
-        compute y = rest[0];                                                                       \
-        for (int l = 1; l < 16; l++) y = OP(y, rest[l]);                                           \
-        return y;                                                                                  \
+        if (i < n) {                                                                               \
+            compute rest[REDUCE_WIDTH];                                                            \
+            for (int l = 0; l < REDUCE_WIDTH; l++) rest[l] = IDENTITY;                             \
+            for (int64_t l = 0; l < n - i; l++) rest[l] = row[i + l];                              \
+            for (int l = 0; l < REDUCE_WIDTH; l++) lanes[l] = OP(lanes[l], rest[l]);               \
+        }                                                                                          \
+        for (int l = 0; l < 32; l++) lanes[l] = OP(lanes[l], lanes[l + 32]);                       \
+        for (int l = 0; l < 16; l++) lanes[l] = OP(lanes[l], lanes[l + 16]);                       \
+        for (int l = 0; l < 8; l++) lanes[l] = OP(lanes[l], lanes[l + 8]);                         \
+        for (int l = 0; l < 4; l++) lanes[l] = OP(lanes[l], lanes[l + 4]);                         \
+        return OP(OP(lanes[0], lanes[2]), OP(lanes[1], lanes[3]));                                 \
     }
 /* Bitwise reductions of narrow elements, eight bytes at a time whatever they hold. */
 typedef uint64_t __attribute__((may_alias, aligned(1))) reduce_word;
