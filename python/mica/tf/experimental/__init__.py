@@ -1,6 +1,29 @@
 """`tf.experimental`."""
 
+from .._dispatch import (
+    dispatch_for_api,
+    dispatch_for_binary_elementwise_apis,
+    dispatch_for_unary_elementwise_apis,
+    unregister_dispatch_for,
+)
+from .._extension import (
+    BatchableExtensionType,
+    ExtensionType,
+    ExtensionTypeBatchEncoder,
+    ExtensionTypeSpec,
+)
 from ..data._iterator import Optional
 from . import dtensor
 
-__all__ = ["Optional", "dtensor"]
+__all__ = [
+    "BatchableExtensionType",
+    "ExtensionType",
+    "ExtensionTypeBatchEncoder",
+    "ExtensionTypeSpec",
+    "Optional",
+    "dispatch_for_api",
+    "dispatch_for_binary_elementwise_apis",
+    "dispatch_for_unary_elementwise_apis",
+    "dtensor",
+    "unregister_dispatch_for",
+]

@@ -1,0 +1,80 @@
+"""The real Keras 3 on mica.tf."""
+
+import subprocess
+import sys
+
+import numpy as np
+
+SCRIPT = """
+import numpy as np
+import tensorflow as tf
+from tensorflow.keras import layers
+
+tf.keras.utils.set_random_seed(1)
+rng = np.random.default_rng(0)
+x = rng.standard_normal((96, 8, 8, 1), dtype="float32")
+y = (x.mean(axis=(1, 2, 3)) > 0).astype("int64")
+model = tf.keras.models.Sequential([
+    layers.Conv2D(4, 3, activation="relu"),
+    layers.MaxPooling2D(2),
+    layers.Flatten(),
+    layers.Dense(2, activation="softmax"),
+])
+model.compile(
+    loss="sparse_categorical_crossentropy",
+    optimizer=tf.keras.optimizers.Adam(0.01),
+    metrics=["accuracy"],
+)
+history = model.fit(x, y, batch_size=40, epochs=12, validation_data=(x, y), verbose=0)
+losses = history.history["loss"]
+assert len(losses) == 12 and losses[-1] < 0.7 * losses[0], losses
+loss, accuracy = model.evaluate(x, y, batch_size=40, verbose=0)
+assert abs(loss - history.history["val_loss"][-1]) < 1e-5, (loss, history.history["val_loss"])
+predicted = model.predict(x, batch_size=40, verbose=0)
+assert predicted.shape == (96, 2) and abs(predicted.sum(axis=1) - 1).max() < 1e-5
+assert abs((predicted.argmax(axis=1) == y).mean() - accuracy) < 1e-6
+print("fitted", model.count_params())
+"""
+
+
+def run_script(tmp_path, text):
+    script = tmp_path / "script.py"
+    script.write_text(text, encoding="utf-8")
+    return subprocess.run(
+        [sys.executable, "-m", "mica.tf", str(script)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+
+
+def test_an_unmodified_script_fits_evaluates_and_predicts(tmp_path):
+    done = run_script(tmp_path, SCRIPT)
+    assert done.returncode == 0, done.stderr
+    assert "fitted 114" in done.stdout
+
+
+def test_sparse_values_add_where_either_has_an_element():
+    import mica.tf as tf
+
+    a = tf.SparseTensor([[0, 1], [2, 0]], [1.0, 2.0], [3, 2])
+    b = tf.SparseTensor([[0, 0], [2, 0]], [5.0, -3.0], [3, 2])
+    both = tf.sparse.add(a, b)
+    np.testing.assert_array_equal(both.indices.numpy(), [[0, 0], [0, 1], [2, 0]])
+    np.testing.assert_array_equal(both.values.numpy(), [5.0, 1.0, -1.0])
+    dense = tf.sparse.to_dense(a).numpy()
+    np.testing.assert_array_equal(dense, [[0, 1], [0, 0], [2, 0]])
+    np.testing.assert_array_equal(tf.sparse.add(a, np.ones((3, 2), "float32")).numpy(), dense + 1)
+    np.testing.assert_array_equal(tf.sparse.maximum(a, b).values.numpy(), [5.0, 1.0, 2.0])
+    again = tf.sparse.from_dense(dense)
+    np.testing.assert_array_equal(again.indices.numpy(), a.indices.numpy())
+
+
+def test_ragged_rows_become_a_tensor():
+    import mica.tf as tf
+
+    rows = tf.RaggedTensor.from_row_splits([1, 2, 3], [0, 2, 2, 3])
+    np.testing.assert_array_equal(rows.row_lengths().numpy(), [2, 0, 1])
+    np.testing.assert_array_equal(rows.to_tensor(9).numpy(), [[1, 2], [9, 9], [3, 9]])
+    assert rows.shape.as_list() == [3, None]
