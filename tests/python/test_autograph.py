@@ -287,3 +287,100 @@ def test_functions_without_conversion_run_as_they_are():
 def test_converted_functions_run_eagerly_too():
     function = tf.autograph.to_graph(fails)
     assert int(function(tf.constant(-3))) == -3
+
+
+def test_datasets_are_looped_over_in_a_graph():
+    @tf.function
+    def total(dataset, stop):
+        count = 0
+        found = tf.constant(0.0)
+        for x, y in dataset:
+            if tf.reduce_sum(x) > stop:
+                break
+            found += tf.reduce_sum(x * y)
+            count += 1
+        return found, count
+
+    x = np.arange(10, dtype=np.float32)
+    dataset = tf.data.Dataset.from_tensor_slices((x, x + 1.0)).batch(4)
+    found, count = total(dataset, tf.constant(1e9))
+    assert float(found) == float((x * (x + 1)).sum()) and int(count) == 3
+    found, count = total(dataset, tf.constant(10.0))
+    assert int(count) == 1 and float(found) == float((x * (x + 1))[:4].sum())
+    assert total.experimental_get_tracing_count() == 1
+
+
+def test_a_function_returns_from_a_loop_over_a_dataset():
+    @tf.function
+    def first_above(limit):
+        for x in tf.data.Dataset.range(6):
+            if x * x > limit:
+                return x
+        return tf.constant(-1, tf.int64)
+
+    assert int(first_above(tf.constant(10, tf.int64))) == 4
+    assert int(first_above(tf.constant(100, tf.int64))) == -1
+
+
+def test_an_iterator_goes_on_where_it_was():
+    @tf.function
+    def rest(iterator):
+        total = tf.constant(0, tf.int64)
+        first = next(iterator)
+        for x in iterator:
+            total += x
+        return first, total
+
+    iterator = iter(tf.data.Dataset.range(5))
+    next(iterator)
+    first, total = rest(iterator)
+    assert (int(first), int(total)) == (1, 2 + 3 + 4)
+
+
+def test_training_steps_run_in_a_loop_over_a_dataset():
+    w = tf.Variable(0.0)
+
+    @tf.function
+    def epoch(dataset):
+        loss = tf.constant(0.0)
+        for x, y in dataset:
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(w * x - y))
+            w.assign_sub(0.05 * tape.gradient(loss, w))
+        return loss
+
+    x = np.array([1.0, 2.0, 3.0, 4.0], np.float32)
+    dataset = tf.data.Dataset.from_tensor_slices((x, 3.0 * x)).batch(2)
+    for _ in range(20):
+        loss = epoch(dataset)
+    assert float(loss) < 1e-6 and abs(float(w) - 3.0) < 1e-3
+
+
+def test_tapes_inside_branches_and_loops_see_variables():
+    w = tf.Variable(3.0)
+
+    @tf.function
+    def in_a_loop(x, n):
+        of_w, of_x = tf.constant(0.0), tf.constant(0.0)
+        for _ in tf.range(n):
+            with tf.GradientTape(persistent=True) as tape:
+                tape.watch(x)
+                y = w * x * x
+            of_w, of_x = tape.gradient(y, w), tape.gradient(y, x)
+        return of_w, of_x
+
+    assert [float(g) for g in in_a_loop(tf.constant(2.0), tf.constant(2))] == [4.0, 12.0]
+
+    @tf.function
+    def in_a_branch(x):
+        if x > 0.0:
+            with tf.GradientTape() as tape:
+                y = w * w * x
+            g = tape.gradient(y, w)
+        else:
+            g = x
+        return g
+
+    with tf.GradientTape() as tape:
+        g = in_a_branch(tf.constant(2.0))
+    assert float(g) == 12.0 and float(tape.gradient(g, w)) == 4.0

@@ -16,20 +16,48 @@ from ._variable import Variable
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
-# Class of values that for loops know beside tensors -> function; see hooks.loop_over.
-_loops: dict[type, object] = {}
-
-
-def register_loop(kind: type, function) -> None:
-    """Let for loops in graphs go over values of a class (datasets, iterators)."""
-    _loops[kind] = function
-
 
 def _loop_over(value: object):
-    for kind in type(value).__mro__:
-        if kind in _loops:
-            return _loops[kind]
+    """A loop over a dataset or an iterator; eagerly it is one of Python."""
+    if current_graph() is None:
+        return None
+    if hasattr(type(value), "get_next_as_optional"):
+        return _over_iterator
+    if hasattr(type(value), "element_spec") and hasattr(type(value), "__iter__"):
+        return _over_dataset
     return None
+
+
+def _over_dataset(dataset, going_on, body, get, put, names, options) -> None:
+    _over_iterator(iter(dataset), going_on, body, get, put, names, options)
+
+
+def _over_iterator(iterator, going_on, body, get, put, names, options) -> None:
+    """Ask for elements until there is none; the body runs where there is one."""
+    from .autograph import _operators as operators
+
+    more: object = convert_to_tensor(True)
+
+    def get_all():
+        return (more, *get())
+
+    def put_all(values):
+        nonlocal more
+        more = values[0]
+        put(tuple(values[1:]))
+
+    def run():
+        nonlocal more
+        element = iterator.get_next_as_optional()
+        more = element.has_value()
+        operators.if_stmt(
+            more, lambda: body(element.get_value()), lambda: None, get, put, names, len(names)
+        )
+
+    def test():
+        return more if going_on is None else _cond(more, going_on, lambda: False)
+
+    operators.graph_while(test, run, get_all, put_all, ("<internal has_next>", *names), options)
 
 
 def _is_tensor(value: object) -> bool:

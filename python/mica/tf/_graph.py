@@ -208,7 +208,11 @@ def _read(self):
         finally:
             _mica.tf_set_graph(before)
         graph._hoisted = getattr(graph, "_hoisted", set()) | {handle}
-        return _mica.tf_lift(graph, value)
+        lifted = _mica.tf_lift(graph, value)
+        if _mica.tf_is_recording():
+            # A tape inside the body sees the same value.
+            _mica.tf_record([self._handle], [lifted], lambda given, outputs, wanted: list(given))
+        return lifted
     return _plain_read(self)
 
 

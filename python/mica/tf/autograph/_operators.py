@@ -23,6 +23,7 @@ __all__ = [
     "converted",
     "for_stmt",
     "get_nothing",
+    "graph_while",
     "if_exp",
     "if_stmt",
     "is_defined",
@@ -396,7 +397,7 @@ def while_stmt(test, body, get, put, names: tuple, options: dict | None) -> None
     with hooks.scratch_graph():
         first = test()
     if hooks.is_tensor(first):
-        _graph_while(test, body, get, put, names, options or {})
+        graph_while(test, body, get, put, names, options or {})
         return
     while first:
         body()
@@ -487,7 +488,7 @@ def _graph_range(parts, going_on, body, get, put, names, target, options) -> Non
             main = hooks.logical_or(up, hooks.logical_and(delta < 0, at > limit))
         return _both(main, going_on)
 
-    _graph_while(test, run, get_all, put_all, ("<internal iterate>", *names), options)
+    graph_while(test, run, get_all, put_all, ("<internal iterate>", *names), options)
 
 
 def _graph_elements(sequence, going_on, body, get, put, names, options) -> None:
@@ -510,14 +511,14 @@ def _graph_elements(sequence, going_on, body, get, put, names, options) -> None:
     def test():
         return _both(at < number, going_on)
 
-    _graph_while(test, run, get_all, put_all, ("<internal iterate>", *names), options)
+    graph_while(test, run, get_all, put_all, ("<internal iterate>", *names), options)
 
 
 def _is_missing(value: object) -> bool:
     return value is None or value is _NO_RESULT or type(value) is Undefined
 
 
-def _graph_while(test, body, get, put, names: tuple, options: dict) -> None:
+def graph_while(test, body, get, put, names: tuple, options: dict) -> None:
     """A loop in a graph: its variables go in and come out as one tuple."""
     before = get()
     given = options.get("shape_invariants") or ()
