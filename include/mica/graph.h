@@ -225,7 +225,7 @@ MICA_API mica_value mica_broadcast_to(mica_graph *g, mica_value x,
 MICA_API mica_value mica_matmul(mica_graph *g, mica_value a, mica_value b); /* numpy's rule */
 MICA_API mica_value mica_relu(mica_graph *g, mica_value x);                 /* max(x, 0) */
 MICA_API mica_value mica_sum(mica_graph *g, mica_value x, mica_ints axes);
-MICA_API mica_value mica_mean(mica_graph *g, mica_value x, mica_ints axes);
+MICA_API mica_value mica_mean(mica_graph *g, mica_value x, mica_ints axes); /* halves: in f32 */
 MICA_API mica_value mica_log_softmax(mica_graph *g, mica_value x, int64_t axis);
 
 /* ---- the table, for tools ---------------------------------------------------------------------*/

@@ -218,11 +218,18 @@ PyObject *array_method_mean(PyObject *self, PyObject *args, PyObject *kwargs) {
                      mica_dtype_name(array_type(self)->dtype));
         return NULL;
     }
-    PyObject *sum = reduce(self, "sum", &r);
+    /* A sum of halves, or their number, may be beyond what they hold when the mean is not. */
+    mica_dtype dtype = array_type(self)->dtype;
+    bool is_half = dtype == MICA_DTYPE_f16 || dtype == MICA_DTYPE_bf16;
+    PyObject *wide = is_half ? array_convert(self, MICA_DTYPE_f32) : Py_NewRef(self);
+    PyObject *sum = wide ? reduce(wide, "sum", &r) : NULL;
     PyObject *count = sum ? scalar_like(sum, (double)r.count) : NULL;
-    PyObject *result = count ? apply2(MICA_OP_div, sum, count) : NULL;
+    PyObject *mean = count ? apply2(MICA_OP_div, sum, count) : NULL;
+    PyObject *result = mean && is_half ? array_convert(mean, dtype) : Py_XNewRef(mean);
+    Py_XDECREF(wide);
     Py_XDECREF(sum);
     Py_XDECREF(count);
+    Py_XDECREF(mean);
     return result;
 }
 

@@ -155,13 +155,17 @@ mica_value mica_mean(mica_graph *g, mica_value x, mica_ints axes) {
         mica_graph_fail(g, MICA_INVALID("[mean] takes floats, not %s", mica_type_text(type).chars));
         return MICA_NULL_VALUE;
     }
-    mica_value sum = mica_sum(g, x, axes);
+    /* A sum, or a number of terms, may be beyond what f16 holds when the mean is not. */
+    bool is_half = type->dtype == MICA_DTYPE_f16 || type->dtype == MICA_DTYPE_bf16;
+    mica_dtype wide = is_half ? MICA_DTYPE_f32 : type->dtype;
+    mica_value sum = mica_sum(g, is_half ? mica_convert(g, x, wide) : x, axes);
     if (mica_value_is_null(sum)) return sum;
     int64_t storage[MICA_MAX_RANK];
     mica_ints valid = from_the_end(axes, type, storage);
     double count = 1;
     for (int32_t i = 0; i < valid.n; i++) count *= (double)type->dims[valid.data[i]];
-    return mica_div(g, sum, mica_scalar(g, type->dtype, count));
+    mica_value mean = mica_div(g, sum, mica_scalar(g, wide, count));
+    return is_half ? mica_convert(g, mean, type->dtype) : mean;
 }
 
 /* x, which lost `axis` in a reduction of something of this shape, spread along it again. */

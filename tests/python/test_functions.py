@@ -164,3 +164,10 @@ def test_dropout_can_be_written_with_keys():
 
     out = mica.jit(dropout)(mica.random.key(3), mica.ones(10000), 0.5).numpy()
     assert set(np.unique(out)) == {0.0, 2.0}
+
+
+def test_the_mean_of_many_halves_does_not_overflow():
+    x = mica.tensor(np.full(70000, 2, np.float16))
+    assert float(mica.mean(x)) == 2 and mica.mean(x).dtype.name == "f16"
+    assert float(mica.jit(mica.mean)(x)) == 2
+    assert float(mica.var(x)) == 0

@@ -57,6 +57,20 @@ TEST(arrays_without_elements_go_through) {
     }
 }
 
+TEST(the_mean_of_many_halves_does_not_overflow) {
+    static uint16_t twos[70000];
+    for (int i = 0; i < 70000; i++) twos[i] = 0x4000;
+    for (int d = 0; d < DEVICES; d++) {
+        mica_graph *g = new_graph("mean");
+        mica_type type = mica_type_make(MICA_DTYPE_f16, MICA_INTS(70000));
+        mica_output(g, mica_mean(g, mica_parameter(g, &type), MICA_INTS(0)));
+        outcome out;
+        REQUIRE(evaluate(devices[d], NULL, g, (const void *[]){twos}, &out));
+        CHECK(*(uint16_t *)out.bytes[0] == 0x4000);
+        mica_graph_release(g);
+    }
+}
+
 TEST(wrong_inputs_are_refused_and_change_nothing) {
     mica_device *cpu = open_device("cpu"), *fake = open_device("fake");
     mica_graph *g = example();

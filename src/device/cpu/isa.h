@@ -131,8 +131,8 @@ typedef struct mica_cpu_gemm {
      * nearer, next_step bytes for each k. */
     void (*tile)(const void *a, const void *b, int64_t k, void *c, const int64_t *rows, int first,
                  const void *next, int64_t next_step);
-    /* The same from anywhere in memory, for heights[0] = rows and lower tiles (NULL: there are none):
-     * a[k, i] is at a + a_steps[k] + i a_stride, b[k, 0] at b + b_steps[k]. */
+    /* The same from anywhere in memory, for heights[0] = rows and lower tiles (NULL: there are
+     * none): a[k, i] is at a + a_steps[k] + i a_stride, b[k, 0] at b + b_steps[k]. */
     int32_t heights[CPU_TILE_HEIGHTS];
     void (*tile_at[CPU_TILE_HEIGHTS])(const void *a, int64_t a_stride, const int64_t *a_steps,
                                       const void *b, const int64_t *b_steps, int64_t k, void *c,
