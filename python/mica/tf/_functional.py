@@ -45,7 +45,8 @@ def _tensors(structure: object, what: str) -> tuple[list, object]:
     flat = nest.flatten(structure, expand_composites=True)
     if not flat:
         raise ValueError(f"{what} must be a Tensor or a nested structure of Tensors, got nothing")
-    flat = [convert_to_tensor(part) for part in flat]
+    # Elements are gathered from a copy: the gradient of the tensor itself is dense.
+    flat = [ops["Identity"](convert_to_tensor(part)) for part in flat]
     return flat, nest.pack_sequence_as(structure, flat, expand_composites=True)
 
 

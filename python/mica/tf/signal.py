@@ -95,7 +95,7 @@ def frame(signal, frame_length, frame_step, pad_end=False, pad_value=0, axis=-1,
     else:
         count = ops["Maximum"](0, 1 + (size - length) // step)
     places = expand_dims(range(count) * step, 1) + expand_dims(range(length), 0)
-    return ops["GatherV2"](x, places, axis)
+    return ops["GatherV2"](ops["Identity"](x), places, axis)  # whose gradient is dense
 
 
 def overlap_and_add(signal, frame_step, name=None):
