@@ -31,6 +31,7 @@ its TensorFlow backend beside those.
 - **differs**: the name is there; some case does not give that, the first is named.
 - **there**: the name is there, no case compares it.
 - **missing**: the name is not there.
+- **Keras**: a name of the package keras, which `tf.keras` is.
 
 `python tests/tf/results.py [part of a case's name]` shows what is wrong with cases. Of the {count}
 names {summary}.
@@ -88,22 +89,30 @@ def page(found: dict[str, dict[str, str | None]]) -> str:
     """The text of docs/tensorflow.md."""
     status = Status(found)
     symbols = json.loads((ROOT / "tests/tf/symbols.json").read_text(encoding="utf-8"))
-    counts = {"works": 0, "differs": 0, "there": 0, "missing": 0}
+    counts = {"works": 0, "differs": 0, "there": 0, "missing": 0, "Keras": 0}
     rows = ["| rank | name | uses | | |", "|---|---|---|---|---|"]
     for rank, symbol, uses, area in symbols["used"]:
-        state, how = status.of(symbol)
+        state, how = ("Keras", "") if area == "Keras" else status.of(symbol)
         if area == "no such name":
             state, how = "works", "TensorFlow has no such name either"
         counts[state] += 1
-        rows.append(f"| {rank} | `{symbol}` | {uses} | {state} | {how or area} |")
+        rows.append(
+            f"| {rank} | `{symbol}` | {uses} | {state} | {how or (area if state != 'Keras' else '')} |"
+        )
     more = ["| name | | |", "|---|---|---|"]
     ranked = {symbol for _, symbol, _, _ in symbols["used"]}
     for symbol, area in symbols["keras"]:
         if symbol not in ranked:
             state, how = status.of(symbol)
             more.append(f"| `{symbol}` | {state} | {how or area} |")
-    summary = ", ".join(f"{n} {'are ' * (s in ('there', 'missing'))}{s}" for s, n in counts.items())
-    summary = summary.replace(" works", " work").replace(" differs", " differ")
+    words = {
+        "works": "work",
+        "differs": "differ",
+        "there": "are there",
+        "missing": "are missing",
+        "Keras": "are Keras's",
+    }
+    summary = ", ".join(f"{n} {words[state]}" for state, n in counts.items())
     text = INTRODUCTION.format(
         count=len(symbols["used"]),
         version=status.head["tensorflow"],

@@ -529,7 +529,7 @@ def missing(tf: Any, symbol: str) -> bool:
     for part in symbol.split(".")[1:]:
         try:
             at = getattr(at, part)
-        except AttributeError:
+        except (AttributeError, ImportError):
             return True
     return False
 
