@@ -96,9 +96,8 @@ def page(found: dict[str, dict[str, str | None]]) -> str:
         if area == "no such name":
             state, how = "works", "TensorFlow has no such name either"
         counts[state] += 1
-        rows.append(
-            f"| {rank} | `{symbol}` | {uses} | {state} | {how or (area if state != 'Keras' else '')} |"
-        )
+        note = how or ("" if state == "Keras" else area)
+        rows.append(f"| {rank} | `{symbol}` | {uses} | {state} | {note} |")
     more = ["| name | | |", "|---|---|---|"]
     ranked = {symbol for _, symbol, _, _ in symbols["used"]}
     for symbol, area in symbols["keras"]:
