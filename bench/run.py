@@ -239,10 +239,10 @@ def differing(checks: dict[str, list[float]]) -> list[str]:
 
 
 def once_case(case: Case, frameworks: list[str]) -> dict:
-    """Figures of fresh processes, in turns: the best of three."""
+    """Figures of fresh processes, in turns: the best of some."""
     modules = {"tf": "tensorflow"}
     found: dict[str, dict] = {f: {} for f in frameworks}
-    rounds = 1 if case.name == "installed" else 6 if case.name == "import" else 3
+    rounds = {"installed": 1, "import": 6}.get(case.name, 2)
     for attempt in range(rounds):
         for framework in frameworks:
             name = modules.get(framework, framework)

@@ -171,7 +171,8 @@ static mica_value find_member(const contraction *k, mica_value v) {
 
 static mica_value add_argument(contraction *k, mica_value v) {
     for (int32_t i = 0; i < k->n_arguments; i++)
-        if (mica_value_same(k->arguments[i], v)) return k->body->parameters[i];
+        if (mica_value_same(k->arguments[i], v)) /* after an error it may have no parameter */
+            return i < k->body->n_parameters ? k->body->parameters[i] : MICA_NULL_VALUE;
     k->arguments[k->n_arguments++] = v;
     return mica_parameter(k->body, mica_value_type(v));
 }

@@ -11,7 +11,7 @@
 #include "runtime/check.h"
 
 /* Quicker than waking another thread: about the time to touch this many bytes. */
-#define SMALL_WORK (4.0 * 1024 * 1024)
+#define SMALL_WORK (8.0 * 1024 * 1024)
 
 /* ---- kernels ----------------------------------------------------------------------------------*/
 
