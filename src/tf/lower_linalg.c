@@ -23,6 +23,7 @@ static mica_value below_diagonal(mica_graph *g, const mica_type *type) {
 
 static mica_value identity_like(mica_graph *g, mica_value x) {
     const mica_type *type = mica_value_type(x);
+    if (!type) return MICA_NULL_VALUE;
     mica_value below = below_diagonal(g, type);
     return mica_select(g, mica_compare(g, below, mica_zeros_like(g, below), "eq"),
                        mica_full_like(g, x, 1.0), mica_zeros_like(g, x));

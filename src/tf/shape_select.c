@@ -52,6 +52,8 @@ mica_status tf_shape_segments(mica_tf_inference *c) {
         return MICA_INVALID("[%s] data.shape = %s does not start with segment_ids.shape = %s",
                             c->info->name, mica_tf_shape_text(data).chars,
                             mica_tf_shape_text(ids).chars);
+    if (data->rank - ids->rank + 1 > MICA_MAX_RANK)
+        return MICA_INVALID("[%s] the result's rank is too high", c->info->name);
     mica_tf_shape shape = {.rank = 1, .dims = {-1}};
     if (mica_tf_input_known(c, 2, count, &n) && n == 1) shape.dims[0] = count[0];
     for (int32_t i = ids->rank; i < data->rank; i++) shape.dims[shape.rank++] = data->dims[i];
