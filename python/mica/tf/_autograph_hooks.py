@@ -106,7 +106,9 @@ def _elements(tensor):
     if number is None:
         number = ops["Shape"](tensor)[0]
     axis = convert_to_tensor(0, _dtypes.int32)
-    return number, lambda i: ops["GatherV2"](tensor, convert_to_tensor(i, _dtypes.int32), axis)
+    # Through an Identity, whose gradient is a tensor: slices are for tf.gather alone.
+    whole = ops["Identity"](tensor)
+    return number, lambda i: ops["GatherV2"](whole, convert_to_tensor(i, _dtypes.int32), axis)
 
 
 def _while_loop(test, body, variables, shape_invariants=None, **options):

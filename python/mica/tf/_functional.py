@@ -38,7 +38,8 @@ def _packed(structure: object, flat: list) -> object:
 
 
 def _pick(flat: list, i) -> list:
-    return [ops["GatherV2"](tensor, _int(i), _int(0)) for tensor in flat]
+    # Through an Identity, whose gradient is a tensor: slices are for tf.gather alone.
+    return [ops["GatherV2"](ops["Identity"](tensor), _int(i), _int(0)) for tensor in flat]
 
 
 def _tensors(structure: object, what: str) -> tuple[list, object]:

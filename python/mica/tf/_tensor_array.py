@@ -530,7 +530,7 @@ def _pick(tensor, i: int):
 
 
 def _gather(tensor, indices):
-    return ops["GatherV2"](tensor, indices, _int(0))
+    return ops["GatherV2"](ops["Identity"](tensor), indices, _int(0))
 
 
 def _widened(buffer, axis: int, size):
