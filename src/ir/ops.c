@@ -112,8 +112,9 @@ const char *mica_op_name(mica_op op) {
     return (unsigned)op < MICA_OP_COUNT ? table[op].name : "unknown";
 }
 
+/* A parameter computes nothing: the class of what no kernel does. */
 mica_op_class mica_op_class_of(mica_op op) {
-    return classes[op];
+    return (unsigned)op < MICA_OP_COUNT ? classes[op] : MICA_CLASS_CONTROL;
 }
 
 mica_attr_kind mica_op_attr_kind(mica_op op, int32_t i) {
