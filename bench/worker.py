@@ -141,7 +141,7 @@ def size_of_mica() -> float:
         paths += [line.split()[-1] for line in maps if "libmica" in line]
     for path in paths:
         real = os.path.realpath(path)
-        if real not in seen and not real.endswith(".pyc"):
+        if real not in seen and os.path.exists(real) and not real.endswith(".pyc"):
             seen.add(real)
             total += os.path.getsize(real)
     return total / 1e6

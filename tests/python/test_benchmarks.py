@@ -13,6 +13,7 @@ sys.path.insert(0, str(BENCH))
 import cases  # noqa: E402
 import models_mica  # noqa: E402
 import run  # noqa: E402
+import worker  # noqa: E402
 
 SMALL = {
     "mlp": cases.Mlp(4, (6, 5, 5, 3)),
@@ -196,3 +197,18 @@ def test_every_explained_case_is_a_case():
     page = BENCH.parent / "docs" / "performance.md"
     assert run.explained(page) <= set(cases.CASES)
     assert json.dumps(sorted(run.explained(page)))
+
+
+def test_the_installed_size_counts_the_library_and_what_it_needs():
+    alone, whole = worker.size_of_mica(), worker.installed("mica")
+    assert 1 < alone < 50
+    assert whole > alone
+
+
+def test_a_worker_prepares_times_and_compares_a_case():
+    one = worker.Worker("mica")
+    answer = one.prepare("eager_add")
+    assert answer["failed"] == {} and answer["times"]["eager"] > 0
+    assert one.compare("eager_add") == {"check": answer["check"]}
+    batch = one.batch("eager")
+    assert 0 < batch["seconds"] < batch["took"]
