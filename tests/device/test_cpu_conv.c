@@ -216,6 +216,27 @@ TEST(groups_of_channels_and_of_the_batch) {
     }
 }
 
+TEST(depthwise_layers_fill_lanes_with_channels_or_places) {
+    static const char *const layouts[] = {"N01C,01IO,N01C", "NC01,OI01,NC01"};
+    static const int64_t channels[] = {8, 19, 32, 300};
+    for (int i = 0; i < 2; i++)
+        for (size_t j = 0; j < sizeof channels / sizeof *channels; j++) {
+            conv_case c = plain_case();
+            c.layout = layouts[i];
+            c.dtype = j == 1 ? MICA_DTYPE_f64 : MICA_DTYPE_f32;
+            c.channels = c.outputs = c.groups = channels[j];
+            c.input[0] = 10, c.input[1] = 21;
+            c.low[0] = c.high[1] = 1;
+            check_conv(&c);
+            conv_case weights = c; /* every channel's batch with its own kernel */
+            weights.layout = i ? "CN01,IO01,CN01" : "C01N,I01O,01NC";
+            weights.batch = weights.batch_groups = channels[j], weights.groups = 1;
+            weights.channels = 2;
+            weights.taps[0] = 8, weights.taps[1] = 20;
+            check_conv(&weights);
+        }
+}
+
 TEST(all_float_dtypes_convolve) {
     for (mica_dtype d = MICA_DTYPE_f16; d <= MICA_DTYPE_f64; d++) {
         conv_case c = plain_case();

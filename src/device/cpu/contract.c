@@ -410,6 +410,7 @@ void mica_cpu_contract_run(const cpu_contract *k, const void *x, const void *y, 
     if (k->mode == CONTRACT_LOCAL) run_local(&run);
     if (k->mode == CONTRACT_SHARED) run_shared(&run);
     if (k->mode == CONTRACT_SPLIT) run_split(&run);
+    if (k->mode == CONTRACT_LANES) mica_cpu_contract_run_lanes(k, run.x, run.y, c, finish);
     whole.wide = wide;
     if (k->narrow && k->mode != CONTRACT_ZERO)
         mica_parallel_for(n, 65536, narrow_range, &whole);

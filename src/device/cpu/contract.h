@@ -24,6 +24,7 @@ typedef enum cpu_contract_mode {
     CONTRACT_ZERO,   /* nothing to sum */
     CONTRACT_LOCAL,  /* a piece packs all it needs */
     CONTRACT_SHARED, /* y is packed first, by all, into scratch */
+    CONTRACT_LANES,  /* no column to speak of, but batches or rows side by side: contract_lanes.c */
     CONTRACT_SPLIT, /* little to compute but a long k: pieces take groups of k, summed at the end */
 } cpu_contract_mode;
 
@@ -60,6 +61,14 @@ int32_t mica_cpu_contract_height(const mica_cpu_gemm *gemm, int64_t rows, bool l
 
 /* Whether indices that follow each other are neighbours in memory, most of them. */
 bool mica_cpu_contract_is_line(const cpu_space *space);
+
+/* CONTRACT_LANES, when it fits: batches of a matrix and a vector, as depthwise convolutions are.
+ * The order of k is the same. */
+bool mica_cpu_contract_plan_lanes(cpu_contract *contract);
+void mica_cpu_contract_run_lanes(const cpu_contract *contract, const char *x, const char *y,
+                                 char *c, const cpu_finish *finish);
+/* x and y change places. */
+void mica_cpu_contract_exchange(cpu_contract *contract);
 
 #define CONTRACT_TILE 64  /* the most rows, and columns, that a tile has */
 #define CONTRACT_ROWS 512 /* the most rows of a piece */

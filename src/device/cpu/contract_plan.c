@@ -11,7 +11,7 @@
 #define LIES_COLUMNS 256                 /* packing x pays when more columns use it */
 #define LIES_ROWS 64                     /* packing y pays when more rows use it */
 
-static void exchange(cpu_contract *k) {
+void mica_cpu_contract_exchange(cpu_contract *k) {
     cpu_space space;
 #define EXCHANGE(a, b) (space = k->a, k->a = k->b, k->b = space)
     EXCHANGE(x_batch, y_batch);
@@ -108,7 +108,7 @@ static void choose_tile(cpu_contract *k, const mica_cpu_gemm *const *tiles, int3
         k->gemm = *tile;
         exchanges = i % 2;
     }
-    if (exchanges) exchange(k);
+    if (exchanges) mica_cpu_contract_exchange(k);
 }
 
 /* ---- what is packed ---------------------------------------------------------------------------*/
@@ -216,8 +216,12 @@ bool mica_cpu_contract_init(cpu_contract *k, mica_dtype dtype) {
     tiles[0] = is_float ? &isa->gemm_float[0][dtype - MICA_DTYPE_f16]
                         : &isa->gemm_int[dtype - MICA_DTYPE_i8];
     tiles[1] = is_float ? &isa->gemm_float[1][dtype - MICA_DTYPE_f16] : NULL;
-    choose_tile(k, tiles, is_float ? 2 : 1);
+    k->gemm = *tiles[0];
     k->x_bytes = k->c_bytes = (int32_t)mica_dtype_bytes(dtype);
+    if (k->gemm.lanes && k->c_bytes == k->gemm.bytes && !k->complex_pack &&
+        mica_cpu_contract_plan_lanes(k))
+        return true;
+    choose_tile(k, tiles, is_float ? 2 : 1);
     k->narrow = k->c_bytes == k->gemm.bytes
                     ? NULL
                     : isa->elementwise->convert[is_float ? MICA_DTYPE_f32 : MICA_DTYPE_u32][dtype];

@@ -121,6 +121,18 @@ typedef struct mica_cpu_windower {
 typedef void (*mica_cpu_pack)(const void *x, const int64_t *offsets, int64_t count,
                               const int64_t *steps, int64_t k, int64_t width, void *panel);
 
+/* Sums side by side: for every row i and lane l
+ *     c[c_rows[i] + l] = sum over k of x[x_rows[i] + x_steps[k] + l] y[y_rows[i] + y_steps[k] + l]
+ * or, when y is the same for all lanes, without l in y. Rows share y where it has lanes: y_rows[0].
+ * Chains, `first` and k as in mica_cpu_gemm. */
+typedef struct mica_cpu_lanes {
+    const void *x, *y;
+    void *c;
+    const int64_t *x_rows, *y_rows, *c_rows, *x_steps, *y_steps;
+    int64_t n_rows, n_lanes, n_k;
+    bool y_has_lanes, first;
+} mica_cpu_lanes;
+
 #define CPU_TILE_HEIGHTS 6
 typedef struct mica_cpu_gemm {
     int32_t rows, columns; /* the tile, rows x columns accumulators */
@@ -140,6 +152,7 @@ typedef struct mica_cpu_gemm {
     /* c[rows[i] + columns[j]] = tile[i * stride + j], or += when not first. */
     void (*scatter)(const void *tile, int64_t stride, void *c, const int64_t *rows, int64_t n_rows,
                     const int64_t *columns, int64_t n_columns, int first);
+    void (*lanes)(const mica_cpu_lanes *lanes); /* floats */
     mica_cpu_pack pack;
 } mica_cpu_gemm;
 

@@ -42,17 +42,24 @@ typedef float64x2_t vector_f64;
 #define NARROW_VECTORS 1
 typedef float vector_f32 __attribute__((vector_size(16)));
 typedef double vector_f64 __attribute__((vector_size(16)));
-static inline vector_f32 FMA_f32(vector_f32 a, vector_f32 b, vector_f32 c) {
+static __attribute__((noinline)) vector_f32 FMA_f32(vector_f32 a, vector_f32 b, vector_f32 c) {
     for (int i = 0; i < 4; i++) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
     return c;
 }
-static inline vector_f64 FMA_f64(vector_f64 a, vector_f64 b, vector_f64 c) {
+static __attribute__((noinline)) vector_f64 FMA_f64(vector_f64 a, vector_f64 b, vector_f64 c) {
     for (int i = 0; i < 2; i++) c[i] = __builtin_fma(a[i], b[i], c[i]);
     return c;
 }
 #endif
 
+/* Where a fused multiply-add is a call, unrolling is but size. */
+#if !defined(__AVX2__) && !defined(__aarch64__)
 #if defined(__clang__)
+#define UNROLLED _Pragma("nounroll")
+#else
+#define UNROLLED _Pragma("GCC unroll 1")
+#endif
+#elif defined(__clang__)
 #define UNROLLED _Pragma("unroll")
 #else
 #define UNROLLED _Pragma("GCC unroll 32")
@@ -132,6 +139,88 @@ TILES_DEFINE(f32, float, wide, WIDE_VECTORS, WIDE_HEIGHTS)
 TILES_DEFINE(f32, float, narrow, NARROW_VECTORS, NARROW_HEIGHTS)
 TILES_DEFINE(f64, double, wide, WIDE_VECTORS, WIDE_HEIGHTS)
 TILES_DEFINE(f64, double, narrow, NARROW_VECTORS, NARROW_HEIGHTS)
+/* ---- lanes ------------------------------------------------------------------------------------*/
+
+#if defined(__AVX512F__)
+static inline vector_f32 part_f32(const float *x, int64_t n) {
+    return _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), x);
+}
+static inline vector_f64 part_f64(const double *x, int64_t n) {
+    return _mm512_maskz_loadu_pd((__mmask8)((1u << n) - 1), x);
+}
+#else
+#define PART_DEFINE(dtype, type)                                                                   \
+    static inline vector_##dtype part_##dtype(const type *x, int64_t n) {                          \
+        type room[LANES(dtype, type)] = {0};                                                       \
+        vector_##dtype v;                                                                          \
+        for (int64_t i = 0; i < n; i++) room[i] = x[i];                                            \
+        memcpy(&v, room, sizeof v);                                                                \
+        return v;                                                                                  \
+    }
+PART_DEFINE(f32, float)
+PART_DEFINE(f64, double)
+#endif
+
+/* ROWS rows of up to one vector of lanes, from lane l on; WHOLE: of exactly one. */
+#define LANES_DEFINE(dtype, type, ROWS, WHOLE, Y_LANES)                                            \
+    static void lanes_##dtype##_##ROWS##WHOLE##Y_LANES(const mica_cpu_lanes *a, int64_t row,       \
+                                                       int64_t l) {                                \
+        int64_t n = a->n_lanes - l;                                                                \
+        vector_##dtype acc[ROWS];                                                                  \
+        const type *x[ROWS], *y[ROWS];                                                             \
+        UNROLLED for (int i = 0; i < ROWS; i++) {                                                  \
+            acc[i] = (vector_##dtype){0};                                                          \
+            x[i] = (const type *)a->x + a->x_rows[row + i] + l;                                    \
+            y[i] = (const type *)a->y + a->y_rows[Y_LANES ? 0 : row + i] + (Y_LANES ? l : 0);      \
+        }                                                                                          \
+        for (int64_t k = 0; k < a->n_k; k++) {                                                     \
+            int64_t x_step = a->x_steps[k], y_step = a->y_steps[k];                                \
+            vector_##dtype right = {0}, left;                                                      \
+            if (Y_LANES && WHOLE) memcpy(&right, y[0] + y_step, sizeof right);                     \
+            if (Y_LANES && !WHOLE) right = part_##dtype(y[0] + y_step, n);                         \
+            UNROLLED for (int i = 0; i < ROWS; i++) {                                              \
+                if (!Y_LANES) right = y[i][y_step] - (vector_##dtype){0};                          \
+                if (WHOLE)                                                                         \
+                    memcpy(&left, x[i] + x_step, sizeof left);                                     \
+                else                                                                               \
+                    left = part_##dtype(x[i] + x_step, n);                                         \
+                acc[i] = FMA_##dtype(left, right, acc[i]);                                         \
+            }                                                                                      \
+        }                                                                                          \
+        UNROLLED for (int i = 0; i < ROWS; i++) {                                                  \
+            type *cell = (type *)a->c + a->c_rows[row + i] + l, sums[LANES(dtype, type)];          \
+            memcpy(sums, &acc[i], sizeof sums);                                                    \
+            for (int64_t j = 0; j < LANES(dtype, type) && j < n; j++)                              \
+                cell[j] = a->first ? sums[j] : cell[j] + sums[j];                                  \
+        }                                                                                          \
+    }
+#define LANES_CHOOSE(dtype, WHOLE, Y_LANES)                                                        \
+    {                                                                                              \
+        int64_t i = 0;                                                                             \
+        for (; i + 4 <= a->n_rows; i += 4) lanes_##dtype##_4##WHOLE##Y_LANES(a, i, l);             \
+        for (; i < a->n_rows; i++) lanes_##dtype##_1##WHOLE##Y_LANES(a, i, l);                     \
+    }
+#define LANES_ALL(dtype, type)                                                                     \
+    LANES_DEFINE(dtype, type, 4, 1, 1)                                                             \
+    LANES_DEFINE(dtype, type, 4, 1, 0)                                                             \
+    LANES_DEFINE(dtype, type, 4, 0, 1)                                                             \
+    LANES_DEFINE(dtype, type, 4, 0, 0)                                                             \
+    LANES_DEFINE(dtype, type, 1, 1, 1)                                                             \
+    LANES_DEFINE(dtype, type, 1, 1, 0)                                                             \
+    LANES_DEFINE(dtype, type, 1, 0, 1)                                                             \
+    LANES_DEFINE(dtype, type, 1, 0, 0)                                                             \
+    static void lanes_##dtype(const mica_cpu_lanes *a) {                                           \
+        for (int64_t l = 0; l < a->n_lanes; l += LANES(dtype, type)) {                             \
+            bool whole = l + LANES(dtype, type) <= a->n_lanes;                                     \
+            if (whole && a->y_has_lanes) LANES_CHOOSE(dtype, 1, 1)                                 \
+            if (whole && !a->y_has_lanes) LANES_CHOOSE(dtype, 1, 0)                                \
+            if (!whole && a->y_has_lanes) LANES_CHOOSE(dtype, 0, 1)                                \
+            if (!whole && !a->y_has_lanes) LANES_CHOOSE(dtype, 0, 0)                               \
+        }                                                                                          \
+    }
+LANES_ALL(f32, float)
+LANES_ALL(f64, double)
+
 SCATTER_DEFINE(f32, float)
 SCATTER_DEFINE(f64, double)
 
@@ -201,7 +290,7 @@ PACK_DEFINE(pack_f64, double, double, PACK_SAME, copy_f64, PACK_NO_TRANSPOSE)
             {a, b, c, d, e, f}, {tile_at_##dtype##_##shape##a, tile_at_##dtype##_##shape##b,       \
                                  tile_at_##dtype##_##shape##c, tile_at_##dtype##_##shape##d,       \
                                  tile_at_##dtype##_##shape##e, tile_at_##dtype##_##shape##f},      \
-            scatter_##dtype, pack                                                                  \
+            scatter_##dtype, lanes_##dtype, pack                                                   \
     }
 #define GEMM(...) GEMM_(__VA_ARGS__)
 #define GEMMS(shape, SHAPE)                                                                        \

@@ -58,7 +58,10 @@ COPY_DEFINE(copy_pack_u16, uint16_t, uint32_t)
 PACK_DEFINE(pack_u16, uint16_t, uint32_t, PACK_u32, copy_pack_u16, PACK_NO_TRANSPOSE)
 
 #define INT_GEMM(suffix, type, pack)                                                               \
-    { ROWS, COLUMNS(type), sizeof(type), 0, tile_##suffix, {ROWS}, {NULL}, scatter_##suffix, pack }
+    {                                                                                              \
+        ROWS, COLUMNS(type), sizeof(type), 0, tile_##suffix, {ROWS}, {NULL}, scatter_##suffix,     \
+            NULL, pack                                                                             \
+    }
 const mica_cpu_gemm MICA_ISA_NAME(mica_cpu_gemm_int)[8] = {
     INT_GEMM(u32, uint32_t, pack_i8),  INT_GEMM(u32, uint32_t, pack_i16),
     INT_GEMM(u32, uint32_t, pack_i32), INT_GEMM(u64, uint64_t, pack_i64),
