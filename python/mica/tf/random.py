@@ -7,7 +7,7 @@ import random as _python_random
 import weakref
 
 from .. import _mica
-from . import _dtypes
+from . import _dtypes, errors
 from ._array import shape_operand
 from ._core import convert_to_tensor, ops
 from ._variable import Variable
@@ -152,7 +152,11 @@ def shuffle(value, seed=None, name=None):
 
 
 def _key_counter(seed):
-    return ops["StatelessRandomGetKeyCounter"](convert_to_tensor(seed))
+    seed = convert_to_tensor(seed)
+    if not seed.shape.is_compatible_with([2]):
+        message = f"seed must have shape [2], not {seed.shape}"
+        raise errors.InvalidArgumentError(None, None, message)
+    return ops["StatelessRandomGetKeyCounter"](seed)
 
 
 def stateless_uniform(
