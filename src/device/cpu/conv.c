@@ -122,17 +122,24 @@ static conv_axis phase_of(const conv_axis *whole, int64_t phase) {
     a.result = a.result > phase ? cpu_ceil_div(a.result - phase, a.phases) : 0;
     a.taps = meets ? cpu_ceil_div(a.taps - a.first_tap, a.tap_phases) : 0;
     a.begin = (phase * a.stride + a.first_tap * a.rhs_dilation - a.low) / d;
-    a.stride = a.phases * a.stride / d;
-    a.rhs_dilation = a.tap_phases * a.rhs_dilation / d;
+    a.stride /= common_divisor(d, a.stride);
+    a.rhs_dilation /= common_divisor(d, a.rhs_dilation);
     a.lhs_dilation = 1;
     return a;
 }
 
 /* Finds the phases of an axis; out_padded is the axis as the padded input sees it. */
 static void find_phases(conv_axis *a, conv_axis *out_padded) {
+    const int64_t most_step = INT64_MAX / (4 * MOST_PHASES); /* sums of steps stay in range */
     a->begin = -a->low;
+    if (a->result <= 1) a->stride = 1;
+    if (a->taps <= 1) a->rhs_dilation = 1;
     *out_padded = *a;
     if (a->lhs_dilation == 1 || a->reach == 0) return;
+    if (a->stride > most_step || a->rhs_dilation > most_step) {
+        a->phases = MOST_PHASES + 1;
+        return;
+    }
     a->phases = a->lhs_dilation / common_divisor(a->lhs_dilation, a->stride);
     if (a->phases > MOST_PHASES) return;
     int64_t least = INT64_MAX, most = INT64_MIN;
