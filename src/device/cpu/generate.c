@@ -32,7 +32,7 @@ typedef struct generate_run {
 #define FILL_DEFINE(name, type, lanes)                                                             \
     typedef type name##_lanes __attribute__((vector_size(16)));                                    \
     static void count_##name(type first, int64_t n, type *values) {                                \
-        name##_lanes next;                                                                         \
+        name##_lanes next = {0};                                                                   \
         int64_t i = 0;                                                                             \
         for (int l = 0; l < lanes; l++) next[l] = (type)(first + l);                               \
         for (; i + lanes <= n; i += lanes) {                                                       \
