@@ -241,14 +241,14 @@ def raises(of: str | tuple[str, ...], what: str, words: str, function: Callable[
 
 
 def load() -> dict[str, Case]:
-    """Every case of tests/tf/cases, by name."""
+    """Every case of tests/tf/tf_cases, by name."""
     global _file
     if not CASES:
         sys.path.insert(0, str(HERE))
         try:
-            for path in sorted((HERE / "cases").glob("*.py")):
+            for path in sorted((HERE / "tf_cases").glob("*.py")):
                 _file = path.stem
-                importlib.import_module(f"cases.{path.stem}")
+                importlib.import_module(f"tf_cases.{path.stem}")
         finally:
             sys.path.remove(str(HERE))
     return CASES

@@ -1,6 +1,6 @@
 """Reductions, extrema's places, cumulative sums, segments, sorting, counting."""
 
-from cases.math_elementwise import call, unary
+from tf_cases.math_elementwise import call, unary
 from corpus import b, c64, case, f, f16, f64, i32, i64, lit, pos, u8
 
 INF = float("inf")
