@@ -29,6 +29,8 @@ def _work() -> None:
     runner = corpus.Runner(tf)
     cases = corpus.load()
     _, figures = corpus.read_figures()
+    answers.write("ready\n")
+    answers.flush()
     for line in sys.stdin:
         name, mode = line.split()
         case = cases[name]
@@ -62,6 +64,9 @@ class Worker:
                 stderr=subprocess.DEVNULL,
                 text=True,
             )
+            assert self.process.stdout
+            if not self.process.stdout.readline():
+                raise RuntimeError(f"it does not start; see {sys.executable} {__file__} --work")
         return self.process
 
     def ask(self, name: str, mode: str) -> str | None:
