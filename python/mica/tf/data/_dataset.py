@@ -9,9 +9,9 @@ from ... import _mica
 from .._composite import CompositeTensor
 from .._context import building, executing_eagerly
 from .._core import convert_to_tensor, ops
-from .._dtypes import int64, variant
+from .._dtypes import int64
 from .._graph import FuncGraph, operand
-from .._specs import TensorSpec, TypeSpec
+from .._specs import TensorSpec
 from . import _structure
 from ._iterator import Iterator, NumpyIterator
 from ._options import Options
@@ -21,36 +21,18 @@ INFINITE_CARDINALITY = -1
 UNKNOWN_CARDINALITY = -2
 
 
-class DatasetSpec(TypeSpec):
+class DatasetSpec(_structure.HandleSpec):
     """The spec of a dataset."""
 
-    __slots__ = ("_element_spec",)
+    __slots__ = ()
 
     def __init__(self, element_spec: object, dataset_shape: object = ()) -> None:
-        self._element_spec = element_spec
+        super().__init__(element_spec)
 
     @property
     def value_type(self) -> type:
         """Dataset."""
         return Dataset
-
-    @property
-    def element_spec(self) -> object:
-        """The spec of its elements."""
-        return self._element_spec
-
-    def _serialize(self) -> tuple:
-        return (self._element_spec,)
-
-    @property
-    def _component_specs(self) -> list:
-        return [TensorSpec([], variant)]
-
-    def _to_components(self, value: Dataset) -> list:
-        return [value._variant_tensor]
-
-    def _from_components(self, components: list) -> Dataset:
-        return Dataset(components[0], self._element_spec, "_VariantDataset")
 
 
 class _Traced:
@@ -106,8 +88,10 @@ def _int(value: object):
 class Dataset(CompositeTensor):
     """A description of elements; iterating over it makes them."""
 
-    def __init__(self, variant_tensor, element_spec: object, kind: str, inputs=()) -> None:
-        self._variant_tensor = variant_tensor
+    def __init__(
+        self, variant_tensor, element_spec: object, kind: str = "_VariantDataset", inputs=()
+    ) -> None:
+        self._handle_tensor = variant_tensor
         self._element_spec = element_spec
         self._kind = kind
         self._inputs_kept = tuple(inputs)
@@ -117,7 +101,7 @@ class Dataset(CompositeTensor):
 
     def _made(self, op: str, kind: str, spec: object, *operands, **attributes) -> Dataset:
         attributes.update(_structure.types_and_shapes(spec))
-        made = ops[op](self._variant_tensor, *operands, **attributes)
+        made = ops[op](self._handle_tensor, *operands, **attributes)
         return Dataset(made, spec, kind, [self])
 
     # ---- sources ---------------------------------------------------------------------------------
@@ -181,7 +165,7 @@ class Dataset(CompositeTensor):
                 )
         spec = _structure._map(lambda d: d.element_spec, structure)
         made = ops["ZipDataset"](
-            [d._variant_tensor for d in leaves], **_structure.types_and_shapes(spec)
+            [d._handle_tensor for d in leaves], **_structure.types_and_shapes(spec)
         )
         return Dataset(made, spec, "_ZipDataset", leaves)
 
@@ -293,9 +277,7 @@ class Dataset(CompositeTensor):
     def concatenate(self, dataset, name=None) -> Dataset:
         """The elements of this dataset, then those of the other."""
         spec = _structure.joined(self._element_spec, dataset.element_spec)
-        made = self._made(
-            "ConcatenateDataset", "_ConcatenateDataset", spec, dataset._variant_tensor
-        )
+        made = self._made("ConcatenateDataset", "_ConcatenateDataset", spec, dataset._handle_tensor)
         made._inputs_kept = (self, dataset)
         return made
 
@@ -321,7 +303,7 @@ class Dataset(CompositeTensor):
 
     def with_options(self, options: Options, name=None) -> Dataset:
         """The same elements under further options."""
-        made = Dataset(self._variant_tensor, self._element_spec, "_OptionsDataset", [self])
+        made = Dataset(self._handle_tensor, self._element_spec, "_OptionsDataset", [self])
         made._options = self._options.merge(options)
         return made
 
@@ -356,7 +338,7 @@ class Dataset(CompositeTensor):
 
     def cardinality(self, name=None):
         """How many elements there are; -1: without end, -2: unknown."""
-        return ops["DatasetCardinality"](self._variant_tensor)
+        return ops["DatasetCardinality"](self._handle_tensor)
 
     def __len__(self) -> int:
         if not executing_eagerly():

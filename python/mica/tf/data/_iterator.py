@@ -5,55 +5,34 @@ from __future__ import annotations
 from .. import errors
 from .._composite import CompositeTensor
 from .._core import ops
-from .._dtypes import resource, variant
-from .._specs import TensorSpec, TypeSpec
+from .._dtypes import resource
 from . import _structure
 
 
-class IteratorSpec(TypeSpec):
+class IteratorSpec(_structure.HandleSpec):
     """The spec of an iterator: a function that takes one is traced once for all of a spec."""
 
-    __slots__ = ("_element_spec",)
-
-    def __init__(self, element_spec: object) -> None:
-        self._element_spec = element_spec
+    __slots__ = ()
+    _handle_dtype = resource
 
     @property
     def value_type(self) -> type:
         """Iterator."""
         return Iterator
 
-    @property
-    def element_spec(self) -> object:
-        """The spec of its elements."""
-        return self._element_spec
-
-    def _serialize(self) -> tuple:
-        return (self._element_spec,)
-
-    @property
-    def _component_specs(self) -> list:
-        return [TensorSpec([], resource)]
-
-    def _to_components(self, value: Iterator) -> list:
-        return [value._resource]
-
-    def _from_components(self, components: list) -> Iterator:
-        return Iterator(components[0], self._element_spec)
-
 
 class Iterator(CompositeTensor):
     """Makes the elements of a dataset, one after the other."""
 
     def __init__(self, resource_tensor, element_spec: object) -> None:
-        self._resource = resource_tensor
+        self._handle_tensor = resource_tensor
         self._element_spec = element_spec
 
     @classmethod
     def _of(cls, dataset) -> Iterator:
         types = _structure.types_and_shapes(dataset.element_spec)
         handle = ops["AnonymousIteratorV3"](**types)
-        ops["MakeIterator"](dataset._variant_tensor, handle)
+        ops["MakeIterator"](dataset._handle_tensor, handle)
         return cls(handle, dataset.element_spec)
 
     @property
@@ -68,13 +47,13 @@ class Iterator(CompositeTensor):
     def get_next(self, name: str | None = None) -> object:
         """The next element; OutOfRangeError at the end."""
         types = _structure.types_and_shapes(self._element_spec)
-        tensors = ops["IteratorGetNext"](self._resource, **types)
+        tensors = ops["IteratorGetNext"](self._handle_tensor, **types)
         return _structure.from_tensors(self._element_spec, _listed(tensors, types))
 
     def get_next_as_optional(self) -> Optional:
         """The next element, or an optional without value at the end."""
         types = _structure.types_and_shapes(self._element_spec)
-        made = ops["IteratorGetNextAsOptional"](self._resource, **types)
+        made = ops["IteratorGetNextAsOptional"](self._handle_tensor, **types)
         return Optional(made, self._element_spec)
 
     def __iter__(self) -> Iterator:
@@ -118,38 +97,22 @@ class NumpyIterator:
         return self.__next__()
 
 
-class OptionalSpec(TypeSpec):
+class OptionalSpec(_structure.HandleSpec):
     """The spec of an optional."""
 
-    __slots__ = ("_element_spec",)
-
-    def __init__(self, element_spec: object) -> None:
-        self._element_spec = element_spec
+    __slots__ = ()
 
     @property
     def value_type(self) -> type:
         """Optional."""
         return Optional
 
-    def _serialize(self) -> tuple:
-        return (self._element_spec,)
-
-    @property
-    def _component_specs(self) -> list:
-        return [TensorSpec([], variant)]
-
-    def _to_components(self, value: Optional) -> list:
-        return [value._variant_tensor]
-
-    def _from_components(self, components: list) -> Optional:
-        return Optional(components[0], self._element_spec)
-
 
 class Optional(CompositeTensor):
     """A value that may be there (`tf.experimental.Optional`)."""
 
     def __init__(self, variant_tensor, element_spec: object) -> None:
-        self._variant_tensor = variant_tensor
+        self._handle_tensor = variant_tensor
         self._element_spec = element_spec
 
     @staticmethod
@@ -176,12 +139,12 @@ class Optional(CompositeTensor):
 
     def has_value(self, name: str | None = None):
         """Whether there is a value, as a tensor."""
-        return ops["OptionalHasValue"](self._variant_tensor)
+        return ops["OptionalHasValue"](self._handle_tensor)
 
     def get_value(self, name: str | None = None) -> object:
         """The value; InvalidArgumentError when there is none."""
         types = _structure.types_and_shapes(self._element_spec)
-        tensors = ops["OptionalGetValue"](self._variant_tensor, **types)
+        tensors = ops["OptionalGetValue"](self._handle_tensor, **types)
         return _structure.from_tensors(self._element_spec, _listed(tensors, types))
 
     def __repr__(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .._core import Tensor, convert_to_tensor
+from .._dtypes import DType, variant
 from .._specs import TensorSpec, TypeSpec, type_spec_from_value
 
 
@@ -35,6 +36,34 @@ class NoneTensorSpec(TypeSpec):
 
     def __repr__(self) -> str:
         return "NoneTensorSpec()"
+
+
+class HandleSpec(TypeSpec):
+    """The spec of a value that is one handle (a dataset, an iterator, an optional) to elements."""
+
+    __slots__ = ("_element_spec",)
+    _handle_dtype: DType = variant
+
+    def __init__(self, element_spec: object) -> None:
+        self._element_spec = element_spec
+
+    @property
+    def element_spec(self) -> object:
+        """The spec of the elements."""
+        return self._element_spec
+
+    def _serialize(self) -> tuple:
+        return (self._element_spec,)
+
+    @property
+    def _component_specs(self) -> list:
+        return [TensorSpec([], self._handle_dtype)]
+
+    def _to_components(self, value: object) -> list:
+        return [value._handle_tensor]
+
+    def _from_components(self, components: list) -> object:
+        return self.value_type(components[0], self._element_spec)
 
 
 def _is_named_tuple(value: object) -> bool:
