@@ -84,7 +84,7 @@ run_phase() {
 
 phases=("$@")
 if [ "$*" = all ]; then
-    phases=(gcc clang address thread valgrind cross format python)
+    phases=(format gcc clang address thread valgrind cross python)
 fi
 scripts/setup.sh --test
 PATH="$PWD/.venv/bin:$PATH"

@@ -1,7 +1,7 @@
 """Reductions, extrema's places, cumulative sums, segments, sorting, counting."""
 
-from tf_cases.math_elementwise import call, unary
 from corpus import b, c64, case, f, f16, f64, i32, i64, lit, pos, u8
+from tf_cases.math_elementwise import call, unary
 
 INF = float("inf")
 NAN = float("nan")
