@@ -10,6 +10,9 @@ set(MICA_ISA_FLAGS_avx512 -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512v
 
 if(MICA_TARGET_IS_X86_64)
   set(MICA_ISAS baseline avx2 avx512)
+  if(NOT MICA_SANITIZE) # processors without AVX2 get small code, so that the library stays small
+    set(MICA_ISA_FLAGS_baseline -Os)
+  endif()
   add_compile_definitions(MICA_ISA_HAS_X86=1)
 else()
   set(MICA_ISAS baseline)
