@@ -289,20 +289,10 @@ static PyObject *matmul(PyObject *a, PyObject *b) {
         PyErr_SetString(PyExc_ValueError, "[matmul] operands must have at least one axis");
         return NULL;
     }
-    if (tb->rank == 1) return dot(a, b, 0, ta->rank - 1, 0);
-    if (ta->rank == 2 && tb->rank == 2) return dot(a, b, 0, 1, 0);
-    if (ta->rank > 1) return batched_matmul(a, b);
-    if (tb->rank == 2) return dot(a, b, 0, 0, 0);
-    int64_t row[2] = {1, ta->dims[0]}; /* a vector from the left: a row, taken away again */
-    PyObject *matrix = array_reshape(a, row, 2);
-    PyObject *product = matrix ? batched_matmul(matrix, b) : NULL;
-    Py_XDECREF(matrix);
-    if (!product) return NULL;
-    mica_type type = *array_type(product);
-    type.dims[type.rank - 2] = type.dims[type.rank - 1];
-    PyObject *result = array_reshape(product, type.dims, type.rank - 1);
-    Py_DECREF(product);
-    return result;
+    /* One matrix, or a vector, is multiplied once for all of the other's rows. */
+    if (ta->rank == 1 || tb->rank <= 2)
+        return dot(a, b, 0, ta->rank - 1, tb->rank == 1 ? 0 : tb->rank - 2);
+    return batched_matmul(a, b);
 }
 
 PyObject *array_matmul(PyObject *a, PyObject *b) {

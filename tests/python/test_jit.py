@@ -109,6 +109,15 @@ def test_captured_tensors_are_inputs_of_the_graph():
     assert f(mica.tensor([3.0, 4.0])).tolist() == [4, 10]
 
 
+def test_a_matrix_is_multiplied_once_for_a_batch():
+    """Neither the product nor the matrix's gradient has a copy of the matrix per example."""
+    x, w = mica.ones((8, 3, 4)), mica.ones((4, 5))
+    step = mica.jit(lambda x, w: mica.value_and_grad(lambda w: (x @ w).sum())(w))
+    text = str(step.lower(x, w))
+    assert "[8,4,5]" not in text
+    assert step(x, w)[1].tolist() == [[24.0] * 5] * 4
+
+
 def test_donated_arguments_are_consumed_or_left_alone():
     step = mica.jit(lambda x, y: x + y, donate_argnums=0)
     x, y = mica.tensor([1.0, 2.0], device="cpu") * 1, mica.tensor([1.0, 1.0], device="cpu")
