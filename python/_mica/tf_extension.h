@@ -58,6 +58,8 @@ PyObject *tf_shape_object(const mica_tf_shape *shape);          /* a TensorShape
 int tf_shape_from_object(PyObject *object, mica_tf_shape *out); /* -1 on error */
 /* A tensor from anything; dtype 0: by the data. `hint` only suggests the dtype. */
 PyObject *tf_convert(PyObject *value, mica_tf_dtype dtype, bool hint);
+/* A list of (name, kind, value) for the attributes of a node. */
+PyObject *tf_graph_attributes(mica_tf_graph *graph, int32_t node);
 PyObject *tf_raise(mica_status status); /* as an exception of tf.errors; returns NULL */
 extern PyMethodDef tf_convert_functions[];
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import os
 import sys
 import threading
@@ -14,8 +15,19 @@ from . import _dtypes, nest
 from ._context import building
 from ._core import Tensor, convert_to_tensor, ops
 from ._graph import FuncGraph, operand
-from ._shapes import TensorShape
-from ._specs import TensorSpec, TypeSpec
+from ._signature import (
+    argument_names,
+    flat_signature,
+    flatten_up_to,
+    named,
+    parameters_of,
+    placeholders,
+    signature_text,
+    specs_of,
+    without_first,
+)
+from ._specs import TensorSpec
+from ._trace_key import join_keys, key_covers, key_of, spec_key, with_shapes
 from ._variable import Variable
 
 _run_eagerly = False
@@ -120,7 +132,8 @@ class GraphFunction:
 class ConcreteFunction:
     """One trace of a function: a graph with structured arguments and results."""
 
-    def __init__(self, graph, arguments, structured_outputs, outputs, name: str) -> None:
+    def __init__(self, graph, parameters, arguments, structured_outputs, outputs, name) -> None:
+        self._parameters = parameters  # of the Python function, or None
         self._arguments = arguments  # the structure of arguments, with specs for tensors
         self._n_inputs = graph._parameter_count - len(graph._captures())
         self._captured = [external for external, _ in graph._captures()]
@@ -175,14 +188,16 @@ class ConcreteFunction:
     def structured_input_signature(self) -> tuple:
         """The arguments: ((positional...), {keywords})."""
         args, kwargs = self._arguments
-        return tuple(args), dict(kwargs)
+        names = argument_names(self._parameters, len(args))
+        return (
+            tuple(named(value, name) for name, value in zip(names, args, strict=True)),
+            {k: named(v, k) for k, v in kwargs.items()},
+        )
 
     @property
     def structured_outputs(self):
-        """The results, as specs in the structure that the function returns."""
-        return nest.map_structure(
-            lambda o: TensorSpec(o.shape, o.dtype) if isinstance(o, Tensor) else o, self._structure
-        )
+        """The results, in the structure that the function returns."""
+        return self._structure
 
     @property
     def output_shapes(self):
@@ -211,9 +226,9 @@ class ConcreteFunction:
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:
         """Return the signature as text."""
-        args, kwargs = self._arguments
-        inside = ", ".join([repr(a) for a in args] + [f"{k}={v!r}" for k, v in kwargs.items()])
-        return f"{self._name}({inside})"
+        return signature_text(
+            self._parameters, self._arguments, self._structure, self._captured, verbose
+        )
 
     def _call_flat(self, tensors: list):
         if self._single:
@@ -253,7 +268,11 @@ class ConcreteFunction:
         return self._call_flat(tensors)
 
     def __repr__(self) -> str:
-        return f"<ConcreteFunction {self.pretty_printed_signature()} at {hex(id(self))}>"
+        signature = self.pretty_printed_signature(verbose=False)
+        return f"<ConcreteFunction {signature} at {hex(id(self))}>"
+
+    def __str__(self) -> str:
+        return f"ConcreteFunction {self.pretty_printed_signature()}"
 
 
 def _is_tensor_like(value) -> bool:
@@ -262,80 +281,10 @@ def _is_tensor_like(value) -> bool:
     )
 
 
-# ---- keys --------------------------------------------------------------------------------------
-
-
-class _ByIdentity:
-    """A key for an object that is compared by identity, and does not keep it alive."""
-
-    __slots__ = ("_number", "_reference")
-
-    def __init__(self, value) -> None:
-        self._number = id(value)
-        try:
-            self._reference = weakref.ref(value)
-        except TypeError:
-            self._reference = lambda: value
-
-    def __eq__(self, other) -> bool:
-        return (
-            isinstance(other, _ByIdentity)
-            and self._number == other._number
-            and self._reference() is not None
-            and self._reference() is other._reference()
-        )
-
-    def __hash__(self) -> int:
-        return self._number
-
-
-def _key_of(value, tensors: list):
-    """Return what tells traces apart for a value; appends the tensors found in it."""
-    kind = type(value)
-    if kind is _mica.TFEagerTensor or kind is _mica.TFSymbolicTensor:
-        tensors.append(value)
-        return value.dtype, value.shape
-    if kind in (int, float, bool, str, bytes, complex) or value is None:
-        return "literal", value  # True is 1 and 1.0 here, as it is for TensorFlow
-    if isinstance(value, Variable):
-        tensors.append(value._handle)
-        return "variable", value._dtype, value._shape, value._trainable
-    if isinstance(value, list | tuple):
-        return kind, tuple([_key_of(item, tensors) for item in value])
-    if isinstance(value, dict):
-        return kind, tuple([(k, _key_of(value[k], tensors)) for k in sorted(value)])
-    return _key_of_other(value, tensors)
-
-
-def _key_of_other(value, tensors: list):
-    import numpy
-
-    if isinstance(value, numpy.ndarray | numpy.generic) and value.dtype.kind not in "OV":
-        tensor = convert_to_tensor(value)
-        tensors.append(tensor)
-        return tensor.dtype, tensor.shape
-    if nest.is_nested(value):
-        flat = nest.flatten(value)
-        if not (len(flat) == 1 and flat[0] is value):
-            return type(value), tuple([_key_of(item, tensors) for item in flat])
-    spec = getattr(value, "_type_spec", None)
-    if isinstance(spec, TypeSpec):
-        parts = nest.flatten(value, expand_composites=True)
-        return spec, tuple([_key_of(item, tensors) for item in parts])
-    try:
-        hash(value)
-    except TypeError:
-        return _ByIdentity(value)
-    if isinstance(value, TensorShape | _dtypes.DType | type):
-        return type(value), value
-    return _ByIdentity(value) if _has_identity_only(value) else (type(value), value)
-
-
-def _has_identity_only(value) -> bool:
-    return type(value).__eq__ is object.__eq__
-
-
 # ---- functions ---------------------------------------------------------------------------------
+
+
+_numbers = itertools.count(1)  # every trace has one
 
 
 class _State(threading.local):
@@ -365,7 +314,7 @@ class Function:
         self._jit_compile = jit_compile
         self._reduce_retracing = reduce_retracing
         self._name = name or getattr(python_function, "__name__", "function")
-        self._signature = _flat_signature(input_signature)
+        self._signature = flat_signature(input_signature)
         self._given_signature = input_signature
         self._cache: dict = {}
         self._quick = _mica.TFCache()
@@ -373,7 +322,7 @@ class Function:
         self._creates_variables = None  # not known before the first trace
         self._lock = threading.RLock()
         self._bound: weakref.WeakKeyDictionary | None = None
-        self._parameters = _parameters_of(python_function)
+        self._parameters = parameters_of(python_function)
         functools.update_wrapper(self, python_function, updated=())
 
     # ---- looks
@@ -404,7 +353,7 @@ class Function:
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
         """Return all signatures traced so far."""
-        return "\n\n".join(c.pretty_printed_signature() for c in self._cache.values())
+        return "\n\n".join(c.pretty_printed_signature(verbose) for c in self._cache.values())
 
     def __get__(self, instance, owner=None):
         """Bind it to an instance, as a method; the instance's traces are its own."""
@@ -438,7 +387,7 @@ class Function:
             name=self._name,
         )
         bound._converted_from = (function, reference)
-        bound._parameters = _without_first(self._parameters)
+        bound._parameters = without_first(self._parameters)
         return bound
 
     # ---- calls
@@ -472,8 +421,8 @@ class Function:
         tensors: list = []
         key = (
             _graph_key(),
-            tuple([_key_of(arg, tensors) for arg in args]),
-            tuple([(k, _key_of(v, tensors)) for k, v in kwargs.items()]) if kwargs else (),
+            tuple([key_of(arg, tensors) for arg in args]),
+            tuple([(k, key_of(v, tensors)) for k, v in kwargs.items()]) if kwargs else (),
         )
         concrete = self._cache.get(key)
         if concrete is None:
@@ -509,7 +458,7 @@ class Function:
                     f"{len(structure)}"
                 )
             given = given[: len(structure)]
-        flat = _flatten_up_to(list(structure), given)
+        flat = flatten_up_to(list(structure), given)
         if flat is None or len(flat) != len(specs):
             raise TypeError(
                 f"Structure of Python function inputs does not match input_signature: inputs "
@@ -543,7 +492,7 @@ class Function:
         if not self._reduce_retracing:
             return None
         for known, concrete in self._cache.items():
-            if known[0] == key[0] and _key_covers(known[1:], key[1:]):
+            if known[0] == key[0] and key_covers(known[1:], key[1:]):
                 return concrete
         return None
 
@@ -565,8 +514,8 @@ class Function:
         tensors: list = []
         key = (
             _graph_key(),
-            tuple([_spec_key(arg, tensors) for arg in args]),
-            tuple([(k, _spec_key(v, tensors)) for k, v in kwargs.items()]),
+            tuple([spec_key(arg, tensors) for arg in args]),
+            tuple([(k, spec_key(v, tensors)) for k, v in kwargs.items()]),
         )
         concrete = self._cache.get(key)
         if concrete is None:
@@ -597,9 +546,9 @@ class Function:
     def _relaxed(self, key, args, kwargs):
         """Widen shapes that differed before: sizes that vary become None."""
         for known in self._cache:
-            joined = _join_keys(known, key)
+            joined = join_keys(known, key)
             if joined is not None:
-                args, kwargs = _with_shapes(joined, args, kwargs)
+                args, kwargs = with_shapes(joined, args, kwargs)
                 return joined, args, kwargs
         return key, args, kwargs
 
@@ -635,7 +584,8 @@ class Function:
         graph._variable_created = variable_created
         function = self._function_to_trace()
         with building(graph):
-            placed_args, placed_kwargs = _placeholders(graph, args, kwargs)
+            names = argument_names(self._parameters, len(args))
+            placed_args, placed_kwargs = placeholders(graph, names, args, kwargs)
             result = function(*placed_args, **placed_kwargs)
             result = _results(result)
             flat = [
@@ -646,9 +596,9 @@ class Function:
             if item is not None:
                 graph._output(item)
         structured = nest.pack_sequence_as(result, flat, expand_composites=True)
-        specs = _specs_of(args), {k: _specs_of(v) for k, v in kwargs.items()}
-        name = f"__inference_{self._name}_{id(graph)}"
-        return ConcreteFunction(graph, specs, structured, flat, name)
+        specs = specs_of(args), {k: specs_of(v) for k, v in kwargs.items()}
+        name = f"__inference_{self._name}_{next(_numbers)}"
+        return ConcreteFunction(graph, self._parameters, specs, structured, flat, name)
 
     def _function_to_trace(self):
         function = self._python_function
@@ -683,206 +633,9 @@ def _results(result):
     )
 
 
-def _placeholders(graph, args, kwargs):
-    count = [0]
-
-    def one(value, name):
-        if isinstance(value, Variable):
-            return value._standing_in(graph._parameter(_dtypes.resource, [], name))
-        if isinstance(value, TensorSpec):
-            tensor = graph._parameter(value.dtype, value.shape, value.name or name)
-            return tensor
-        if isinstance(value, Tensor):
-            return graph._parameter(value.dtype, value.shape, name)
-        if hasattr(value, "__array__"):
-            tensor = convert_to_tensor_eagerly(value)
-            return graph._parameter(tensor.dtype, tensor.shape, name)
-        return value
-
-    def is_composite(value) -> bool:
-        if isinstance(value, Variable | Tensor | TensorSpec):
-            return False
-        return isinstance(value, TypeSpec) or isinstance(
-            getattr(value, "_type_spec", None), TypeSpec
-        )
-
-    def place(value):
-        count[0] += 1
-        name = "args" if count[0] == 1 else f"args_{count[0] - 1}"
-        if isinstance(value, list | tuple | dict) or nest.is_nested(value) or is_composite(value):
-            flat = nest.flatten(value, expand_composites=True)
-            return nest.pack_sequence_as(
-                value, [one(item, name) for item in flat], expand_composites=True
-            )
-        return one(value, name)
-
-    return [place(a) for a in args], {k: place(v) for k, v in kwargs.items()}
-
-
-def convert_to_tensor_eagerly(value):
-    """Return a value as an eager tensor, also while tracing."""
-    with building(None):
-        return convert_to_tensor(value)
-
-
-def _specs_of(value):
-    def one(item):
-        if isinstance(item, Tensor):
-            return TensorSpec(item.shape, item.dtype)
-        return item
-
-    return nest.map_structure(one, value)
-
-
-def _spec_key(value, tensors: list):
-    if isinstance(value, TensorSpec):
-        return value.dtype, value.shape
-    if isinstance(value, list | tuple):
-        return type(value), tuple([_spec_key(item, tensors) for item in value])
-    if isinstance(value, dict):
-        return type(value), tuple([(k, _spec_key(value[k], tensors)) for k in sorted(value)])
-    return _key_of(value, tensors)
-
-
-def _flatten_up_to(structure, values):
-    """Return the values where the structure has specs; None when it does not fit."""
-    if isinstance(structure, TypeSpec):
-        return [values]
-    if isinstance(structure, dict):
-        if not isinstance(values, dict) or set(structure) != set(values):
-            return None
-        parts = [_flatten_up_to(structure[k], values[k]) for k in sorted(structure)]
-    else:
-        if not isinstance(values, list | tuple) or len(values) != len(structure):
-            return None
-        parts = [_flatten_up_to(s, v) for s, v in zip(structure, values, strict=True)]
-    return None if any(p is None for p in parts) else [item for part in parts for item in part]
-
-
 def _graph_key():
     graph = _mica.tf_current_graph()
     return None if graph is None else id(graph)
-
-
-def _flat_signature(signature):
-    if signature is None:
-        return None
-    structure = tuple(signature)
-    flat = nest.flatten(list(structure))
-    specs = []
-    for spec in flat:
-        if not isinstance(spec, TypeSpec):
-            raise TypeError(
-                f"input_signature must be a possibly nested sequence of TensorSpec "
-                f"objects, got {spec!r}"
-            )
-        specs.append(spec)
-    return structure, specs
-
-
-class _Parameters:
-    """What is known of a Python function's parameters."""
-
-    def __init__(self, signature: inspect.Signature) -> None:
-        self._signature = signature
-        positional = [
-            p
-            for p in signature.parameters.values()
-            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-        ]
-        self._positional = positional
-        others = len(signature.parameters) - len(positional)
-        # The number of positional arguments that need no completion; -1: never.
-        self.exact = len(positional) if others == 0 else -1
-
-    def default(self, index: int):
-        """Return the default of a positional parameter."""
-        if index < len(self._positional):
-            return self._positional[index].default
-        return inspect.Parameter.empty
-
-    def canonical(self, name: str, args, kwargs):
-        """Bring keywords into their places and fill in defaults."""
-        try:
-            bound = self._signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{name}(): {error}") from None
-        bound.apply_defaults()
-        return list(bound.args), bound.kwargs
-
-    def without_first(self):
-        """Return the parameters of the bound method."""
-        rest = list(self._signature.parameters.values())[1:]
-        return _Parameters(self._signature.replace(parameters=rest))
-
-
-def _parameters_of(function):
-    try:
-        return _Parameters(inspect.signature(function))
-    except (TypeError, ValueError):
-        return None
-
-
-def _without_first(parameters):
-    return None if parameters is None else parameters.without_first()
-
-
-# ---- relaxing shapes ---------------------------------------------------------------------------
-
-
-def _is_tensor_key(key) -> bool:
-    return isinstance(key, tuple) and len(key) == 2 and isinstance(key[1], TensorShape)
-
-
-def _key_covers(general, special) -> bool:
-    if _is_tensor_key(general) and _is_tensor_key(special):
-        return general[0] == special[0] and special[1].is_subtype_of(general[1])
-    if isinstance(general, tuple) and isinstance(special, tuple):
-        return len(general) == len(special) and all(
-            _key_covers(g, s) for g, s in zip(general, special, strict=True)
-        )
-    return general == special
-
-
-def _join_keys(a, b):
-    if _is_tensor_key(a) and _is_tensor_key(b):
-        if a[0] != b[0]:
-            return None
-        return a[0], a[1].most_specific_compatible_shape(b[1])
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        if len(a) != len(b):
-            return None
-        parts = [_join_keys(x, y) for x, y in zip(a, b, strict=True)]
-        return (
-            None
-            if any(p is None and x is not None for p, x in zip(parts, a, strict=True))
-            else tuple(parts)
-        )
-    return a if a == b else None
-
-
-def _with_shapes(key, args, kwargs):
-    shapes = iter(_tensor_keys(key[1:]))
-
-    def one(value):
-        if isinstance(value, Tensor | TensorSpec) or hasattr(value, "__array__"):
-            if isinstance(value, Variable):
-                return value
-            dtype, shape = next(shapes)
-            return TensorSpec(shape, dtype)
-        return value
-
-    return [nest.map_structure(one, a) for a in args], {
-        k: nest.map_structure(one, v) for k, v in kwargs.items()
-    }
-
-
-def _tensor_keys(key) -> list:
-    if _is_tensor_key(key):
-        return [key]
-    if isinstance(key, tuple):
-        return [found for part in key for found in _tensor_keys(part)]
-    return []
 
 
 # ---- AutoGraph ---------------------------------------------------------------------------------

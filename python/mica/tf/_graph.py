@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _mica
+from . import _dtypes
 from ._core import convert_to_tensor, ops
 from ._variable import Variable
 
@@ -39,8 +40,30 @@ class Operation:
 
     @property
     def node_def(self):
-        """The node itself."""
-        return self
+        """The node as a message."""
+        from ._graph_def import node_def
+
+        return node_def(self)
+
+    @property
+    def device(self) -> str:
+        """The device it asks for: none, placement is decided later."""
+        return ""
+
+    @property
+    def control_inputs(self) -> list:
+        """Always empty: effects run in the order of the program."""
+        return []
+
+    def get_attr(self, name: str):
+        """Return an attribute's value."""
+        for key, kind, value in self._attributes():
+            if key == name:
+                return _dtypes.as_dtype(value) if kind == "type" else value
+        raise ValueError(f"Operation {self.name!r} has no attr named {name!r}.")
+
+    def _attributes(self) -> list:
+        return self._graph._attributes(self._number)
 
     @property
     def op(self) -> str:
@@ -87,6 +110,12 @@ class Graph(_mica.TFGraph):
         from ._context import building
 
         return building(self)
+
+    def as_graph_def(self, from_version=None, add_shapes: bool = False):
+        """Return the graph as a GraphDef."""
+        from ._graph_def import graph_def
+
+        return graph_def(self)
 
     @property
     def building_function(self) -> bool:

@@ -54,6 +54,7 @@ class GradientTape:
     def __init__(self, persistent=False, watch_accessed_variables=True) -> None:
         self._watches = watch_accessed_variables
         self._tape = None
+        self._watched: tuple = ()  # what was watched, once the tape is gone
         self._persistent = persistent
         self._recording = False
 
@@ -112,7 +113,7 @@ class GradientTape:
     def watched_variables(self) -> tuple:
         """Return the variables that were read, in that order."""
         if self._tape is None:
-            return ()
+            return self._watched
         found = [getattr(handle, "_variable", None) for handle in self._tape.watched()]
         return tuple(v() for v in found if v is not None and v() is not None)
 
@@ -148,7 +149,7 @@ class GradientTape:
                 "Argument `target` should be a list or nested structure of Tensors, "
                 "Variables or CompositeTensors to be differentiated, but received None."
             )
-        targets = [_target(item) for item in nest.flatten(target, expand_composites=True)]
+        targets = [self._target(t) for t in nest.flatten(target, expand_composites=True)]
         flat = nest.flatten(sources, expand_composites=True)
         if output_gradients is not None:
             output_gradients = [
@@ -166,8 +167,21 @@ class GradientTape:
         elif zero != "none":
             raise ValueError(f"Unknown value for unconnected_gradients: {unconnected_gradients!r}")
         if not self._persistent:
+            self._watched = self.watched_variables()
             self._tape = None
         return nest.pack_sequence_as(sources, results)
+
+    def _target(self, value):
+        """Return what to differentiate; a variable is read now, on the tape."""
+        if not isinstance(value, Variable):
+            return value if isinstance(value, Tensor) else convert_to_tensor(value)
+        if self._recording:
+            return value.read_value()
+        self._push()
+        try:
+            return value.read_value()
+        finally:
+            self._pop()
 
     def jacobian(
         self,
@@ -262,12 +276,6 @@ class GradientTape:
         stacked = ops["Pack"](rows, axis=1)
         whole = ops["ConcatV2"]([batch, ops["Shape"](target)[1:], ops["Shape"](source)[1:]], 0)
         return ops["Reshape"](stacked, whole)
-
-
-def _target(value):
-    if isinstance(value, Variable):
-        return value.read_value()
-    return value if isinstance(value, Tensor) else convert_to_tensor(value)
 
 
 class ForwardAccumulator:

@@ -461,3 +461,4 @@ class variable_creator_scope:
 
 
 register_type_spec(Variable, lambda v: VariableSpec(v.shape, v.dtype, v.trainable))
+Variable.__name__ = "ResourceVariable"  # what programs see that print the type of a variable

@@ -1,0 +1,84 @@
+/* Attributes of a graph's nodes as Python values, for those who inspect graphs. */
+#include "tf_extension.h"
+
+static PyObject *shape_object(const mica_tf_shape *shape) {
+    if (shape->rank < 0) Py_RETURN_NONE;
+    PyObject *list = PyList_New(shape->rank);
+    for (int32_t i = 0; list && i < shape->rank; i++) {
+        PyObject *size = PyLong_FromLongLong(shape->dims[i]);
+        if (size)
+            PyList_SET_ITEM(list, i, size);
+        else
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *function_name(const mica_tf_graph *function) {
+    return PyUnicode_FromString(function ? mica_tf_graph_name(function) : "");
+}
+
+/* The entry of a list, or the value itself where the kind is no list. */
+static PyObject *entry_object(mica_tf_attr_kind kind, const mica_tf_attr *attr, int32_t i) {
+    switch (kind) {
+    case MICA_TF_INT: return PyLong_FromLongLong(attr->as.integer);
+    case MICA_TF_BOOL: return PyBool_FromLong(attr->as.integer != 0);
+    case MICA_TF_FLOAT: return PyFloat_FromDouble(attr->as.real);
+    case MICA_TF_STRING: return PyBytes_FromStringAndSize(attr->as.string, attr->n);
+    case MICA_TF_TYPE: return PyLong_FromLongLong(attr->as.integer);
+    case MICA_TF_SHAPE:
+        if (!attr->as.shapes) Py_RETURN_NONE;
+        return shape_object(attr->as.shapes);
+    case MICA_TF_SHAPES: return shape_object(&attr->as.shapes[i]);
+    case MICA_TF_TENSOR:
+        mica_tf_value_retain(attr->as.value);
+        return tf_eager_tensor(attr->as.value);
+    case MICA_TF_FUNCTION: return function_name(attr->as.function);
+    case MICA_TF_OPERATION:
+        return PyUnicode_FromString(
+            attr->as.operation ? mica_tf_op_describe(mica_tf_operation_op(attr->as.operation))->name
+                               : "");
+    case MICA_TF_INTS:
+    case MICA_TF_TYPES: return PyLong_FromLongLong(attr->as.ints[i]);
+    case MICA_TF_FLOATS: return PyFloat_FromDouble(attr->as.reals[i]);
+    case MICA_TF_STRINGS: return PyBytes_FromString(attr->as.strings[i]);
+    case MICA_TF_FUNCTIONS: return function_name(attr->as.functions[i]);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *attr_object(mica_tf_attr_kind kind, const mica_tf_attr *attr) {
+    if (kind < MICA_TF_INTS) return entry_object(kind, attr, 0);
+    PyObject *list = PyList_New(attr->n);
+    for (int32_t i = 0; list && i < attr->n; i++) {
+        PyObject *entry = entry_object(kind, attr, i);
+        if (entry)
+            PyList_SET_ITEM(list, i, entry);
+        else
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static const char *const kind_names[] = {"int",    "float",  "bool",     "string",    "type",
+                                         "shape",  "tensor", "function", "operation", "ints",
+                                         "floats", "types",  "shapes",   "strings",   "functions"};
+
+PyObject *tf_graph_attributes(mica_tf_graph *graph, int32_t node) {
+    mica_tf_operation *operation = mica_tf_graph_operation(graph, node);
+    if (!operation) return PyList_New(0);
+    const mica_tf_op_info *info = mica_tf_op_describe(mica_tf_operation_op(operation));
+    const mica_tf_attr *attrs = mica_tf_operation_attrs(operation);
+    PyObject *list = PyList_New(info->n_attrs);
+    for (int32_t i = 0; list && i < info->n_attrs; i++) {
+        mica_tf_attr_kind kind = info->attrs[i].kind;
+        PyObject *value = attr_object(kind, &attrs[i]);
+        PyObject *entry =
+            value ? Py_BuildValue("(ssN)", info->attrs[i].name, kind_names[kind], value) : NULL;
+        if (entry)
+            PyList_SET_ITEM(list, i, entry);
+        else
+            Py_CLEAR(list);
+    }
+    return list;
+}
