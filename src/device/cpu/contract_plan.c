@@ -120,7 +120,8 @@ static bool x_may_lie(const cpu_contract *k) {
     int32_t m = k->x_m.rank - 1, inner = k->x_k.rank - 1;
     int64_t run = k->x_m.sizes[m], stride = k->x_m.strides[m];
     if (height_cost(&k->gemm, run, true) > 1.1 * (double)run) return false;
-    if (stride == 1) return true;
+    bool falls = inner >= 0 && k->x_k.strides[inner] * k->gemm.bytes % 2048 == 0;
+    if (stride == 1) return !falls;
     bool k_is_line = inner >= 0 && k->x_k.strides[inner] == 1 && k->x_k.sizes[inner] >= 8;
     return k_is_line && stride * k->gemm.bytes % 2048 != 0;
 }
