@@ -181,6 +181,9 @@ typedef struct mica_run_args {
      * is borrowed. */
     void (*completed)(void *context, mica_status status, double seconds);
     void *context;
+    /* Return when the run has ended, on the caller's own thread where nothing else runs; a failure
+     * is then a refusal. Of no effect on devices that compute beside the host. */
+    bool waits;
 } mica_run_args;
 
 /* Starts a run. out_done may be NULL when nobody waits. A refusal (status not NULL) changes

@@ -493,7 +493,7 @@ static PyBufferProcs tensor_buffer_procs = {tensor_get_buffer, NULL};
     .tp_weaklistoffset = offsetof(TFTensor, weakrefs)
 
 PyTypeObject TFTensor_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "tensorflow.Tensor",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "tensorflow.python.framework.tensor.Tensor",
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .tp_doc = "A tensor: a value (eager), or a result of a node of a graph (symbolic).",
     .tp_methods = tensor_methods_table,

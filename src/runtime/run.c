@@ -224,12 +224,15 @@ static void cancel(mica_run *run, mica_tensor **outputs) {
     destroy_run(run);
 }
 
-static mica_status start(mica_run *run, const mica_run_args *args, mica_event **out_done) {
+/* Once it has started the run is no longer the caller's. */
+static mica_status start(mica_run *run, const mica_run_args *args, mica_event **out_done,
+                         bool *out_started) {
     mica_executable *exe = run->executable;
     mica_stream *stream = run->stream;
     bool is_mine = mica_stream_is_mine(stream);
-    bool is_inline =
-        is_mine || (run->program->is_small && !is_pending(run) && mica_stream_try_own(stream));
+    bool waits = args->waits && exe->device->vtable->synchronous && !is_mine;
+    bool is_inline = is_mine || ((run->program->is_small || waits) && !is_pending(run) &&
+                                 mica_stream_try_own(stream));
     mica_status status = NULL;
     if (!is_inline || out_done || !run->program->cannot_fail || is_pending(run))
         status = mica_event_create(exe->device, &run->event);
@@ -249,11 +252,20 @@ static mica_status start(mica_run *run, const mica_run_args *args, mica_event **
     }
     if (is_inline && !is_mine) mica_stream_disown(stream);
     if (status) return status;
-    if (out_done)
+    if (waits && event) status = mica_event_wait(event);
+    if (out_done && !status)
         *out_done = event;
     else if (event)
         mica_event_release(event);
-    return NULL;
+    *out_started = true;
+    return status;
+}
+
+static void drop_outputs(const mica_run_args *args) {
+    for (int32_t i = 0; i < args->n_outputs; i++) {
+        mica_tensor_release(args->outputs[i]);
+        args->outputs[i] = NULL;
+    }
 }
 
 mica_status mica_executable_run(mica_executable *exe, const mica_run_args *args,
@@ -269,9 +281,13 @@ mica_status mica_executable_run(mica_executable *exe, const mica_run_args *args,
     run->completed = args->completed;
     run->context = args->context;
     run->timed = args->completed || out_done;
+    bool started = false;
     mica_status status = acquire(run, args, args->outputs);
-    if (!status) status = start(run, args, out_done);
-    if (status) cancel(run, args->outputs);
+    if (!status) status = start(run, args, out_done, &started);
+    if (status && started)
+        drop_outputs(args);
+    else if (status)
+        cancel(run, args->outputs);
     return status;
 }
 

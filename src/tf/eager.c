@@ -331,7 +331,8 @@ static mica_status run_entry(const call *c, const entry *e, mica_tf_value *outpu
                           .n_inputs = n,
                           .donate = e->written >= 0 && inputs == given ? donate : NULL,
                           .outputs = results,
-                          .n_outputs = n_results};
+                          .n_outputs = n_results,
+                          .waits = true};
     if (!status) status = mica_executable_run(e->executable, &args, NULL);
     if (random) mica_tensor_release(random);
     if (inputs != given) mica_free(inputs);

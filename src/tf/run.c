@@ -222,8 +222,9 @@ static mica_status find_program(segment *s, mica_tf_program **out_program, int32
 
 enum { FEW = 48 };
 
-/* Variables that are written give up their value for the run, so that it may work in place. */
-static mica_status execute(segment *s, const mica_tf_program *program) {
+/* Variables that are written give up their value for the run, so that it may work in place. A run
+ * with variables is only started, as their lock is held: *out_done says when it has ended. */
+static mica_status execute(segment *s, const mica_tf_program *program, mica_event **out_done) {
     const mica_tf_step *step = s->step;
     int32_t n_in = step->n_inputs, n_out = step->n_outputs + program->n_written;
     mica_tensor *few[FEW], **tensors = few;
@@ -245,8 +246,9 @@ static mica_status execute(segment *s, const mica_tf_program *program) {
                           .n_inputs = n_in,
                           .donate = program->n_written ? program->donated : NULL,
                           .outputs = outputs,
-                          .n_outputs = n_out};
-    if (!status) status = mica_executable_run(program->executable, &args, NULL);
+                          .n_outputs = n_out,
+                          .waits = !out_done};
+    if (!status) status = mica_executable_run(program->executable, &args, out_done);
     for (int32_t i = first_random; i < n_in; i++) mica_tensor_release(tensors[i]);
     for (int32_t i = 0; !status && i < step->n_outputs; i++)
         s->run->slots[step->outputs[i]] = mica_tf_value_of(outputs[i]);
@@ -308,8 +310,11 @@ static mica_status run_segment(run *r, mica_tf_step *step, int32_t *failed_node)
     mica_status status = make_key(&s);
     if (!status) status = find_program(&s, &program, failed_node);
     if (!status) status = check_writes(&s, program);
-    if (!status) status = execute(&s, program);
+    mica_event *done = NULL;
+    if (!status) status = execute(&s, program, n_variables ? &done : NULL);
     if (n_variables) mica_tf_variables_unlock();
+    if (done) status = mica_event_wait(done);
+    mica_event_release(done);
     mica_free(room);
     return status;
 }

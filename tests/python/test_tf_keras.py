@@ -55,6 +55,38 @@ def test_an_unmodified_script_fits_evaluates_and_predicts(tmp_path):
     assert "fitted 114" in done.stdout
 
 
+DATASETS = """
+import numpy as np
+import tensorflow as tf
+
+rng = np.random.default_rng(0)
+x = rng.standard_normal((64, 8), dtype="float32")
+y = (x @ rng.standard_normal((8, 3))).argmax(1).astype("int64")
+dataset = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(64, seed=1).batch(20)
+model = tf.keras.Sequential([tf.keras.layers.Dense(3, activation="softmax")])
+model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+model.fit(dataset, epochs=1, verbose=0)
+first = model.evaluate(dataset, verbose=0)[0]
+model.fit(tf.constant(x), tf.constant(y), epochs=3, verbose=0, validation_split=0.25)
+model.fit(dataset.repeat(), epochs=2, steps_per_epoch=5, verbose=0, validation_data=dataset)
+assert model.evaluate(dataset, verbose=0)[0] < first
+assert model.predict(dataset, verbose=0).shape == (64, 3)
+
+mean = tf.keras.metrics.Mean()
+mean.update_state([1.0, 3.0])
+assert float(mean.result()) == 2
+mean.reset_states()
+assert float(mean.result()) == 0
+print("fitted")
+"""
+
+
+def test_models_fit_datasets_and_tensors(tmp_path):
+    done = run_script(tmp_path, DATASETS)
+    assert done.returncode == 0, done.stderr
+    assert "fitted" in done.stdout
+
+
 def test_sparse_values_add_where_either_has_an_element():
     import mica.tf as tf
 

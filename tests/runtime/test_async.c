@@ -129,6 +129,32 @@ static void wait_for(int *counter, int wanted) {
         mica_sleep(1e-4);
 }
 
+TEST(a_run_that_waits_has_ended_when_it_returns) {
+    subject s = begin("cpu", 1000000, 12);
+    mica_tensor *out = NULL, *again = NULL;
+    mica_event *done = NULL;
+    mica_run_args args = {.size = sizeof args,
+                          .inputs = &s.x,
+                          .n_inputs = 1,
+                          .outputs = &out,
+                          .n_outputs = 1,
+                          .waits = true};
+    CHECK_OK(mica_executable_run(s.exe, &args, &done));
+    CHECK(mica_event_is_done(done));
+    CHECK(last_of(&s, out) == 4096);
+    mica_event_release(done);
+    /* Behind a run that has not ended it waits for its turn. */
+    mica_tensor *first = NULL;
+    CHECK_OK(start(&s, s.x, &first, NULL, NULL, NULL));
+    args.outputs = &again;
+    CHECK_OK(mica_executable_run(s.exe, &args, NULL));
+    CHECK(last_of(&s, again) == 4096);
+    mica_tensor_release(first);
+    mica_tensor_release(again);
+    mica_tensor_release(out);
+    end(&s);
+}
+
 TEST(a_completion_callback_may_start_and_wait_for_runs) {
     for (int k = 0; k < 8; k++) {
         /* small: run inline; large: on the stream's thread */

@@ -76,10 +76,19 @@ def keras():
     """Return tf.keras: the real Keras 3 on this package."""
     prepare_keras()
     try:
-        return importlib.import_module(_REAL_KERAS)
+        module = importlib.import_module(_REAL_KERAS)
     except ModuleNotFoundError as error:
         if error.name != "keras":
             raise
         raise ModuleNotFoundError(
             "tf.keras needs the package keras (3.x): pip install 'mica[keras]'", name="keras"
         ) from None
+    _older_names(module)
+    return module
+
+
+def _older_names(module) -> None:
+    """Names that TensorFlow 2's own documents use and Keras 3 has dropped."""
+    metric = module.metrics.Metric
+    if not hasattr(metric, "reset_states"):
+        metric.reset_states = lambda self: self.reset_state()

@@ -52,6 +52,8 @@ class RaggedTensorSpec(TypeSpec):
 class RaggedTensor(CompositeTensor):
     """Rows of different lengths: row i is values[row_splits[i] : row_splits[i + 1]]."""
 
+    __module__ = "tensorflow.python.ops.ragged.ragged_tensor"  # by which libraries tell it
+
     def __init__(self, values, row_splits) -> None:
         self._values = convert_to_tensor(values)
         self._row_splits = convert_to_tensor(row_splits)

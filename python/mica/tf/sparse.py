@@ -68,6 +68,8 @@ class SparseTensor(CompositeTensor):
         The shape of the whole.
     """
 
+    __module__ = "tensorflow.python.framework.sparse_tensor"  # by which libraries tell it
+
     def __init__(self, indices, values, dense_shape) -> None:
         self._indices = convert_to_tensor(indices, _dtypes.int64)
         self._values = convert_to_tensor(values)

@@ -382,3 +382,8 @@ class Dataset(CompositeTensor):
 
     def __repr__(self) -> str:
         return f"<{self._kind} element_spec={self._element_spec!r}>"
+
+
+# Libraries tell datasets by the name of their class and its module.
+Dataset.__name__ = Dataset.__qualname__ = "DatasetV2"
+Dataset.__module__ = "tensorflow.python.data.ops.dataset_ops"
