@@ -209,6 +209,15 @@ MICA_API MICA_MUST_CHECK mica_status mica_tf_eager(mica_device *device, mica_tf_
                                                    mica_tf_operation **out_operation);
 /* Starts the generators of random ops that run by themselves anew: after another seed was set. */
 MICA_API void mica_tf_random_reset(void);
+
+/* Generators of their own for the random ops of graphs that run while the set is entered: each op
+ * starts anew in a new set. Safe for several threads. */
+typedef struct mica_tf_generators mica_tf_generators;
+MICA_API MICA_MUST_CHECK mica_status mica_tf_generators_create(mica_tf_generators **out_generators);
+MICA_API void mica_tf_generators_retain(mica_tf_generators *generators);
+MICA_API void mica_tf_generators_release(mica_tf_generators *generators);
+/* Makes the set (NULL: none) this thread's and returns the one before. */
+MICA_API mica_tf_generators *mica_tf_generators_enter(mica_tf_generators *generators);
 /* Forgets what eager ops have compiled. */
 MICA_API void mica_tf_eager_clear(void);
 

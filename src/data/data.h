@@ -37,9 +37,10 @@ struct mica_dataset {
 
 struct mica_iterator {
     mica_refcount references;
-    mica_dataset *dataset;  /* retained */
-    mica_device *device;    /* retained */
-    mica_iterator **inputs; /* of the dataset's inputs; NULL where it is not open */
+    mica_dataset *dataset;          /* retained */
+    mica_device *device;            /* retained */
+    mica_iterator **inputs;         /* of the dataset's inputs; NULL where it is not open */
+    mica_tf_generators *generators; /* retained; of the random ops in the pipeline */
     void *state;
     mica_mutex lock; /* held while an element is made */
 };
@@ -48,6 +49,9 @@ struct mica_iterator {
 MICA_MUST_CHECK mica_status mica_dataset_make(const mica_dataset_class *class,
                                               mica_dataset *const *inputs, int32_t n_inputs,
                                               int32_t n_components, mica_dataset **out);
+/* An iterator that is a part of another: random numbers go on in it. */
+MICA_MUST_CHECK mica_status mica_iterator_create_part(mica_iterator *whole, mica_dataset *dataset,
+                                                      mica_iterator **out_iterator);
 /* (Re)opens the iterator of input i. */
 MICA_MUST_CHECK mica_status mica_iterator_open_input(mica_iterator *it, int32_t i);
 /* The next element of input i. */
@@ -70,7 +74,7 @@ MICA_MUST_CHECK mica_status mica_value_stack(const char *who, mica_device *devic
                                              const mica_tf_value *values, int64_t stride, int64_t n,
                                              mica_tf_value *out);
 
-/* Calls a function with an element (consumed also after an error). */
+/* Calls a function with an element, for an iterator. */
 typedef struct mica_data_call {
     mica_tf_graph *graph;    /* retained */
     mica_tf_value *captured; /* retained */
@@ -80,7 +84,7 @@ MICA_MUST_CHECK mica_status mica_data_call_init(mica_data_call *call, const char
                                                 const mica_dataset_function *function,
                                                 int32_t n_components);
 void mica_data_call_deinit(mica_data_call *call);
-MICA_MUST_CHECK mica_status mica_data_call_run(const mica_data_call *call, mica_device *device,
+MICA_MUST_CHECK mica_status mica_data_call_run(const mica_data_call *call, mica_iterator *it,
                                                const mica_tf_value *element, int32_t n,
                                                mica_tf_value *out, int32_t n_out);
 

@@ -65,13 +65,14 @@ void mica_iterator_release(mica_iterator *it) {
     mica_free(it->state);
     mica_dataset_release(it->dataset);
     mica_device_release(it->device);
+    mica_tf_generators_release(it->generators);
     mica_free(it);
 }
 
 mica_status mica_iterator_open_input(mica_iterator *it, int32_t i) {
     mica_iterator_release(it->inputs[i]);
     it->inputs[i] = NULL;
-    return mica_iterator_create(it->dataset->inputs[i], it->device, &it->inputs[i]);
+    return mica_iterator_create_part(it, it->dataset->inputs[i], &it->inputs[i]);
 }
 
 static mica_status open_iterator(mica_iterator *it) {
@@ -84,28 +85,50 @@ static mica_status open_iterator(mica_iterator *it) {
     return NULL;
 }
 
-mica_status mica_iterator_create(mica_dataset *dataset, mica_device *device,
-                                 mica_iterator **out_iterator) {
-    *out_iterator = NULL;
+/* An iterator with neither device nor generators. */
+static mica_iterator *create_closed(mica_dataset *dataset) {
     mica_iterator *it = mica_calloc(1, sizeof *it);
-    if (!it) return MICA_NO_MEMORY();
+    if (!it) return NULL;
     mica_refcount_init(&it->references);
     it->dataset = dataset;
     mica_dataset_retain(dataset);
-    mica_status status = NULL;
+    return it;
+}
+
+static mica_status opened(mica_iterator *it, mica_status status, mica_iterator **out_iterator) {
+    if (!status) status = open_iterator(it);
+    if (status)
+        mica_iterator_release(it);
+    else
+        *out_iterator = it;
+    return status;
+}
+
+mica_status mica_iterator_create(mica_dataset *dataset, mica_device *device,
+                                 mica_iterator **out_iterator) {
+    *out_iterator = NULL;
+    mica_iterator *it = create_closed(dataset);
+    if (!it) return MICA_NO_MEMORY();
+    mica_status status = mica_tf_generators_create(&it->generators);
     if (device) {
         it->device = device;
         mica_device_retain(device);
-    } else {
+    } else if (!status) {
         status = mica_device_open("cpu", &it->device);
     }
-    if (!status) status = open_iterator(it);
-    if (status) {
-        mica_iterator_release(it);
-        return status;
-    }
-    *out_iterator = it;
-    return NULL;
+    return opened(it, status, out_iterator);
+}
+
+mica_status mica_iterator_create_part(mica_iterator *whole, mica_dataset *dataset,
+                                      mica_iterator **out_iterator) {
+    *out_iterator = NULL;
+    mica_iterator *it = create_closed(dataset);
+    if (!it) return MICA_NO_MEMORY();
+    it->device = whole->device;
+    mica_device_retain(it->device);
+    it->generators = whole->generators;
+    mica_tf_generators_retain(it->generators);
+    return opened(it, NULL, out_iterator);
 }
 
 mica_status mica_iterator_next(mica_iterator *it, mica_tf_value *out_values, int32_t n,

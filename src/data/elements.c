@@ -173,7 +173,7 @@ void mica_data_call_deinit(mica_data_call *call) {
     *call = (mica_data_call){0};
 }
 
-mica_status mica_data_call_run(const mica_data_call *call, mica_device *device,
+mica_status mica_data_call_run(const mica_data_call *call, mica_iterator *it,
                                const mica_tf_value *element, int32_t n, mica_tf_value *out,
                                int32_t n_out) {
     int32_t n_inputs = n + call->n_captured;
@@ -182,7 +182,9 @@ mica_status mica_data_call_run(const mica_data_call *call, mica_device *device,
     memcpy(inputs, element, (size_t)n * sizeof *inputs);
     if (call->n_captured)
         memcpy(inputs + n, call->captured, (size_t)call->n_captured * sizeof *inputs);
-    mica_status status = mica_tf_graph_run(call->graph, device, inputs, n_inputs, out, n_out);
+    mica_tf_generators *before = mica_tf_generators_enter(it->generators);
+    mica_status status = mica_tf_graph_run(call->graph, it->device, inputs, n_inputs, out, n_out);
+    mica_tf_generators_enter(before);
     mica_free(inputs);
     return status;
 }

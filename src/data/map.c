@@ -31,7 +31,7 @@ static mica_status apply(mica_iterator *it, mica_tf_value *out, int32_t n_out, b
     int32_t n = it->dataset->inputs[0]->n_components;
     MICA_TRY(mica_iterator_pull(it, 0, element, end));
     if (*end) return NULL;
-    mica_status status = mica_data_call_run(call_of(it), it->device, element, n, out, n_out);
+    mica_status status = mica_data_call_run(call_of(it), it, element, n, out, n_out);
     mica_values_release(element, n);
     return status;
 }
@@ -103,7 +103,7 @@ static mica_status filter_next(mica_iterator *it, mica_tf_value *out, bool *end)
         mica_tf_value answer = {0};
         MICA_TRY(mica_iterator_pull(it, 0, out, end));
         if (*end) return NULL;
-        MICA_TRY(mica_data_call_run(call_of(it), it->device, out, n, &answer, 1));
+        MICA_TRY(mica_data_call_run(call_of(it), it, out, n, &answer, 1));
         mica_status status = is_true(answer, &keep);
         mica_tf_value_release(answer);
         if (status || !keep) mica_values_release(out, n);
@@ -153,7 +153,7 @@ static mica_status open_inner(mica_iterator *it, bool *end) {
                               "%d",
                               dataset->n_components, it->dataset->n_components);
     else
-        status = mica_iterator_create(dataset, it->device, &state->inner);
+        status = mica_iterator_create_part(it, dataset, &state->inner);
     mica_tf_value_release(value);
     return status;
 }

@@ -1,9 +1,9 @@
 /* Random numbers: TensorFlow's own, drawn from Philox 4x32-10.
  *
  * A stateful op has a generator: a key and a 128-bit counter that moves on by 256 blocks for each
- * element drawn, however many it needs. In a graph it belongs to the node; eagerly all ops with the
- * same attributes share one. Lowered, the op takes key and counter as an input, which the
- * run provides. */
+ * element drawn, however many it needs. In a graph it belongs to the node, and to the set that was
+ * entered, if any; eagerly all ops with the same attributes share one. Lowered, the op takes key
+ * and counter as an input, which the run provides. */
 #include <math.h>
 #include <string.h>
 
@@ -20,8 +20,9 @@ enum { RESERVED_BLOCKS = 256 };
 
 struct mica_tf_philox {
     struct mica_tf_philox *next;
-    uint64_t hash;
-    uint64_t epoch; /* the number of resets it has seen */
+    mica_tf_operation *operation; /* in a set: whose it is, retained */
+    uint64_t hash;                /* of the attributes, where they tell whose it is */
+    uint64_t epoch;               /* the number of resets it has seen */
     uint32_t key[2], counter[4];
 };
 
@@ -110,6 +111,62 @@ static mica_tf_philox *find_shared(mica_tf_op op, const mica_tf_op_info *info,
     return p;
 }
 
+/* ---- sets of generators -----------------------------------------------------------------------*/
+
+struct mica_tf_generators {
+    mica_refcount references;
+    mica_tf_philox *first;
+};
+
+static _Thread_local mica_tf_generators *entered;
+
+mica_status mica_tf_generators_create(mica_tf_generators **out_generators) {
+    mica_tf_generators *made = *out_generators = mica_calloc(1, sizeof *made);
+    if (!made) return MICA_NO_MEMORY();
+    mica_refcount_init(&made->references);
+    return NULL;
+}
+
+void mica_tf_generators_retain(mica_tf_generators *generators) {
+    mica_refcount_retain(&generators->references);
+}
+
+void mica_tf_generators_release(mica_tf_generators *generators) {
+    if (!generators || !mica_refcount_release(&generators->references)) return;
+    for (mica_tf_philox *p = generators->first; p; p = p->next)
+        mica_tf_operation_release(p->operation);
+    free_list(generators->first);
+    mica_free(generators);
+}
+
+mica_tf_generators *mica_tf_generators_enter(mica_tf_generators *generators) {
+    mica_tf_generators *before = entered;
+    entered = generators;
+    return before;
+}
+
+/* With the lock held. */
+static mica_tf_philox *find_entered(mica_tf_operation *operation) {
+    for (mica_tf_philox *p = entered->first; p; p = p->next)
+        if (p->operation == operation) return p;
+    mica_tf_philox *p = create(operation->info, operation->attrs);
+    if (!p) return NULL;
+    p->operation = operation;
+    mica_tf_operation_retain(operation);
+    p->next = entered->first;
+    entered->first = p;
+    return p;
+}
+
+/* The operation's own, with the lock held. */
+static mica_tf_philox *find_own(mica_tf_operation *operation) {
+    if (!operation->philox)
+        operation->philox = create(operation->info, operation->attrs);
+    else if (operation->philox->epoch != epoch)
+        start_by_attrs(operation->philox, operation->info, operation->attrs);
+    return operation->philox;
+}
+
 static mica_status reserve(mica_tf_philox *p, uint64_t blocks, uint32_t out[6]) {
     if (!p) return MICA_NO_MEMORY();
     memcpy(out, p->key, sizeof p->key);
@@ -121,12 +178,9 @@ static mica_status reserve(mica_tf_philox *p, uint64_t blocks, uint32_t out[6]) 
 mica_status mica_tf_random_reserve(mica_tf_operation *operation, bool is_shared, int64_t elements,
                                    uint32_t out[6]) {
     mica_mutex_lock(&lock);
-    if (!is_shared && !operation->philox)
-        operation->philox = create(operation->info, operation->attrs);
-    if (!is_shared && operation->philox && operation->philox->epoch != epoch)
-        start_by_attrs(operation->philox, operation->info, operation->attrs);
     mica_tf_philox *p = is_shared ? find_shared(operation->op, operation->info, operation->attrs)
-                                  : operation->philox;
+                        : entered ? find_entered(operation)
+                                  : find_own(operation);
     /* A shuffle knows how many words it draws; others reserve more than they can need. */
     bool shuffles = operation->op == MICA_TF_RandomShuffle;
     uint64_t blocks =

@@ -170,3 +170,25 @@ def test_options_are_kept_and_merged():
     assert options.experimental_distribute.auto_shard_policy == 2
     with pytest.raises(AttributeError):
         first.no_such_option = 1
+
+
+def test_random_ops_in_a_pipeline_start_anew_with_each_iterator():
+    """As TensorFlow's: within one iterator numbers go on, also when a part is repeated."""
+    tf.random.set_seed(1)
+    orders = tf.data.Dataset.range(1).map(lambda _: tf.random.shuffle(tf.range(8))).prefetch(1)
+    for _ in range(3):
+        assert [v.numpy().tolist() for v in orders] == [[0, 4, 1, 5, 7, 6, 2, 3]]
+    tf.random.set_seed(1)
+    numbers = tf.data.Dataset.range(3).map(lambda _: tf.random.uniform([]))
+    figures = [0.8126964569, 0.5272892714, 0.8489425182, 0.8928561211, 0.3780696392, 0.9844201803]
+    for dataset, wanted in ((numbers, figures[:3]), (numbers.repeat(2), figures)):
+        for _ in range(2):
+            np.testing.assert_allclose([float(v) for v in dataset], wanted, rtol=1e-6)
+
+
+def test_random_ops_without_a_seed_differ_from_one_iterator_to_the_next():
+    numbers = tf.data.Dataset.range(4).map(
+        lambda _: tf.raw_ops.RandomUniform(shape=[2], dtype=tf.float32, seed=0, seed2=0)
+    )
+    first, second = ([v.numpy().tolist() for v in numbers] for _ in range(2))
+    assert first != second
