@@ -2,9 +2,10 @@
  * of fused multiply-adds, which is measured in the same run.
  *
  *     cmake --build build --target bench_contractions
- *     build/bench_contractions [--cpu] [--seconds s] [part of a name]
+ *     build/bench_contractions [--cpu] [--plain] [--seconds s] [part of a name]
  *
  * --cpu counts processor time of all threads instead of time, for a machine that others use too.
+ * --plain: every convolution with all its products, of which Winograd's algorithm saves some.
  * MICA_ISA and MICA_THREADS choose the instruction set and the threads. bench/contractions.py runs
  * the same cases with numpy and torch. */
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "base/platform.h"
 #include "base/pool.h"
 #include "device/cpu/kernels.h"
+#include "device/cpu/winograd.h"
 #include "mica/transform.h"
 
 static const char *wanted;
@@ -257,6 +259,8 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--cpu"))
             counts_cpu = true;
+        else if (!strcmp(argv[i], "--plain"))
+            mica_cpu_winograd_prefer(-1);
         else if (!strcmp(argv[i], "--seconds") && i + 1 < argc)
             patience = atof(argv[++i]);
         else

@@ -1,5 +1,6 @@
 /* Contractions with what follows them: the bits of the nodes one by one. */
 #include "cpu_test.h"
+#include "device/cpu/winograd.h"
 #include "ir/contraction.h"
 
 /* All values of a body, node by node; the caller frees them. */
@@ -133,6 +134,26 @@ TEST(a_convolution_with_bias_and_activation_has_the_same_bits) {
         add_layer(g, y, i == 1 ? 1 : 3, true);
         check_body(g);
     }
+}
+
+TEST(a_convolution_with_fewer_products_tells_of_every_line_once) {
+    mica_ints one = MICA_INTS(1, 1);
+    mica_cpu_winograd_prefer(1);
+    for (int i = 0; i < 4; i++) {
+        mica_graph *g = new_graph();
+        bool is_gradient = i == 2;
+        mica_value x = new_parameter(g, MICA_DTYPE_f32, MICA_INTS(3, 9, 9, 20));
+        mica_value w = new_parameter(
+            g, MICA_DTYPE_f32, is_gradient ? MICA_INTS(3, 9, 9, 40) : MICA_INTS(3, 3, 20, 40));
+        const char *layout = is_gradient ? "C01N,I01O,01NC"
+                             : i == 3    ? "N01C,01IO,1N0C"
+                                         : "N01C,01IO,N01C";
+        mica_value y =
+            mica_conv(g, x, w, layout, one, one, i ? one : MICA_INTS(30, 31), one, one, 1, 1);
+        add_layer(g, y, 3, i == 1);
+        check_body(g);
+    }
+    mica_cpu_winograd_prefer(0);
 }
 
 TEST(the_product_itself_may_be_a_result_and_masks_may_be_operands) {

@@ -1,5 +1,6 @@
 /* conv against plain loops in double, over a grid of parameters. */
 #include "cpu_test.h"
+#include "device/cpu/winograd.h"
 #include "ir/conv_layout.h"
 
 typedef struct conv_case {
@@ -9,6 +10,7 @@ typedef struct conv_case {
     int64_t batch, channels, outputs; /* of the input; outputs of the kernel */
     int64_t input[3], taps[3], strides[3], low[3], high[3], lhs_dilation[3], rhs_dilation[3];
     int64_t groups, batch_groups;
+    double around; /* magnitudes of products that rounding errors come from beside a result's own */
 } conv_case;
 
 static int64_t element_at(const mica_type *type, const int64_t *at) {
@@ -92,7 +94,8 @@ static void check_conv(const conv_case *c) {
                                        data[1], at, &size);
         double got = get_element(result, c->dtype, i);
         test_checks++;
-        if (!(fabs(got - want) <= working * size * 24 + 1.01 * epsilon * fabs(want))) {
+        if (!(fabs(got - want) <=
+              working * (size + c->around) * 24 + 1.01 * epsilon * fabs(want))) {
             test_report(__FILE__, __LINE__,
                         "%s %s: element %lld is %.9g, not %.9g (stride %lld low %lld high %lld "
                         "dilation %lld %lld groups %lld %lld)",
@@ -314,4 +317,142 @@ TEST(absurd_paddings_and_dilations_cost_no_memory) {
             c.batch_groups = k == 0 ? 2 : 1;
             check_conv(&c);
         }
+}
+
+/* ---- Winograd's algorithm ----------------------------------------------------------------------
+ */
+
+static conv_case winograd_case(int64_t channels, int64_t outputs, int64_t height, int64_t width) {
+    conv_case c = plain_case();
+    c.channels = channels;
+    c.outputs = outputs;
+    c.input[0] = height, c.input[1] = width;
+    c.taps[0] = c.taps[1] = 3;
+    c.around = (double)channels;
+    return c;
+}
+
+/* The same layer's gradient by its kernel. */
+static conv_case winograd_taps_case(const conv_case *layer, const char *layout) {
+    conv_case c = *layer;
+    c.layout = layout;
+    c.batch = layer->channels;
+    c.channels = layer->batch;
+    for (int d = 0; d < 2; d++) c.taps[d] = layer->input[d] + layer->low[d] + layer->high[d] - 2;
+    return c;
+}
+
+TEST(fewer_products_give_the_same_values_for_any_sizes_and_paddings) {
+    static const int64_t channels[][2] = {{1, 1}, {5, 17}, {16, 32}, {35, 70}};
+    static const int64_t pads[][2] = {{0, 0}, {1, 1}, {2, 0}, {-1, 2}, {3, 4}};
+    mica_cpu_winograd_prefer(1);
+    for (size_t i = 0; i < sizeof channels / sizeof *channels; i++)
+        for (size_t p = 0; p < sizeof pads / sizeof *pads; p += getenv("MICA_TEST_QUICK") ? 3 : 1) {
+            conv_case c = winograd_case(channels[i][0], channels[i][1], 5 + (int64_t)p, 8);
+            c.low[0] = c.high[1] = pads[p][0];
+            c.high[0] = c.low[1] = pads[p][1];
+            check_conv(&c);
+            conv_case taps = winograd_taps_case(&c, "C01N,I01O,01NC");
+            check_conv(&taps);
+            c.layout = p % 2 ? "0N1C,O1I0,10NC" : "N01C,01OI,N01C";
+            check_conv(&c);
+            taps.layout = p % 2 ? "0C1N,1I0O,N10C" : "C10N,I10O,0N1C";
+            check_conv(&taps);
+        }
+    conv_case c = winograd_case(300, 40, 7, 8);
+    check_conv(&c);
+    c = winograd_case(24, 40, 40, 33);
+    check_conv(&c);
+    c.batch = 3;
+    c.low[0] = c.high[0] = 1;
+    conv_case taps = winograd_taps_case(&c, "C01N,I01O,01NC"); /* groups of tiles */
+    check_conv(&taps);
+    c = winograd_case(70, 130, 31, 40); /* one chunk after the other, of several blocks */
+    c.low[0] = c.high[0] = 1;
+    taps = winograd_taps_case(&c, "C01N,I01O,01NC");
+    check_conv(&taps);
+    mica_cpu_winograd_prefer(0);
+}
+
+/* Runs a layer's forward convolution, or its gradient by the kernel, of given operands. */
+static float *run_layer(const conv_case *c, const float *x, const float *y, int64_t *out_n) {
+    mica_conv_layout l;
+    if (!mica_conv_layout_parse(c->layout, &l)) return NULL;
+    int64_t x_dims[5], y_dims[5];
+    x_dims[l.lhs_batch] = c->batch, x_dims[l.lhs_channel] = c->channels;
+    y_dims[l.rhs_input] = c->channels, y_dims[l.rhs_output] = c->outputs;
+    for (int d = 0; d < 2; d++) {
+        x_dims[l.lhs_spatial[d]] = c->input[d];
+        y_dims[l.rhs_spatial[d]] = c->taps[d];
+    }
+    mica_graph *g = new_graph();
+    mica_value left = new_parameter(g, c->dtype, (mica_ints){x_dims, 4});
+    mica_value right = new_parameter(g, c->dtype, (mica_ints){y_dims, 4});
+    mica_ints one = MICA_INTS(1, 1);
+    mica_value z = mica_conv(g, left, right, c->layout, one, (mica_ints){c->low, 2},
+                             (mica_ints){c->high, 2}, one, one, 1, 1);
+    CHECK_OK(mica_graph_check(g));
+    const void *data[2] = {x, y};
+    float *result = run_everywhere(z, data);
+    *out_n = mica_type_elements(mica_value_type(z));
+    mica_graph_release(g);
+    return result;
+}
+
+TEST(what_is_not_finite_stays_where_it_belongs) {
+    static const float odd[] = {INFINITY, -INFINITY, NAN, 3e38f};
+    for (int form = 0; form < 2; form++)
+        for (int i = 0; i < 8; i++) {
+            conv_case c = winograd_case(18, 34, 9, 7);
+            c.low[0] = c.low[1] = c.high[1] = 1;
+            int64_t sizes[2] = {2 * 9 * 7 * 18, 9 * 18 * 34}, n = 0;
+            if (form) {
+                c = winograd_taps_case(&c, "C01N,I01O,01NC");
+                sizes[1] = 2 * c.taps[0] * c.taps[1] * 34;
+            }
+            float *data[2];
+            for (int o = 0; o < 2; o++) {
+                data[o] = malloc(sizeof(float) * (size_t)sizes[o]);
+                for (int64_t j = 0; j < sizes[o]; j++) data[o][j] = (float)(2 * random_unit() - 1);
+            }
+            data[i / 4][sizes[i / 4] / 2 + 5] = odd[i % 4];
+            mica_cpu_winograd_prefer(-1);
+            float *want = run_layer(&c, data[0], data[1], &n);
+            mica_cpu_winograd_prefer(1);
+            float *got = run_layer(&c, data[0], data[1], &n);
+            mica_cpu_winograd_prefer(0);
+            for (int64_t j = 0; want && got && j < n; j++) {
+                bool same = isfinite(want[j])
+                                ? fabsf(got[j] - want[j]) <= 1e-4f + 1e-5f * fabsf(want[j])
+                            : isnan(want[j]) ? isnan(got[j])
+                                             : got[j] == want[j];
+                test_checks++;
+                if (!same)
+                    test_report(__FILE__, __LINE__, "form %d %g: element %lld is %g, not %g", form,
+                                (double)odd[i % 4], (long long)j, (double)got[j], (double)want[j]);
+                if (!same) break;
+            }
+            free(want);
+            free(got);
+            free(data[0]);
+            free(data[1]);
+        }
+}
+
+TEST(whole_numbers_stay_exact_with_fewer_products) {
+    conv_case c = winograd_case(40, 33, 10, 11);
+    int64_t n = 0;
+    float *x = malloc(sizeof *x * 2 * 10 * 11 * 40), *w = malloc(sizeof *w * 9 * 40 * 33);
+    for (int64_t i = 0; i < 2 * 10 * 11 * 40; i++) x[i] = (float)(i * 7 % 23 - 11);
+    for (int64_t i = 0; i < 9 * 40 * 33; i++) w[i] = (float)(i * 5 % 19 - 9);
+    mica_cpu_winograd_prefer(-1);
+    float *want = run_layer(&c, x, w, &n);
+    mica_cpu_winograd_prefer(1);
+    float *got = run_layer(&c, x, w, &n);
+    mica_cpu_winograd_prefer(0);
+    CHECK(want && got && !memcmp(want, got, sizeof *got * (size_t)n));
+    free(x);
+    free(w);
+    free(want);
+    free(got);
 }

@@ -15,6 +15,7 @@
 
 #include "device/cpu/contract.h"
 #include "device/cpu/conv.h"
+#include "device/cpu/winograd.h"
 
 #define MOST_PHASES 256 /* more: conv_plain.c */
 
@@ -328,6 +329,10 @@ mica_status mica_cpu_create_conv(const mica_node *node, cpu_kernel **out) {
         pads |= padded[i].low != 0 || padded[i].reach > padded[i].input;
     }
     pads &= !is_empty;
+    if (!is_empty && mica_cpu_fits_winograd(node, &l, axes))
+        return mica_cpu_create_winograd(node, &l, axes, out);
+    if (!is_empty && mica_cpu_fits_winograd_taps(node, &l, axes))
+        return mica_cpu_create_winograd_taps(node, &l, axes, out);
     if (count > MOST_PHASES || (pads && padding_is_absurd(node, &l, padded)))
         return mica_cpu_create_conv_plain(node, &l, axes, out);
     conv_kernel *k;

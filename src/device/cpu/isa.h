@@ -296,6 +296,20 @@ typedef struct mica_cpu_attention {
     float (*logarithm)(float x);
 } mica_cpu_attention;
 
+/* ---- Winograd's convolution -------------------------------------------------------------------
+ * Of 3 x 3 taps, for 2 x 2 results from 4 x 4 places, all f32: n channels side by side, point i of
+ * the 16 at step i. Both directions tell by 0 that something is not finite. */
+typedef struct mica_cpu_winograd {
+    void (*input)(const float *const at[16], int64_t n, float *points, int64_t step);
+    int (*output)(const float *points, int64_t step, int64_t n, float *const at[4]); /* or NULL */
+    void (*kernel)(const float *taps, int64_t tap_step, int64_t n, float *points, int64_t step);
+    /* The gradient by the taps: from those of 2 x 2 results, and to the 3 x 3 taps. */
+    void (*spread)(const float *const at[4], int64_t n, float *points, int64_t step);
+    int (*taps)(const float *points, int64_t step, int64_t n, float *const at[9]);
+    /* y[i] = fma(factor, x[i step], y[i]), for what is not finite */
+    void (*add_scaled)(float *y, float factor, const float *x, int64_t step, int64_t n);
+} mica_cpu_winograd;
+
 typedef struct mica_cpu_isa {
     const char *name;
     const mica_cpu_map *map_f32, *map_f64;            /* by op */
@@ -317,6 +331,7 @@ typedef struct mica_cpu_isa {
     const mica_cpu_fft *fft; /* f32, f64 */
     const mica_cpu_lstm *lstm;
     const mica_cpu_attention *attention;
+    const mica_cpu_winograd *winograd;
 } mica_cpu_isa;
 
 /* The variant in force; see mica_cpu_isa_force. */
@@ -343,7 +358,8 @@ const mica_cpu_isa *mica_cpu_isa_current(void);
     extern const mica_cpu_networks mica_cpu_networks_##isa;                                        \
     extern const mica_cpu_fft mica_cpu_fft_##isa[2];                                               \
     extern const mica_cpu_lstm mica_cpu_lstm_##isa;                                                \
-    extern const mica_cpu_attention mica_cpu_attention_##isa;
+    extern const mica_cpu_attention mica_cpu_attention_##isa;                                      \
+    extern const mica_cpu_winograd mica_cpu_winograd_##isa;
 CPU_ISA_DECLARE(baseline)
 CPU_ISA_DECLARE(avx2) /* of avx512, only what floats need exists */
 CPU_ISA_DECLARE(avx512)
