@@ -282,13 +282,13 @@ static PyObject *convert_flat(PyObject *value, mica_tf_dtype dtype, bool hint) {
     return status ? tf_raise(status) : constant(mica_tf_value_of(tensor));
 }
 
-static PyObject *convert_text(PyObject *value, mica_tf_dtype dtype) {
+static PyObject *convert_text(PyObject *value, mica_tf_dtype dtype, bool hint) {
     Py_ssize_t n = 0;
     const char *bytes =
         PyUnicode_Check(value) ? PyUnicode_AsUTF8AndSize(value, &n) : PyBytes_AS_STRING(value);
     if (!bytes) return NULL;
     if (PyBytes_Check(value)) n = PyBytes_GET_SIZE(value);
-    if (dtype && dtype != MICA_TF_string) return wrong_kind(value, dtype);
+    if (dtype && dtype != MICA_TF_string && !hint) return wrong_kind(value, dtype);
     size_t length = (size_t)n;
     mica_tf_value strings;
     mica_status status = mica_tf_strings_create(MICA_NO_INTS, &bytes, &length, &strings);
@@ -333,7 +333,7 @@ PyObject *tf_convert(PyObject *value, mica_tf_dtype dtype, bool hint) {
     if (result || PyErr_Occurred()) return result;
     result = convert_flat(value, dtype, hint);
     if (result || PyErr_Occurred()) return result;
-    if (PyUnicode_Check(value) || PyBytes_Check(value)) return convert_text(value, dtype);
+    if (PyUnicode_Check(value) || PyBytes_Check(value)) return convert_text(value, dtype, hint);
     if (PyObject_HasAttrString((PyObject *)Py_TYPE(value), "__tf_tensor__"))
         return convert_by_method(value, dtype, hint);
     /* Everything else is rare enough for Python: arrays, sequences, sequences of tensors. */

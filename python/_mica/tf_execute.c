@@ -136,8 +136,9 @@ static int32_t run_eagerly(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const *
     for (int32_t i = 0; i < n; i++) {
         if (!tf_is_eager(inputs[i])) {
             PyErr_Format(PyExc_TypeError,
-                         "<tf.Tensor '%s:%d'> is out of scope and cannot be used here: it belongs "
-                         "to a function that was being traced",
+                         "<tf.Tensor '%s:%d'> is out of scope and cannot be used here. Use return "
+                         "values, explicit Python locals or TensorFlow collections to access it: "
+                         "it belongs to a function that was being traced",
                          mica_tf_graph_node_name(inputs[i]->graph->graph, inputs[i]->ref.node),
                          (int)inputs[i]->ref.index);
             n_results = -1;
@@ -176,15 +177,88 @@ done:
     return n_results;
 }
 
+/* "[2,3], [4]": what is known of the shapes of inputs. */
+static PyObject *shapes_text(TFTensor *const *inputs, int32_t n) {
+    PyObject *texts = PyList_New(0);
+    for (int32_t i = 0; texts && i < n; i++) {
+        mica_tf_shape shape;
+        tf_tensor_shape(inputs[i], &shape);
+        char chars[300] = "<unknown>";
+        size_t at = 0;
+        if (shape.rank >= 0) at = (size_t)PyOS_snprintf(chars, sizeof chars, "[");
+        for (int32_t k = 0; k < shape.rank; k++)
+            at += (size_t)PyOS_snprintf(chars + at, sizeof chars - at,
+                                        shape.dims[k] < 0 ? "%s?" : "%s%lld", k ? "," : "",
+                                        (long long)shape.dims[k]);
+        if (shape.rank >= 0) PyOS_snprintf(chars + at, sizeof chars - at, "]");
+        PyObject *text = PyUnicode_FromString(chars);
+        if (!text || PyList_Append(texts, text) < 0) Py_CLEAR(texts);
+        Py_XDECREF(text);
+    }
+    PyObject *comma = texts ? PyUnicode_FromString(", ") : NULL;
+    PyObject *all = comma ? PyUnicode_Join(comma, texts) : NULL;
+    Py_XDECREF(texts);
+    Py_XDECREF(comma);
+    return all;
+}
+
 /* Errors of shapes while tracing are ValueErrors, as TensorFlow's are. */
-static void raise_while_tracing(mica_status status, const mica_tf_op_info *info) {
+static void raise_while_tracing(mica_status status, const mica_tf_op_info *info,
+                                TFTensor *const *inputs, int32_t n, const char *name) {
     const char *message = mica_status_message(status);
     bool dtypes =
         strstr(message, "was expected to be a") || strstr(message, "list of allowed values");
     bool sizes = strstr(message, "ncompatible") != NULL;
-    PyErr_Format(dtypes ? PyExc_TypeError : PyExc_ValueError, "%s%s for '{{node %s}}'",
-                 sizes ? "Dimensions must be equal: " : "", message, info->name);
+    PyObject *shapes = shapes_text(inputs, n);
+    if (shapes)
+        PyErr_Format(dtypes ? PyExc_TypeError : PyExc_ValueError,
+                     "%s%s for '{{node %s}} = %s' with input shapes: %U.",
+                     sizes ? "Dimensions must be equal: " : "", message, name ? name : info->name,
+                     info->name, shapes);
+    Py_XDECREF(shapes);
     mica_status_release(status);
+}
+
+/* "Input 'y' of 'AddV2' Op has type float64 that does not match type float32 of argument 'x'." */
+static bool raise_unlike(const mica_tf_op_info *info, const mica_tf_dtype *dtypes, int32_t n) {
+    if (info->n_inputs != n) { /* a list of tensors */
+        PyErr_Format(PyExc_TypeError,
+                     "Tensors in list passed to '%s' of '%s' Op have types that don't all match",
+                     info->inputs[0].name, info->name);
+        return true;
+    }
+    for (int32_t i = 0; i < n; i++) {
+        const mica_tf_argument *a = &info->inputs[i];
+        if (a->dtype && dtypes[i] != (mica_tf_dtype)a->dtype) {
+            PyErr_Format(PyExc_TypeError,
+                         "Input '%s' of '%s' Op has type %s that does not match expected type of "
+                         "%s.",
+                         a->name, info->name, mica_tf_dtype_name(dtypes[i]),
+                         mica_tf_dtype_name((mica_tf_dtype)a->dtype));
+            return true;
+        }
+        for (int32_t k = 0; k < i; k++)
+            if (a->type_attr >= 0 && info->inputs[k].type_attr == a->type_attr &&
+                dtypes[k] != dtypes[i]) {
+                PyErr_Format(PyExc_TypeError,
+                             "Input '%s' of '%s' Op has type %s that does not match type %s of "
+                             "argument '%s'.",
+                             a->name, info->name, mica_tf_dtype_name(dtypes[i]),
+                             mica_tf_dtype_name(dtypes[k]), info->inputs[k].name);
+                return true;
+            }
+    }
+    return false;
+}
+
+PyObject *tf_raise_dtypes(mica_tf_op op, const mica_tf_dtype *dtypes, int32_t n,
+                          mica_status status) {
+    if (!current) return tf_raise(status);
+    bool allowed = !strstr(mica_status_message(status), "list of allowed values");
+    if (!allowed || !raise_unlike(mica_tf_op_describe(op), dtypes, n))
+        PyErr_SetString(PyExc_TypeError, mica_status_message(status));
+    mica_status_release(status);
+    return NULL;
 }
 
 static int32_t add_node(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const *inputs, int32_t n,
@@ -206,9 +280,17 @@ static int32_t add_node(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const *inp
         if (!lifted[n_lifted]) goto done;
         refs[n_lifted] = lifted[n_lifted]->ref;
     }
+    char scoped[512];
+    if (graph->scope) {
+        const char *scope = PyUnicode_AsUTF8(graph->scope);
+        if (!scope) goto done;
+        PyOS_snprintf(scoped, sizeof scoped, "%s/%s", scope,
+                      name ? name : mica_tf_op_describe(op)->name);
+        name = scoped;
+    }
     mica_status status = mica_tf_graph_add(graph->graph, op, attrs, refs, n, name, &first);
     if (status) {
-        raise_while_tracing(status, mica_tf_op_describe(op));
+        raise_while_tracing(status, mica_tf_op_describe(op), lifted, n, name);
         goto done;
     }
     n_results = mica_tf_graph_result_count(graph->graph, first.node);
@@ -236,20 +318,15 @@ int32_t tf_execute(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const *inputs, 
     return run_eagerly(op, attrs, inputs, n, outputs, capacity);
 }
 
-PyObject *tf_apply(mica_tf_op op, TFTensor *const *inputs, int32_t n) {
+PyObject *tf_apply(mica_tf_op op, const char *name, TFTensor *const *inputs, int32_t n) {
     mica_tf_attr attrs[MICA_TF_MAX_ATTRS];
     mica_tf_dtype dtypes[4];
     PyObject *output = NULL;
     tf_default_attrs(mica_tf_op_describe(op), attrs);
     for (int32_t i = 0; i < n; i++) dtypes[i] = inputs[i]->value.dtype;
     mica_status status = mica_tf_op_infer_types(op, dtypes, n, attrs);
-    if (status && current) {
-        PyErr_SetString(PyExc_TypeError, mica_status_message(status));
-        mica_status_release(status);
-        return NULL;
-    }
-    if (status) return tf_raise(status);
-    return tf_execute(op, attrs, inputs, n, NULL, &output, 1) == 1 ? output : NULL;
+    if (status) return tf_raise_dtypes(op, dtypes, n, status);
+    return tf_execute(op, attrs, inputs, n, name, &output, 1) == 1 ? output : NULL;
 }
 
 /* ---- for Python -------------------------------------------------------------------------------*/
@@ -308,6 +385,11 @@ static PyObject *random_reset_function(PyObject *Py_UNUSED(module), PyObject *Py
     Py_RETURN_NONE;
 }
 
+/* Whether anything has run or been made: from then on devices stay as they are. */
+static PyObject *is_started_function(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    return PyBool_FromLong(device != NULL);
+}
+
 static PyObject *wait_function(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused)) {
     mica_device *here = tf_device();
     mica_status status;
@@ -325,6 +407,7 @@ static PyObject *eager_clear_function(PyObject *Py_UNUSED(self), PyObject *Py_UN
 }
 
 PyMethodDef tf_execute_functions[] = {
+    {"tf_is_started", is_started_function, METH_NOARGS, NULL},
     {"tf_wait", wait_function, METH_NOARGS, NULL},
     {"tf_eager_clear", eager_clear_function, METH_NOARGS, NULL},
     {"tf_random_reset", random_reset_function, METH_NOARGS, NULL},

@@ -16,6 +16,7 @@ typedef struct TFGraph {
     struct TFGraph *outer;   /* whose tensors it may capture; NULL for an outermost one */
     PyObject *captures;      /* dict: id of what was captured -> (external, internal) */
     PyObject *capture_order; /* list of (external, internal) */
+    PyObject *scope;         /* str: what names begin with; NULL: nothing */
     PyObject *dict, *weakrefs;
 } TFGraph;
 
@@ -72,14 +73,18 @@ PyObject *tf_lift(TFGraph *graph, TFTensor *tensor);
  * outputs, new references, or -1. */
 int32_t tf_execute(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const *inputs, int32_t n,
                    const char *name, PyObject **outputs, int32_t capacity);
-/* An op with one result and default attributes. */
-PyObject *tf_apply(mica_tf_op op, TFTensor *const *inputs, int32_t n);
+/* An op with one result and default attributes; name NULL: the op's own. */
+PyObject *tf_apply(mica_tf_op op, const char *name, TFTensor *const *inputs, int32_t n);
 static inline PyObject *tf_apply1(mica_tf_op op, PyObject *x) {
-    return tf_apply(op, (TFTensor *[]){(TFTensor *)x}, 1);
+    return tf_apply(op, NULL, (TFTensor *[]){(TFTensor *)x}, 1);
 }
-static inline PyObject *tf_apply2(mica_tf_op op, PyObject *x, PyObject *y) {
-    return tf_apply(op, (TFTensor *[]){(TFTensor *)x, (TFTensor *)y}, 2);
+static inline PyObject *tf_apply2(mica_tf_op op, const char *name, PyObject *x, PyObject *y) {
+    return tf_apply(op, name, (TFTensor *[]){(TFTensor *)x, (TFTensor *)y}, 2);
 }
+/* What mica_tf_op_infer_types refused, as an exception: eagerly one of tf.errors, in a graph a
+ * TypeError that names the arguments. Returns NULL. */
+PyObject *tf_raise_dtypes(mica_tf_op op, const mica_tf_dtype *dtypes, int32_t n,
+                          mica_status status);
 void tf_default_attrs(const mica_tf_op_info *info, mica_tf_attr *attrs);
 mica_device *tf_device(void); /* borrowed; NULL with an error */
 extern PyMethodDef tf_execute_functions[];

@@ -41,6 +41,7 @@ static int graph_clear(PyObject *object) {
     Py_CLEAR(self->outer);
     Py_CLEAR(self->captures);
     Py_CLEAR(self->capture_order);
+    Py_CLEAR(self->scope);
     Py_CLEAR(self->dict);
     return 0;
 }
@@ -364,7 +365,24 @@ static PyMethodDef graph_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/* What the names of new nodes begin with, without the slash. */
+static PyObject *get_scope(PyObject *object, void *Py_UNUSED(closure)) {
+    PyObject *scope = ((TFGraph *)object)->scope;
+    return scope ? Py_NewRef(scope) : PyUnicode_FromString("");
+}
+
+static int set_scope(PyObject *object, PyObject *scope, void *Py_UNUSED(closure)) {
+    if (!scope || !PyUnicode_Check(scope)) {
+        PyErr_SetString(PyExc_TypeError, "a scope is a string");
+        return -1;
+    }
+    PyObject *kept = PyUnicode_GET_LENGTH(scope) ? Py_NewRef(scope) : NULL;
+    Py_XSETREF(((TFGraph *)object)->scope, kept);
+    return 0;
+}
+
 static PyGetSetDef graph_getters[] = {
+    {"_scope", get_scope, set_scope, NULL, NULL},
     {"_node_count", get_node_count, NULL, NULL, NULL},
     {"_parameter_count", get_parameter_count, NULL, NULL, NULL},
     {"name", get_name, NULL, "The function's name.", NULL},

@@ -9,7 +9,9 @@ static int operands_of(PyObject *a, PyObject *b, PyObject **x, PyObject **y) {
     if (!tf_is_tensor(other) && !PyLong_CheckExact(other) && !PyFloat_CheckExact(other) &&
         PyObject_HasAttrString((PyObject *)Py_TYPE(other), "_mica_own_operators"))
         return 0;
-    PyObject *converted = tf_convert(other, tf_tensor_dtype((TFTensor *)mine), tf_is_tensor(other));
+    /* On the left of a tensor, a number has to become one of its dtype. */
+    bool hint = first || tf_is_tensor(other);
+    PyObject *converted = tf_convert(other, tf_tensor_dtype((TFTensor *)mine), hint);
     if (!converted) {
         if (!PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
         if (PyLong_CheckExact(other) || PyFloat_CheckExact(other) || PyBool_Check(other) ||
@@ -24,12 +26,12 @@ static int operands_of(PyObject *a, PyObject *b, PyObject **x, PyObject **y) {
     return 1;
 }
 
-static PyObject *binary(mica_tf_op op, PyObject *a, PyObject *b) {
+static PyObject *binary(mica_tf_op op, const char *name, PyObject *a, PyObject *b) {
     PyObject *x, *y;
     int given = operands_of(a, b, &x, &y);
     if (given < 0) return NULL;
     if (!given) Py_RETURN_NOTIMPLEMENTED;
-    PyObject *result = tf_apply2(op, x, y);
+    PyObject *result = tf_apply2(op, name, x, y);
     Py_DECREF(x);
     Py_DECREF(y);
     return result;
@@ -37,11 +39,11 @@ static PyObject *binary(mica_tf_op op, PyObject *a, PyObject *b) {
 
 #define BINARY(name, op)                                                                           \
     static PyObject *number_##name(PyObject *a, PyObject *b) {                                     \
-        return binary(op, a, b);                                                                   \
+        return binary(op, #name, a, b);                                                            \
     }
 BINARY(add, MICA_TF_AddV2)
-BINARY(subtract, MICA_TF_Sub)
-BINARY(multiply, MICA_TF_Mul)
+BINARY(sub, MICA_TF_Sub)
+BINARY(mul, MICA_TF_Mul)
 
 /* Operators whose op depends on the dtypes or the ranks are Python's: hooks named after them. */
 static PyObject *by_hook(const char *name, PyObject *a, PyObject *b) {
@@ -70,7 +72,7 @@ BY_HOOK(xor)
 
 static PyObject *number_power(PyObject *a, PyObject *b, PyObject *modulus) {
     if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
-    return binary(MICA_TF_Pow, a, b);
+    return binary(MICA_TF_Pow, "pow", a, b);
 }
 
 static PyObject *number_negative(PyObject *a) {
@@ -93,8 +95,8 @@ static PyObject *number_invert(PyObject *a) {
 
 PyNumberMethods tf_number = {
     .nb_add = number_add,
-    .nb_subtract = number_subtract,
-    .nb_multiply = number_multiply,
+    .nb_subtract = number_sub,
+    .nb_multiply = number_mul,
     .nb_remainder = number_mod,
     .nb_power = number_power,
     .nb_negative = number_negative,
@@ -111,10 +113,10 @@ PyNumberMethods tf_number = {
 
 PyObject *tf_compare(PyObject *a, PyObject *b, int operation) {
     switch (operation) {
-    case Py_LT: return binary(MICA_TF_Less, a, b);
-    case Py_LE: return binary(MICA_TF_LessEqual, a, b);
-    case Py_GT: return binary(MICA_TF_Greater, a, b);
-    case Py_GE: return binary(MICA_TF_GreaterEqual, a, b);
+    case Py_LT: return binary(MICA_TF_Less, NULL, a, b);
+    case Py_LE: return binary(MICA_TF_LessEqual, NULL, a, b);
+    case Py_GT: return binary(MICA_TF_Greater, NULL, a, b);
+    case Py_GE: return binary(MICA_TF_GreaterEqual, NULL, a, b);
     default: break;
     }
     if (b == Py_None) return PyBool_FromLong(operation == Py_NE);

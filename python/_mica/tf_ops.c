@@ -232,8 +232,10 @@ static int convert_one(call *c, const mica_tf_argument *a, PyObject *object, mic
         Py_INCREF(object);
         return add_input(c, object);
     }
-    if (a->dtype || known) {
-        tensor = tf_convert(object, a->dtype ? (mica_tf_dtype)a->dtype : known, false);
+    if (a->dtype) {
+        tensor = tf_convert(object, (mica_tf_dtype)a->dtype, false);
+    } else if (known) { /* what does not fit is refused as a tensor of another dtype would be */
+        tensor = tf_convert(object, known, true);
     } else if (a->type_attr >= 0 && c->info->attrs[a->type_attr].kind == MICA_TF_TYPE) {
         /* Python numbers take the default dtype of the attribute, where it has one. */
         const mica_tf_attr_info *attr = &c->info->attrs[a->type_attr];
@@ -324,12 +326,7 @@ static PyObject *run_call(call *c, mica_tf_op op) {
                             MOST_VALUES);
     for (int32_t i = 0; i < c->n_inputs; i++) dtypes[i] = tf_tensor_dtype(c->inputs[i]);
     mica_status status = mica_tf_op_infer_types(op, dtypes, c->n_inputs, c->attrs);
-    if (status && tf_current_graph()) {
-        PyErr_SetString(PyExc_TypeError, mica_status_message(status));
-        mica_status_release(status);
-        return NULL;
-    }
-    if (status) return tf_raise(status);
+    if (status) return tf_raise_dtypes(op, dtypes, c->n_inputs, status);
     for (int32_t i = 0; i < c->info->n_attrs; i++) {
         const mica_tf_attr_info *attr = &c->info->attrs[i];
         if (attr->has_default || attr->is_inferred || c->given[i]) continue;
@@ -361,7 +358,7 @@ static PyObject *call_quickly(mica_tf_op op, const mica_tf_op_info *info, PyObje
     tf_default_attrs(info, attrs);
     for (int32_t i = 0; i < n; i++) dtypes[i] = tf_tensor_dtype((TFTensor *)args[i]);
     mica_status status = mica_tf_op_infer_types(op, dtypes, n, attrs);
-    if (status) return tf_raise(status);
+    if (status) return tf_raise_dtypes(op, dtypes, n, status);
     return tf_execute(op, attrs, (TFTensor *const *)args, n, NULL, &output, 1) == 1 ? output : NULL;
 }
 

@@ -292,7 +292,7 @@ static int add_cotangent(pass *p, int64_t id, PyObject *value) { /* takes the re
     if (!before) return map_set(&p->cotangents, id, value);
     PyObject *sum;
     if (tf_is_tensor(before) && tf_is_tensor(value)) {
-        sum = tf_apply2(MICA_TF_AddV2, before, value);
+        sum = tf_apply2(MICA_TF_AddV2, NULL, before, value);
     } else {
         PyObject *hook = tf_hook("add_gradients");
         sum = hook ? PyObject_CallFunctionObjArgs(hook, before, value, NULL) : NULL;

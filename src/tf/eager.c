@@ -282,29 +282,6 @@ static mica_status find_entry(const call *c, entry **out_entry) {
     return NULL;
 }
 
-/* TensorFlow refuses indices beyond the end; lowered, they read as zeros. */
-static mica_status check_indices(const call *c) {
-    const mica_type *x = mica_tensor_type(c->tensors[0]), *type = mica_tensor_type(c->tensors[1]);
-    int64_t axis, n = mica_type_elements(type);
-    int32_t count;
-    MICA_TRY(mica_tf_tensor_ints(c->tensors[2], &axis, 1, &count));
-    if (axis < 0) axis += x->rank;
-    if (axis < 0 || axis >= x->rank || n > 1 << 20) return NULL; /* the shape function's to say */
-    size_t size = mica_dtype_bytes(type->dtype);
-    const void *data;
-    mica_status status = mica_tf_open(c->inputs[1], &data);
-    for (int64_t i = 0; !status && i < n; i++) {
-        int64_t index = size == 2   ? ((const int16_t *)data)[i]
-                        : size == 4 ? ((const int32_t *)data)[i]
-                                    : ((const int64_t *)data)[i];
-        if (index < 0 || index >= x->dims[axis])
-            status = MICA_INVALID("[%s] indices[%lld] = %lld is not in [0, %lld)", c->info->name,
-                                  (long long)i, (long long)index, (long long)x->dims[axis]);
-    }
-    if (data) mica_tf_close(c->inputs[1]);
-    return status;
-}
-
 /* ---- running ----------------------------------------------------------------------------------*/
 
 static mica_status run_entry(const call *c, const entry *e, mica_tf_value *outputs) {
@@ -476,7 +453,7 @@ mica_status mica_tf_eager(mica_device *device, mica_tf_op op, const mica_tf_attr
         mica_tf_value *cell = status ? NULL : mica_tf_variable_cell(inputs[i]);
         c.tensors[i] = cell && mica_tf_is_core(cell->dtype) ? cell->object : NULL;
     }
-    if (!status && op == MICA_TF_GatherV2) status = check_indices(&c);
+    if (!status && mica_tf_checks_values(op)) status = mica_tf_check_values(op, c.info, inputs);
     if (!status && op == MICA_TF_StridedSlice) status = check_shapes(&c, 1); /* places, each time */
     if (!status) status = run_lowered(&c, out_outputs, capacity, out_n, out_operation);
     if (state) mica_tf_variables_unlock();

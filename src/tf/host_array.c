@@ -20,6 +20,17 @@ mica_status tf_host_identity(mica_tf_host *c) {
     return NULL;
 }
 
+mica_status tf_host_ensure_shape(mica_tf_host *c) {
+    const mica_tf_shape *wanted = mica_tf_host_attr(c, "shape")->as.shapes;
+    mica_tf_shape shape, merged;
+    mica_tf_value_shape(c->inputs[0], &shape);
+    if (!mica_tf_shape_merge(&shape, wanted, &merged))
+        return MICA_INVALID("[EnsureShape] Shape of tensor input %s is not compatible with "
+                            "expected shape %s.",
+                            mica_tf_shape_text(&shape).chars, mica_tf_shape_text(wanted).chars);
+    return tf_host_identity(c);
+}
+
 static mica_status give_ints(mica_tf_host *c, const int64_t *ints, int32_t n, int32_t rank) {
     mica_tensor *tensor = NULL;
     MICA_TRY(mica_tf_ints_tensor(c->device, mica_tf_dtype_core(c->output_dtypes[0]), ints, n, rank,

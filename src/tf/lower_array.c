@@ -31,6 +31,12 @@ void tf_lower_identity(mica_tf_lowering *c) {
     c->outputs[0] = c->inputs[0];
 }
 
+/* The shape function refuses what does not fit, now that all sizes are known. */
+void tf_lower_ensure_shape(mica_tf_lowering *c) {
+    mica_tf_shape shape;
+    if (mica_tf_result_dims(c, &shape)) c->outputs[0] = c->inputs[0];
+}
+
 static mica_value ints_constant(mica_tf_lowering *c, const int64_t *ints, int32_t n, int32_t rank) {
     mica_dtype dtype = c->info->n_attrs > 1
                            ? mica_tf_dtype_core((mica_tf_dtype)mica_tf_lowering_int(c, "out_type"))

@@ -21,6 +21,14 @@ mica_status tf_shape_same(mica_tf_inference *c) {
     return NULL;
 }
 
+mica_status tf_shape_ensure_shape(mica_tf_inference *c) {
+    const mica_tf_shape *wanted = mica_tf_attr_find(c->info, c->attrs, "shape")->as.shapes;
+    if (mica_tf_shape_merge(&c->inputs[0], wanted, &c->outputs[0])) return NULL;
+    return MICA_INVALID("[EnsureShape] Shape of tensor input %s is not compatible with expected "
+                        "shape %s.",
+                        mica_tf_shape_text(&c->inputs[0]).chars, mica_tf_shape_text(wanted).chars);
+}
+
 mica_status tf_shape_constant(mica_tf_inference *c) {
     mica_tf_value_shape(mica_tf_attr_find(c->info, c->attrs, "value")->as.value, &c->outputs[0]);
     return NULL;
@@ -321,7 +329,13 @@ mica_status tf_shape_concat(mica_tf_inference *c) {
     if (shape.rank < 0) return NULL;
     c->outputs[0] = shape;
     if (!mica_tf_input_known(c, n, ints, &n_axis) || n_axis != 1) return NULL;
-    MICA_TRY(mica_tf_axis("ConcatV2", ints[0], shape.rank, &axis));
+    if (shape.rank == 0)
+        return MICA_INVALID("[ConcatV2] Can't concatenate scalars (use tf.stack instead)");
+    if (ints[0] < -shape.rank || ints[0] >= shape.rank)
+        return MICA_INVALID("[ConcatV2] Expected concatenating dimensions in the range [%d, %d), "
+                            "but got %lld",
+                            -shape.rank, shape.rank, (long long)ints[0]);
+    axis = (int32_t)(ints[0] < 0 ? ints[0] + shape.rank : ints[0]);
     shape.dims[axis] = 0;
     for (int32_t i = 0; i < n; i++) {
         mica_tf_shape part = c->inputs[i];

@@ -402,13 +402,12 @@ static mica_status infer_argument(const mica_tf_op_info *info, const mica_tf_arg
             continue;
         }
         const mica_tf_attr_info *attr = &info->attrs[a->type_attr];
+        mica_tf_attr *value = &attrs[a->type_attr];
+        bool decided = attr->kind != MICA_TF_TYPES && *seen >> a->type_attr & 1;
+        if (decided && value->as.integer != given)
+            return wrong_dtype(info, at + k, (mica_tf_dtype)value->as.integer, given);
         MICA_TRY(check_dtype(info, attr, at + k, given));
         if (attr->kind == MICA_TF_TYPES) continue; /* the caller's list */
-        mica_tf_attr *value = &attrs[a->type_attr];
-        if (*seen >> a->type_attr & 1) {
-            if (value->as.integer != given)
-                return wrong_dtype(info, at + k, (mica_tf_dtype)value->as.integer, given);
-        }
         *seen |= UINT32_C(1) << a->type_attr;
         value->as.integer = given;
     }

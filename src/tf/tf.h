@@ -302,6 +302,12 @@ const mica_value *mica_tf_recall(const mica_tf_session *session, const mica_grap
                                  const mica_tf_operation *operation, const mica_value *inputs,
                                  int32_t n);
 
+/* Whether TensorFlow refuses some values of this op's integers, and which: before it runs by
+ * itself. */
+bool mica_tf_checks_values(mica_tf_op op);
+MICA_MUST_CHECK mica_status mica_tf_check_values(mica_tf_op op, const mica_tf_op_info *info,
+                                                 const mica_tf_value *inputs);
+
 /* ---- host functions ---------------------------------------------------------------------------*/
 
 typedef struct mica_tf_host {

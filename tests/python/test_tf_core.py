@@ -29,8 +29,10 @@ def test_nothing_is_promoted_silently():
     assert (np.array([1.0, 2.0]) + x).dtype == tf.float32
     with pytest.raises(tf.errors.InvalidArgumentError, match="expected to be a float tensor"):
         _ = x + tf.constant(1)
-    with pytest.raises(TypeError):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="expected to be a int32 tensor"):
         _ = tf.constant(1) + 1.5
+    with pytest.raises(TypeError):
+        _ = 1.5 + tf.constant(1)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[2\] vs. \[3\]"):
         _ = x + tf.constant([1.0, 2.0, 3.0])
 

@@ -1,5 +1,8 @@
 """tf.device, tf.config, mlcompute: where ops are asked to go."""
 
+import subprocess
+import sys
+
 import mica.tf as tf
 import pytest
 
@@ -22,18 +25,38 @@ def test_a_gpu_that_is_not_there_gives_way_to_the_cpu_with_one_note(capfd):
         tf.config.set_soft_device_placement(True)
 
 
-def test_devices_can_be_listed_hidden_and_divided():
-    cpu = tf.config.list_physical_devices("CPU")
-    assert cpu[0].name == "/physical_device:CPU:0" and cpu[0].device_type == "CPU"
-    assert tf.config.list_logical_devices("CPU")[0].name == "/device:CPU:0"
-    tf.config.set_logical_device_configuration(
-        cpu[0], [tf.config.LogicalDeviceConfiguration(), tf.config.LogicalDeviceConfiguration()]
-    )
-    assert len(tf.config.list_logical_devices("CPU")) == 2
-    tf.config.set_logical_device_configuration(cpu[0], None)
-    tf.config.set_visible_devices([], "GPU")
-    assert tf.config.get_visible_devices("GPU") == []
-    tf.config.experimental.set_memory_growth(cpu[0], True)
+DIVIDED = """
+import mica.tf as tf
+c = tf.config
+cpu = c.list_physical_devices("CPU")
+assert cpu[0].name == "/physical_device:CPU:0" and cpu[0].device_type == "CPU"
+halves = [c.LogicalDeviceConfiguration(), c.LogicalDeviceConfiguration()]
+c.set_logical_device_configuration(cpu[0], halves)
+assert [d.name for d in c.list_logical_devices("CPU")] == ["/device:CPU:0", "/device:CPU:1"]
+c.set_logical_device_configuration(cpu[0], halves)  # nothing new
+c.set_visible_devices([], "GPU")
+assert c.get_visible_devices("GPU") == []
+for change in (
+    lambda: c.set_logical_device_configuration(cpu[0], halves[:1]),
+    lambda: c.set_visible_devices([], "CPU"),
+):
+    try:
+        change()
+    except RuntimeError as error:
+        assert "cannot be modified after being initialized" in str(error)
+    else:
+        raise AssertionError("devices changed after they were shown")
+"""
+
+
+def test_devices_can_be_listed_hidden_and_divided_before_anything_runs():
+    subprocess.run([sys.executable, "-c", DIVIDED], check=True)
+
+
+def test_memory_grows_on_gpus_alone():
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    with pytest.raises(ValueError, match="memory growth on non-GPU"):
+        tf.config.experimental.set_memory_growth(cpu, True)
 
 
 def test_a_name_that_is_no_device_is_refused():

@@ -44,8 +44,8 @@ def test_logging_shows_the_graph_its_subgraphs_and_their_programs():
     text = run(TF_MLC_LOGGING="1")
     assert "device: " in text and "graph before: f:" in text
     assert "graph after: f with 2 subgraphs:" in text
-    assert "MLCSubgraphOp_0: 5 ops: Exp Const Mul Const_1 Greater" in text
-    assert "MLCSubgraphOp_1: 4 ops: Cast Const_2 AddV2 Identity" in text
+    assert "MLCSubgraphOp_0: 5 ops: Exp Const mul Const_1 Greater" in text
+    assert "MLCSubgraphOp_1: 4 ops: Cast Const_2 add Identity" in text
     assert "Where = Where" in text and "MLCSubgraphOp_1 runs" in text
 
 

@@ -8,6 +8,7 @@ from .. import _mica
 from . import _dtypes
 from ._context import building
 from ._core import Tensor, convert_to_tensor, ops
+from ._shapes import as_shape
 from ._static import static_value
 
 
@@ -249,7 +250,7 @@ def where(condition, x=None, y=None, name=None):
         return ops["Where"](condition)
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    return ops["SelectV2"](condition, x, y)
+    return ops["SelectV2"](convert_to_tensor(condition, _dtypes.bool), x, y)
 
 
 def boolean_mask(tensor, mask, axis=None, name="boolean_mask"):
@@ -261,6 +262,8 @@ def boolean_mask(tensor, mask, axis=None, name="boolean_mask"):
         raise ValueError("Number of mask dimensions must be specified")
     if mask.shape.rank == 0:
         raise ValueError("mask cannot be scalar.")
+    if tensor.shape.rank is not None:
+        tensor.shape[axis : axis + mask.shape.rank].assert_is_compatible_with(mask.shape)
     sizes = ops["Shape"](tensor)
     rank_of_mask = mask.shape.rank
     whole = concat([sizes[:axis], [-1], sizes[axis + rank_of_mask :]], 0)
@@ -278,7 +281,5 @@ def get_static_value(tensor, partial: bool = False):
 
 
 def ensure_shape(x, shape, name=None):
-    """Return x, whose shape is known to be compatible with the given one."""
-    x = ops["Identity"](convert_to_tensor(x))
-    x.set_shape(shape)
-    return x
+    """Return x, which is refused unless its shape is compatible with the given one."""
+    return ops["EnsureShape"](x, shape=as_shape(shape), name=name)

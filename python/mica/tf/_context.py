@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _mica
+from ._names import _set_scope, current_scope
 
 
 def current_graph():
@@ -38,9 +39,13 @@ class init_scope:
     """Lift ops out of functions under construction: within it they run at once."""
 
     def __enter__(self) -> None:
+        scope = current_scope()
         self._before = _mica.tf_set_graph(None)
+        self._scope = current_scope()
+        _set_scope(None, scope)  # names stay what they would have been
         _mica.tf_stop_recording(1)
 
     def __exit__(self, *unused) -> None:
         _mica.tf_stop_recording(-1)
+        _set_scope(None, self._scope)
         _mica.tf_set_graph(self._before)

@@ -267,16 +267,13 @@ class Reference:
 
 def tensor_iter(tensor):
     """Iterate over the first axis."""
-    if _mica.tf_current_graph() is not None and not isinstance(tensor, _mica.TFEagerTensor):
-        size = tensor.shape[0] if tensor.shape.rank else None
-        if size is None:
-            raise errors.OperatorNotAllowedInGraphError(
-                "Iterating over a symbolic `tf.Tensor` is not allowed. You can attempt the "
-                "following resolutions to the problem: If you are running in Graph mode, use "
-                "Eager execution mode or decorate this function with @tf.function. If you are "
-                "using AutoGraph, it may not see this code."
-            )
-        return iter([tensor[i] for i in range(size)])
+    if not isinstance(tensor, _mica.TFEagerTensor):
+        raise errors.OperatorNotAllowedInGraphError(
+            "Iterating over a symbolic `tf.Tensor` is not allowed. You can attempt the "
+            "following resolutions to the problem: If you are running in Graph mode, use "
+            "Eager execution mode or decorate this function with @tf.function. If you are "
+            "using AutoGraph, it may not see this code."
+        )
     if tensor.shape.rank == 0:
         raise TypeError("Cannot iterate over a scalar tensor.")
     return iter(ops["Unpack"](tensor, num=len(tensor)) if len(tensor) else ())

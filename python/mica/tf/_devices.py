@@ -36,6 +36,7 @@ _virtual: dict[str, list] = {}
 _growth: dict[str, bool] = {}
 _soft_placement = True
 _log_placement = False
+_listed = False  # whether logical devices have been shown
 _stack: list = []
 _noted: set = set()
 
@@ -57,6 +58,16 @@ def visible_devices() -> list[PhysicalDevice]:
     return physical_devices() if _visible is None else list(_visible)
 
 
+def is_started() -> bool:
+    """Whether something has run, or devices have been shown: from then on they stay."""
+    return _listed or _mica.tf_is_started()
+
+
+def _check(device) -> None:
+    if device not in physical_devices():
+        raise ValueError(f"Unrecognized device: {device!r}")
+
+
 def set_visible(devices, device_type=None) -> None:
     """Say which devices may be used."""
     global _visible
@@ -64,15 +75,23 @@ def set_visible(devices, device_type=None) -> None:
     if not isinstance(devices, list | tuple):
         devices = [devices]
     for device in devices:
-        if not isinstance(device, PhysicalDevice):
-            raise ValueError(f"Unrecognized device: {device!r}")
+        _check(device)
         if device_type is not None and device.device_type != device_type:
             raise ValueError(f"Unrecognized device: {device!r}")
-    if device_type is None:
-        _visible = list(devices)
-    else:
-        kept = [d for d in visible_devices() if d.device_type != device_type]
-        _visible = kept + list(devices)
+    kept = [d for d in visible_devices() if device_type not in (None, d.device_type)]
+    wanted = kept + list(devices)
+    if wanted == visible_devices():
+        return
+    if is_started():
+        raise RuntimeError("Visible devices cannot be modified after being initialized")
+    _visible = wanted
+
+
+def listed_devices() -> list[LogicalDevice]:
+    """Return the devices that ops can be placed on; from then on they stay what they are."""
+    global _listed
+    _listed = True
+    return logical_devices()
 
 
 def logical_devices() -> list[LogicalDevice]:
@@ -90,21 +109,45 @@ def logical_devices() -> list[LogicalDevice]:
 
 def set_logical_configuration(device: PhysicalDevice, configurations) -> None:
     """Divide a physical device into logical ones."""
-    _virtual[device.name] = list(configurations or [])
+    _check(device)
+    wanted = list(configurations or [])
+    for configuration in wanted if device.device_type == "CPU" else ():
+        for what, name in (("memory_limit", "memory limit"), ("experimental_priority", "priority")):
+            if getattr(configuration, what) is not None:
+                message = f"Setting {name} on CPU virtual devices is currently not supported"
+                raise ValueError(message)
+    if _virtual.get(device.name) == wanted:
+        return
+    if is_started():
+        raise RuntimeError("Virtual devices cannot be modified after being initialized")
+    _virtual[device.name] = wanted
 
 
 def logical_configuration(device: PhysicalDevice):
     """Return how a physical device is divided, or None."""
+    _check(device)
     return _virtual.get(device.name)
 
 
 def set_growth(device: PhysicalDevice, enable: bool) -> None:
     """Say whether memory is taken as it is needed; it always is."""
+    _check(device)
+    if device.name in _virtual:
+        raise ValueError("Cannot set memory growth on device when virtual devices configured")
+    if device.device_type != "GPU":
+        raise ValueError("Cannot set memory growth on non-GPU and non-Pluggable devices")
+    if _growth.get(device.name) == bool(enable):
+        return
+    if is_started():
+        raise RuntimeError("Physical devices cannot be modified after being initialized")
     _growth[device.name] = bool(enable)
 
 
 def growth(device: PhysicalDevice) -> bool:
     """Whether memory is taken as it is needed."""
+    _check(device)
+    if device.device_type != "GPU":
+        raise KeyError(device)
     return _growth.get(device.name, True)
 
 

@@ -247,6 +247,8 @@ def global_norm(t_list, name=None):
 
     tensors = [t.values if isinstance(t, IndexedSlices) else t for t in t_list if t is not None]
     halves = [_half_of_squares(convert_to_tensor(t)) for t in tensors]
+    if not halves:
+        return convert_to_tensor(0.0)
     return ops["Sqrt"](add_n(halves) * convert_to_tensor(2.0, halves[0].dtype))
 
 

@@ -11,7 +11,7 @@ import threading
 import weakref
 
 from .. import _mica
-from . import _dtypes, nest
+from . import _dtypes, errors, nest
 from ._context import building
 from ._core import Tensor, convert_to_tensor, ops
 from ._graph import FuncGraph, operand
@@ -24,6 +24,7 @@ from ._signature import (
     placeholders,
     signature_text,
     specs_of,
+    unbound,
     without_first,
 )
 from ._specs import TensorSpec
@@ -252,14 +253,24 @@ class ConcreteFunction:
             values = [kwargs[n] for n in names]
         wanted = [s for s in specs if isinstance(s, TensorSpec)]
         if len(values) != self._n_inputs:
-            raise TypeError(
-                f"ConcreteFunction {self._name} expected {self._n_inputs} tensor arguments, got "
-                f"{len(values)}"
+            raise unbound(
+                f"expected {self._n_inputs} tensor arguments, got {len(values)}",
+                args,
+                kwargs,
+                self.pretty_printed_signature(),
             )
         tensors = []
         for i, value in enumerate(values):
             spec = wanted[i] if i < len(wanted) else None
-            tensor = convert_to_tensor(value, None if spec is None else spec.dtype)
+            tensor = convert_to_tensor(value, dtype_hint=None if spec is None else spec.dtype)
+            if spec is not None and spec.dtype != tensor.dtype:
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"cannot compute {self._name} as input #{i}(zero-based) was expected to be a "
+                    f"{spec.dtype.name} tensor but is a {tensor.dtype.name} tensor "
+                    f"[Op:{self._name}]",
+                )
             if spec is not None and not spec.shape.is_compatible_with(tensor.shape):
                 raise TypeError(
                     f"Tensor {tensor!r} of shape {tensor.shape} is not compatible with {spec!r}"
@@ -468,15 +479,14 @@ class Function:
         for value, spec in zip(flat, specs, strict=True):
             try:
                 tensor = convert_to_tensor(value, spec.dtype)
-            except (TypeError, ValueError) as error:
-                raise TypeError(
-                    f"Can not cast {value!r} to {spec!r} of the input_signature: {error}"
-                ) from None
+            except (TypeError, ValueError):
+                given = TensorSpec(value.shape, value.dtype) if isinstance(value, Tensor) else value
+                reason = f"Can not cast {given!r} to {spec!r}"
+                raise unbound(reason, args, kwargs, repr(self._given_signature)) from None
             if not spec.shape.is_compatible_with(tensor.shape):
-                raise TypeError(
-                    f"Can not cast TensorSpec(shape={tensor.shape}, dtype={tensor.dtype!r}, "
-                    f"name=None) to {spec!r}"
-                )
+                given = TensorSpec(tensor.shape, tensor.dtype)
+                reason = f"Can not cast {given!r} to {spec!r}"
+                raise unbound(reason, args, kwargs, repr(self._given_signature))
             tensors.append(tensor)
         key = (_graph_key(), "signature")
         concrete = self._cache.get(key)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+from .. import _mica
+
 
 class _State(threading.local):
     scope = ""
@@ -13,13 +15,35 @@ _state = _State()
 
 
 def current_scope() -> str:
-    """The names of the scopes around, joined by slashes; empty outside of all."""
-    return _state.scope
+    """The names of the scopes around, joined by slashes; empty outside of all.
+
+    A graph that is being built has scopes of its own.
+    """
+    graph = _mica.tf_current_graph()
+    return _state.scope if graph is None else graph._scope
 
 
 def scoped(name: str) -> str:
     """A name with the scopes around it in front."""
-    return f"{_state.scope}/{name}" if _state.scope else name
+    scope = current_scope()
+    return f"{scope}/{name}" if scope else name
+
+
+def _set_scope(graph, scope: str) -> None:
+    if graph is None:
+        _state.scope = scope
+    else:
+        graph._scope = scope
+
+
+def _new_scope(graph, scope: str) -> str:
+    """A scope that the graph has not had yet: its name, or that with a number."""
+    if graph is None:
+        return scope
+    used = graph.__dict__.setdefault("_scopes", {})
+    number = used.get(scope, 0)
+    used[scope] = number + 1
+    return scope if number == 0 else f"{scope}_{number}"
 
 
 class name_scope:
@@ -43,14 +67,16 @@ class name_scope:
         return self._name
 
     def __enter__(self) -> str:
-        self._before = _state.scope
+        self._graph = _mica.tf_current_graph()
+        self._before = current_scope()
         if not self._name or self._name == "/":
-            _state.scope = ""
+            scope = ""
         elif self._name.endswith("/"):
-            _state.scope = self._name[:-1]
+            scope = self._name[:-1]
         else:
-            _state.scope = scoped(self._name)
-        return _state.scope + "/" if _state.scope else ""
+            scope = _new_scope(self._graph, scoped(self._name))
+        _set_scope(self._graph, scope)
+        return scope + "/" if scope else ""
 
     def __exit__(self, *unused: object) -> None:
-        _state.scope = self._before
+        _set_scope(self._graph, self._before)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from builtins import range as builtin_range
 
-from . import _dtypes
+from .. import _mica
+from . import _dtypes, errors
 from ._array import (
     concat,
     expand_dims,
@@ -138,6 +139,9 @@ def _to_last_axis(x, axis):
     ranks = x.shape.rank
     if ranks is None:
         raise ValueError("the rank of the tensor must be known")
+    if not -ranks <= int(axis) < ranks:
+        message = f"slice index {axis} of dimension 0 out of bounds. [Op:StridedSlice]"
+        raise errors.InvalidArgumentError(None, None, message)
     axis = int(axis) % ranks if ranks else 0
     if axis == ranks - 1:
         return x, lambda y: y
@@ -249,6 +253,9 @@ def unsorted_segment_sqrt_n(data, segment_ids, num_segments, name=None):
 def _sorted(function, empty):
     def segment(data, segment_ids, name=None):
         data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
+        if isinstance(ids, _mica.TFEagerTensor) and (ids.numpy()[1:] < ids.numpy()[:-1]).any():
+            message = "segment ids are not increasing [Op:SegmentSum]"
+            raise errors.InvalidArgumentError(None, None, message)
         count = ids[-1] + 1
         result = function(data, ids, count)
         if not empty:

@@ -211,6 +211,9 @@ def repeat(input, repeats, axis=None, name=None):
         sizes = shape(x)
         target = concat([sizes[:at], [-1], sizes[at + 1 :]], 0)
         return reshape(tile(wide, multiples), target)
+    size, known = x.shape[axis], counts.shape[0]
+    if None not in (size, known) and known not in (1, size):
+        raise ValueError(f"Dimensions {size} and {known} are not compatible")
     ends = ops["Cumsum"](counts, 0)
     places = range(reduce_sum(counts))
     passed = cast(expand_dims(ends, 0) <= expand_dims(places, 1), _dtypes.int32)

@@ -11,6 +11,14 @@ from ._specs import TensorSpec, TypeSpec
 from ._variable import Variable
 
 
+def unbound(reason, args, kwargs, signature: str) -> TypeError:
+    """Return the error of arguments that do not fit."""
+    return TypeError(
+        f"Binding inputs to tf.function failed due to `{reason}`. Received args: {args} and "
+        f"kwargs: {kwargs} for signature: {signature}."
+    )
+
+
 class Parameters:
     """What is known of a Python function's parameters."""
 
@@ -49,7 +57,7 @@ class Parameters:
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise TypeError(f"{name}(): {error}") from None
+            raise unbound(error, args, kwargs, f"{name}{self._signature}") from None
         bound.apply_defaults()
         return list(bound.args), bound.kwargs
 

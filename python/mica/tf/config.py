@@ -15,7 +15,7 @@ def list_physical_devices(device_type=None) -> list[PhysicalDevice]:
 
 def list_logical_devices(device_type=None) -> list[LogicalDevice]:
     """Return the devices that ops can be placed on."""
-    return [d for d in _devices.logical_devices() if device_type in (None, d.device_type)]
+    return [d for d in _devices.listed_devices() if device_type in (None, d.device_type)]
 
 
 def get_visible_devices(device_type=None) -> list[PhysicalDevice]:
@@ -128,6 +128,16 @@ class experimental:
     def get_device_details(device) -> dict:
         """Return what is known of a device."""
         return {}
+
+    @staticmethod
+    def get_memory_info(device: str) -> dict:
+        """Return the bytes that a device has in use, and the most that it has had."""
+        kind, number = _devices.parse(device)
+        there = [d for d in _devices.logical_devices() if d.device_type == kind]
+        if (number or 0) >= len(there):
+            raise ValueError(f"No matching devices found for '{device}'")
+        now, peak = _mica.device("cpu" if kind == "CPU" else "gpu").memory()
+        return {"current": now, "peak": peak}
 
     @staticmethod
     def enable_op_determinism() -> None:

@@ -71,6 +71,24 @@ class Constant(Initializer):
         return ops["Reshape"](value, dims)
 
 
+def _draw(what: str, seed, shape, first, second, dtype):
+    """Return random numbers; with a seed always the same ones."""
+    from . import random
+
+    sizes = _sizes(shape)
+    if seed is None:
+        return getattr(random, what)(sizes, first, second, dtype)
+    return getattr(random, f"stateless_{what}")(sizes, [seed, 0], first, second, dtype)
+
+
+def _number(dtype, integers: bool = False) -> _dtypes.DType:
+    dtype = _dtypes.as_dtype(dtype or _dtypes.float32)
+    if not dtype.is_floating and not (integers and dtype.is_integer):
+        kinds = "float or integer" if integers else "float"
+        raise ValueError(f"Argument `dtype` expected to be numeric ({kinds}). Received {dtype}.")
+    return dtype
+
+
 class RandomUniform(Initializer):
     """Numbers drawn evenly between two bounds."""
 
@@ -79,35 +97,27 @@ class RandomUniform(Initializer):
 
     def __call__(self, shape, dtype=_dtypes.float32, **kwargs):
         """Numbers in the shape."""
-        from . import random
-
-        return random.uniform(
-            _sizes(shape), self._minval, self._maxval, dtype or _dtypes.float32, seed=self._seed
-        )
+        dtype = _number(dtype, integers=True)
+        return _draw("uniform", self._seed, shape, self._minval, self._maxval, dtype)
 
 
 class RandomNormal(Initializer):
     """Normally distributed numbers."""
 
-    _draw = "normal"
+    _kind = "normal"
 
     def __init__(self, mean=0.0, stddev=0.05, seed=None) -> None:
         self._mean, self._stddev, self._seed = mean, stddev, seed
 
     def __call__(self, shape, dtype=_dtypes.float32, **kwargs):
         """Numbers in the shape."""
-        from . import random
-
-        draw = getattr(random, self._draw)
-        return draw(
-            _sizes(shape), self._mean, self._stddev, dtype or _dtypes.float32, seed=self._seed
-        )
+        return _draw(self._kind, self._seed, shape, self._mean, self._stddev, _number(dtype))
 
 
 class TruncatedNormal(RandomNormal):
     """Normally distributed numbers, those beyond two standard deviations drawn again."""
 
-    _draw = "truncated_normal"
+    _kind = "truncated_normal"
 
 
 class VarianceScaling(Initializer):
@@ -122,21 +132,19 @@ class VarianceScaling(Initializer):
 
     def __call__(self, shape, dtype=_dtypes.float32, **kwargs):
         """Numbers in the shape."""
-        from . import random
-
         sizes = _sizes(shape)
         fan_in, fan_out = _fans(sizes)
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self._mode]
         scale = self._scale / max(1.0, fan)
-        dtype = dtype or _dtypes.float32
+        dtype = _number(dtype)
         if self._distribution == "uniform":
             limit = math.sqrt(3.0 * scale)
-            return random.uniform(sizes, -limit, limit, dtype, seed=self._seed)
+            return _draw("uniform", self._seed, sizes, -limit, limit, dtype)
         if self._distribution == "untruncated_normal":
-            return random.normal(sizes, 0.0, math.sqrt(scale), dtype, seed=self._seed)
+            return _draw("normal", self._seed, sizes, 0.0, math.sqrt(scale), dtype)
         # The standard deviation of a normal distribution cut at two.
         deviation = math.sqrt(scale) / 0.87962566103423978
-        return random.truncated_normal(sizes, 0.0, deviation, dtype, seed=self._seed)
+        return _draw("truncated_normal", self._seed, sizes, 0.0, deviation, dtype)
 
 
 def _fans(sizes: list) -> tuple[float, float]:

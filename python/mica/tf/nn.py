@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from .. import _mica
 from . import _dtypes
 from ._array import (
     concat,
@@ -97,6 +98,15 @@ def _along_last(op: str, logits, axis):
         return ops[op](x)
     if rank is None:
         raise ValueError("the rank of the logits must be known when axis is not the last")
+    if not -rank <= axis < rank:
+        from .errors import InvalidArgumentError
+
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"`dim` must be in the range [{-rank}, {rank}) where {rank} is the number of "
+            f"dimensions in the input. Received: dim={axis}",
+        )
     axis %= rank
     order = list(range(rank))
     order[axis], order[-1] = order[-1], order[axis]
@@ -141,6 +151,24 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
     return own + of_labels + stop_gradient(value - own)
 
 
+def _check_labels(labels, logits) -> None:
+    """Refuse labels out of range, where they are known; else the loss will be NaN."""
+    if not (isinstance(labels, _mica.TFEagerTensor) and isinstance(logits, _mica.TFEagerTensor)):
+        return
+    values = labels.numpy()
+    wrong = values[(values < 0) | (values >= logits.shape[-1])] if values.size else values
+    if wrong.size:
+        from .errors import InvalidArgumentError
+
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Received a label value of {wrong.ravel()[0]} which is outside the valid range of "
+            f"[0, {logits.shape[-1]}).  Label values: {' '.join(map(str, values.ravel()))} "
+            "[Op:SparseSoftmaxCrossEntropyWithLogits]",
+        )
+
+
 def sparse_softmax_cross_entropy_with_logits(labels, logits, name=None):
     """Return -log_softmax(logits) at the label of each row; NaN where a label is out of range."""
     labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
@@ -151,6 +179,7 @@ def sparse_softmax_cross_entropy_with_logits(labels, logits, name=None):
             f"labels.shape={labels.shape} of rank {ranks[0]} and logits.shape={logits.shape} of "
             f"rank {ranks[1]}"
         )
+    _check_labels(labels, logits)
     narrow = logits.dtype in (_dtypes.float16, _dtypes.bfloat16)
     precise = cast(logits, _dtypes.float32) if narrow else logits
     classes = shape(precise)[-1]
