@@ -45,6 +45,9 @@ REASONS = ROOT / "tests" / "mutants.md"
 NEEDED = ("CMakeLists.txt", "cmake", "include", "src", "tests", "examples")
 PRISTINE = WORK / "source"  # as it was when the run began
 WANTED_SHARE = 0.95
+STILL = 300
+# All but `modes`, which compiles: both sides of what it compares have the fault.
+PARTS = ("values", "derivatives", "vmap", "threads", "errors", "failures")
 LINEAR_ALGEBRA = ("triangular_solve", "cholesky", "lu", "qr", "eigh", "eig", "svd")
 
 
@@ -166,6 +169,32 @@ def run_harness(program, ops, timeout, sanitized=False):
     return caught, how
 
 
+def processor_seconds(process):
+    """Of all its threads until now; 0 when it cannot be known."""
+    try:
+        fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def watch(process, limit):
+    """(whether it ended, its output or why it was stopped). Limits count the processor's time, so
+    that a busy machine, or one where all of this is stopped for a while, makes no difference:
+    `limit` seconds of work, or STILL looks in a row, a second apart, without any."""
+    used, still = 0.0, 0
+    while True:
+        try:
+            return True, process.communicate(timeout=1)[0].decode(errors="replace")
+        except subprocess.TimeoutExpired:
+            before, used = used, processor_seconds(process)
+            still = still + 1 if used == before else 0
+        if used > limit or still > STILL:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            return False, f"did not end in {used:.0f} s" if used > limit else "stands still"
+
+
 def run_once(program, arguments, library, timeout, sanitized):
     """In a folder of its own, without a terminal, and ended with all its threads."""
     folder = program.parent / "run"
@@ -177,7 +206,7 @@ def run_once(program, arguments, library, timeout, sanitized):
             "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:hard_rss_limit_mb=6000",
         }
     process = subprocess.Popen(
-        [program, "--first", *arguments],
+        [program, "--first", *PARTS, *arguments],
         cwd=folder,
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -186,12 +215,9 @@ def run_once(program, arguments, library, timeout, sanitized):
         start_new_session=True,
         preexec_fn=limits if sanitized else limits_with_memory,
     )
-    try:
-        output = process.communicate(timeout=timeout)[0].decode(errors="replace")
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        return True, f"did not end in {timeout:.0f} s"
+    ended, output = watch(process, timeout)
+    if not ended:
+        return True, output
     if process.returncode == 0:
         return False, output.strip().split("\n")[-1]
     lines = [line.strip() for line in output.strip().split("\n") if line.strip()]
@@ -205,7 +231,8 @@ def run_once(program, arguments, library, timeout, sanitized):
 
 
 class Reach:
-    """ops[path][line]: the ops whose cases execute it; seconds[op]: how long its cases take."""
+    """ops[path][line]: the ops whose cases execute it; seconds[op]: what its cases take
+    of the processor's time."""
 
     def __init__(self, data):
         self.ops, self.seconds, self.files = data["ops"], data["seconds"], data["files"]
@@ -226,7 +253,8 @@ class Reach:
         return None
 
     def timeout(self, ops):
-        return 60 + 10 * sum(t for op, t in self.seconds.items() if ops is None or op in ops)
+        """They were measured in a build without optimization, which is slower already."""
+        return 30 + 3 * sum(t for op, t in self.seconds.items() if ops is None or op in ops)
 
 
 def file_hash(path):
@@ -343,15 +371,26 @@ class Worker:
                 return
             for file in folder.rglob("*.gcda"):
                 file.unlink()
-            begin = time.time()
-            for library in lapacks([op]):
-                environment = os.environ | {"MICA_LAPACK": library}
-                done = run([folder / "harness", f"--ops={op}"], self.tree, env=environment)
-                if done.returncode != 0:
-                    sys.exit(f"the harness fails without any fault:\n{done.stdout[-2000:]}")
-            data["seconds"][op] = time.time() - begin
+            data["seconds"][op] = sum(self.reach_once(folder, op, lib) for lib in lapacks([op]))
             note_reached(folder, self.tree, op, data["ops"], lock)
             print(f"reach: {op} {data['seconds'][op]:.1f} s", flush=True)
+
+    def reach_once(self, folder, op, library):
+        """Runs an op's cases; what they took of the processor's time."""
+        with open(folder / "output", "w+") as output:
+            process = subprocess.Popen(
+                [folder / "harness", *PARTS, f"--ops={op}"],
+                cwd=self.tree,
+                env=os.environ | {"MICA_LAPACK": library},
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            if process.returncode != 0:
+                output.seek(0)
+                sys.exit(f"the harness fails without any fault:\n{output.read()[-2000:]}")
+        return usage.ru_utime + usage.ru_stime
 
     def put(self, fault):
         file = self.tree / fault.path

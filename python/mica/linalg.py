@@ -1,6 +1,7 @@
 """Linear algebra, as `numpy.linalg` names it, composed of primitives.
 
-Matrices are the last two axes; the axes before are a batch. dtypes are f32 and f64. Everything has
+Matrices are the last two axes; the axes before are a batch. dtypes are f32, f64, c64 and c128. Of
+complex matrices the adjoint takes the transpose's place, but in `triangular_solve`. Everything has
 derivatives of any order, but where a matrix is singular, or eigenvalues or singular values are
 equal, those of the functions that stand on them are infinite or NaN.
 """
@@ -75,6 +76,19 @@ def _transpose(x: Any) -> Any:
     return _mica.transpose(x, permutation=(*axes[:-2], axes[-1], axes[-2]))
 
 
+def _is_complex(x: Any) -> builtins.bool:
+    return str(x.dtype) in ("c64", "c128")
+
+
+def _adjoint(x: Any) -> Any:
+    return _mica.conj(_transpose(x)) if _is_complex(x) else _transpose(x)
+
+
+def _as(x: Any, like: Any) -> Any:
+    """Real numbers, made complex where others are."""
+    return _mica.convert(x, dtype=like.dtype) if _is_complex(like) else x
+
+
 def _batched(a: Any, b: Any, what: str) -> tuple[Any, Any]:
     """Both with the same leading axes, by numpy's rule."""
     shape: list[int] = []
@@ -133,17 +147,17 @@ def triangular_solve(
 
 
 def cholesky(a: Array, symmetrize: builtins.bool = True) -> Tensor:
-    """The lower triangle L with ``L @ L.T == a``; NaN where a is not positive definite.
+    """The lower triangle L with ``L @ L.T.conj() == a``; NaN where a is not positive definite.
 
     Parameters
     ----------
     a : array, (..., n, n)
     symmetrize : bool
-        Takes the mean of a and its transpose first, so that gradients are symmetric; else the lower
+        Takes the mean of a and its adjoint first, so that gradients are symmetric; else the lower
         triangle is read alone.
     """
     a = _matrices(a, "cholesky")
-    return _mica.cholesky((a + _transpose(a)) * 0.5 if symmetrize else a)
+    return _mica.cholesky((a + _adjoint(a)) * 0.5 if symmetrize else a)
 
 
 def _lu_solve(factors: tuple[Any, Any, Any], b: Any) -> Any:
@@ -222,23 +236,23 @@ def qr(a: Array, mode: str = "reduced") -> QRResult:
 
 
 def eigh(a: Array, symmetrize: builtins.bool = True) -> EighResult:
-    """Eigenvalues, ascending, and orthonormal eigenvectors of symmetric matrices.
+    """Eigenvalues, ascending, and orthonormal eigenvectors of symmetric or Hermitian matrices.
 
-    Of a vector, the first element of at least 7/10 of its largest magnitude is positive.
+    Of a vector, the first element of at least 7/10 of its largest magnitude is real and positive.
 
     Parameters
     ----------
     a : array, (..., n, n)
     symmetrize : bool
-        Takes the mean of a and its transpose first, so that gradients are symmetric; else the lower
+        Takes the mean of a and its adjoint first, so that gradients are symmetric; else the lower
         triangle is read alone.
     """
     a = _matrices(a, "eigh")
-    return EighResult(*_mica.eigh((a + _transpose(a)) * 0.5 if symmetrize else a))
+    return EighResult(*_mica.eigh((a + _adjoint(a)) * 0.5 if symmetrize else a))
 
 
 def eigvalsh(a: Array) -> Tensor:
-    """Eigenvalues of symmetric matrices, ascending."""
+    """Eigenvalues of symmetric or Hermitian matrices, ascending."""
     return eigh(a).eigenvalues
 
 
@@ -264,7 +278,8 @@ def eigvals(a: Array) -> Tensor:
 def svd(a: Array, full_matrices: builtins.bool = True) -> SVDResult:
     """``a == U @ diag(S) @ Vh``, with S descending and orthonormal columns U and rows Vh.
 
-    Of a column of U, the first element of at least 7/10 of its largest magnitude is positive.
+    Of a column of U, the first element of at least 7/10 of its largest magnitude is real and
+    positive.
 
     Parameters
     ----------
@@ -283,7 +298,7 @@ def svdvals(a: Array) -> Tensor:
 def _cut(s: Any, a: Any, tolerance: float | None) -> Any:
     """Which singular values count: those above the largest times the tolerance."""
     if tolerance is None:
-        epsilon = 2.0**-52 if str(a.dtype) == "f64" else 2.0**-23
+        epsilon = 2.0**-52 if str(a.dtype) in ("f64", "c128") else 2.0**-23
         tolerance = max(a.shape[-2:]) * epsilon
     top = _mica.reduce(s, kind="max", axes=(s.ndim - 1,))
     top = top.reshape([*top.shape, 1]) * tolerance
@@ -312,8 +327,16 @@ def pinv(a: Array, rtol: float | None = None) -> Tensor:
     """The pseudo-inverse, without the singular values that `matrix_rank` does not count."""
     a = _matrices(a, "pinv")
     u, s, vh = svd(a, full_matrices=False)
-    inverse = _inverse_values(s, _cut(s, a, rtol))
-    return _transpose(vh) @ (inverse.reshape([*inverse.shape, 1]) * _transpose(u))
+    inverse = _as(_inverse_values(s, _cut(s, a, rtol)), a)
+    return _adjoint(vh) @ (inverse.reshape([*inverse.shape, 1]) * _adjoint(u))
+
+
+def _squares(x: Any) -> Any:
+    """Squared magnitudes, real."""
+    if not _is_complex(x):
+        return x * x
+    re, im = _mica.real(x), _mica.imag(x)
+    return re * re + im * im
 
 
 def lstsq(a: Array, b: Array, rcond: float | None = None) -> LstsqResult:
@@ -332,13 +355,14 @@ def lstsq(a: Array, b: Array, rcond: float | None = None) -> LstsqResult:
     columns = b.reshape([b.shape[0], -1]) if b.ndim == 1 else b
     u, s, vh = svd(a, full_matrices=False)
     kept = _cut(s, a, rcond)
-    inverse = _inverse_values(s, kept).reshape([-1, 1])
-    x = _transpose(vh) @ (inverse * (_transpose(u) @ columns))
+    inverse = _as(_inverse_values(s, kept), a).reshape([-1, 1])
+    x = _adjoint(vh) @ (inverse * (_adjoint(u) @ columns))
     left = a @ x - columns
+    squares = _squares(left)
     rank = sum(_mica.convert(kept, dtype=_mica.i32), axis=-1)
     if b.ndim == 1:
         x = x.reshape([-1])
-    return LstsqResult(x, sum(left * left, axis=0), rank, s)
+    return LstsqResult(x, sum(squares, axis=0), rank, s)
 
 
 def _vector_norm(x: Any, order: float, axes: Any, keepdims: builtins.bool) -> Any:
@@ -351,12 +375,12 @@ def _vector_norm(x: Any, order: float, axes: Any, keepdims: builtins.bool) -> An
         kept = [1 if i in axes else size for i, size in enumerate(x.shape)]
         return y.reshape(kept) if keepdims else y
     if order == 0:
-        counted = _mica.convert(_mica.compare(x, x * 0, direction="ne"), dtype=x.dtype)
+        counted = _mica.convert(_mica.compare(x, x * 0, direction="ne"), dtype=magnitude.dtype)
         return sum(counted, axis=axes, keepdims=keepdims)
     if order == 1:
         return sum(magnitude, axis=axes, keepdims=keepdims)
     if order == 2:
-        return _mica.sqrt(sum(x * x, axis=axes, keepdims=keepdims))
+        return _mica.sqrt(sum(_squares(x), axis=axes, keepdims=keepdims))
     return sum(magnitude**order, axis=axes, keepdims=keepdims) ** (1 / order)
 
 

@@ -92,10 +92,17 @@ MICA_SHAPE_RULE(qr) {
     return shape_results(g, n, types, 2);
 }
 
+/* Of values that are real even where the matrix is complex. */
+static mica_type real_of(mica_type type) {
+    if (type.dtype == MICA_DTYPE_c64) type.dtype = MICA_DTYPE_f32;
+    if (type.dtype == MICA_DTYPE_c128) type.dtype = MICA_DTYPE_f64;
+    return type;
+}
+
 MICA_SHAPE_RULE(eigh) {
     MICA_TRY(check_square(n, 0));
     const mica_type *x = mica_operand_type(n, 0);
-    mica_type types[] = {leading_axes(x, 1), *x};
+    mica_type types[] = {real_of(leading_axes(x, 1)), *x};
     return shape_results(g, n, types, 2);
 }
 
@@ -108,7 +115,7 @@ MICA_SHAPE_RULE(svd) {
     bool full = mica_node_int(n, "full") != 0;
     mica_type batch = leading_axes(x, 2);
     mica_type types[] = {with_axis(with_axis(batch, rows), full ? rows : inner),
-                         with_axis(batch, inner),
+                         real_of(with_axis(batch, inner)),
                          with_axis(with_axis(batch, full ? columns : inner), columns)};
     return shape_results(g, n, types, 3);
 }

@@ -233,7 +233,7 @@ bool mica_composite_begin_vjp(mica_composite *c) {
         c->vjp_out[i] = parameter_like(c->vjp, c->results[i]);
     for (int32_t i = 0; i < c->n_results; i++) {
         mica_type type = mica_nn_type(c->results[i]);
-        if (mica_nn_is_float(&type)) c->vjp_cotangent[i] = mica_parameter(c->vjp, &type);
+        if (mica_nn_has_tangent(&type)) c->vjp_cotangent[i] = mica_parameter(c->vjp, &type);
     }
     return true;
 }

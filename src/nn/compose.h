@@ -43,6 +43,10 @@ static inline mica_ints mica_nn_dims(const mica_type *type) {
 static inline bool mica_nn_is_float(const mica_type *type) {
     return mica_dtype_kind_of(type->dtype) == MICA_KIND_FLOAT;
 }
+/* Whether derivatives go through it: floats and complex numbers. */
+static inline bool mica_nn_has_tangent(const mica_type *type) {
+    return mica_nn_is_float(type) || mica_dtype_kind_of(type->dtype) == MICA_KIND_COMPLEX;
+}
 /* A scalar of the dtype of `like`. */
 mica_value mica_nn_number(mica_graph *g, mica_value like, double value);
 mica_value mica_nn_scale(mica_graph *g, mica_value x, double factor); /* factor x; 1: x itself */

@@ -40,7 +40,7 @@ mica_value mica_nn_stop_gradient(mica_graph *g, mica_value x) {
     mica_value out = MICA_NULL_VALUE;
     if (!mica_nn_check(g, "stop_gradient", &x, 1, 0, false)) return out;
     mica_type type = mica_nn_type(x);
-    if (!mica_nn_is_float(&type)) return x;
+    if (!mica_nn_has_tangent(&type)) return x;
     if (!mica_composite_begin(&c, g, "stop_gradient", &x, 1)) return out;
     mica_composite_result(&c, c.in[0]);
     if (mica_composite_begin_vjp(&c))

@@ -14,6 +14,21 @@ static mica_value transposed(mica_graph *g, mica_value x) {
     return mica_transpose(g, x, (mica_ints){axes, type->rank});
 }
 
+static bool is_complex(mica_dtype dtype) {
+    return mica_dtype_kind_of(dtype) == MICA_KIND_COMPLEX;
+}
+
+static mica_value adjoint(mica_graph *g, mica_value x) {
+    const mica_type *type = mica_value_type(x);
+    mica_value turned = transposed(g, x);
+    return type && is_complex(type->dtype) ? mica_conj(g, turned) : turned;
+}
+
+/* Real numbers of which TensorFlow says that they are of the operand's dtype. */
+static mica_value as_dtype(mica_graph *g, mica_value x, mica_dtype dtype) {
+    return is_complex(dtype) ? mica_convert(g, x, dtype) : x;
+}
+
 /* Row minus column of the matrices of a shape. */
 static mica_value below_diagonal(mica_graph *g, const mica_type *type) {
     mica_ints dims = {type->dims, type->rank};
@@ -42,7 +57,7 @@ static mica_value diagonal(mica_graph *g, mica_value x) {
 void tf_lower_cholesky(mica_tf_lowering *c) {
     mica_graph *g = c->g;
     mica_value x = c->inputs[0], half = mica_full_like(g, x, 0.5);
-    mica_value symmetric = mica_mul(g, mica_add(g, x, transposed(g, x)), half);
+    mica_value symmetric = mica_mul(g, mica_add(g, x, adjoint(g, x)), half);
     mica_value rest = mica_nn_stop_gradient(g, mica_sub(g, x, symmetric));
     c->outputs[0] = mica_cholesky(g, mica_add(g, symmetric, rest));
 }
@@ -84,20 +99,22 @@ static bool same_batches(mica_tf_lowering *c, mica_value out[2]) {
 void tf_lower_matrix_solve(mica_tf_lowering *c) {
     mica_value v[2];
     if (!same_batches(c, v)) return;
-    if (mica_tf_lowering_int(c, "adjoint")) v[0] = transposed(c->g, v[0]);
+    if (mica_tf_lowering_int(c, "adjoint")) v[0] = adjoint(c->g, v[0]);
     c->outputs[0] = solve(c->g, v[0], v[1]);
 }
 
 void tf_lower_triangular_solve(mica_tf_lowering *c) {
     mica_value v[2];
-    if (same_batches(c, v))
-        c->outputs[0] = mica_triangular_solve(c->g, v[0], v[1], 1, mica_tf_lowering_int(c, "lower"),
-                                              mica_tf_lowering_int(c, "adjoint"), 0);
+    bool turned = mica_tf_lowering_int(c, "adjoint") != 0;
+    if (!same_batches(c, v)) return;
+    if (turned && is_complex(mica_tf_type(c, 0)->dtype)) v[0] = mica_conj(c->g, v[0]);
+    c->outputs[0] =
+        mica_triangular_solve(c->g, v[0], v[1], 1, mica_tf_lowering_int(c, "lower"), turned, 0);
 }
 
 void tf_lower_matrix_inverse(mica_tf_lowering *c) {
     mica_value x = c->inputs[0];
-    if (mica_tf_lowering_int(c, "adjoint")) x = transposed(c->g, x);
+    if (mica_tf_lowering_int(c, "adjoint")) x = adjoint(c->g, x);
     c->outputs[0] = solve(c->g, x, identity_like(c->g, x));
 }
 
@@ -129,8 +146,8 @@ void tf_lower_log_determinant(mica_tf_lowering *c) {
     mica_value pivots = diagonal(g, parts[0]);
     mica_value sign = mica_reduce(g, mica_sign(g, pivots), "prod", MICA_INTS(type.rank - 2));
     c->outputs[0] = mica_mul(g, sign, sign_of_exchanges(g, parts[1], type.dtype));
-    c->outputs[1] =
-        mica_reduce(g, mica_log(g, mica_abs(g, pivots)), "sum", MICA_INTS(type.rank - 2));
+    mica_value logs = mica_log(g, mica_abs(g, pivots));
+    c->outputs[1] = as_dtype(g, mica_reduce(g, logs, "sum", MICA_INTS(type.rank - 2)), type.dtype);
 }
 
 void tf_lower_qr(mica_tf_lowering *c) {
@@ -147,14 +164,15 @@ void tf_lower_svd(mica_tf_lowering *c) {
     mica_value parts[3];
     bool vectors = mica_tf_lowering_int(c, "compute_uv") != 0;
     mica_svd(c->g, c->inputs[0], vectors && mica_tf_lowering_int(c, "full_matrices"), parts);
-    c->outputs[0] = parts[1];
+    c->outputs[0] = as_dtype(c->g, parts[1], dtype);
     c->outputs[1] = vectors ? parts[0] : nothing(c->g, dtype);
-    c->outputs[2] = vectors ? transposed(c->g, parts[2]) : nothing(c->g, dtype);
+    c->outputs[2] = vectors ? adjoint(c->g, parts[2]) : nothing(c->g, dtype);
 }
 
 void tf_lower_eigh(mica_tf_lowering *c) {
     mica_dtype dtype = mica_tf_type(c, 0)->dtype;
     mica_eigh(c->g, c->inputs[0], c->outputs);
+    c->outputs[0] = as_dtype(c->g, c->outputs[0], dtype);
     if (!mica_tf_lowering_int(c, "compute_v")) c->outputs[1] = nothing(c->g, dtype);
 }
 

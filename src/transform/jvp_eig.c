@@ -86,23 +86,6 @@ static mica_value column_sums(mica_graph *g, mica_value x) {
     return spread(g, mica_reduce(g, x, "sum", MICA_INTS(type->rank - 2)), true);
 }
 
-/* 1 at the element of every column that is positive by the rule of the phase, else 0. */
-static mica_value phase_places(mica_graph *g, parts v) {
-    mica_value squares = mica_add(g, mica_mul(g, v.re, v.re), mica_mul(g, v.im, v.im));
-    const mica_type *type = mica_value_type(squares);
-    if (!type) return MICA_NULL_VALUE;
-    int32_t rank = type->rank;
-    mica_dtype dtype = type->dtype;
-    mica_value largest = spread(g, mica_reduce(g, squares, "max", MICA_INTS(rank - 2)), true);
-    mica_value bound = mica_mul(g, largest, mica_scalar(g, dtype, 0.7 * 0.7));
-    mica_value large = mica_convert(g, mica_compare(g, squares, bound, "ge"), MICA_DTYPE_i32);
-    mica_value first = spread(g, mica_argmax(g, large, rank - 2, MICA_DTYPE_i32), true);
-    type = mica_value_type(squares);
-    if (!type) return MICA_NULL_VALUE;
-    mica_value row = mica_iota(g, (mica_ints){type->dims, rank}, rank - 2, MICA_DTYPE_i32);
-    return mica_convert(g, mica_compare(g, row, first, "eq"), dtype);
-}
-
 /* x v = v w, M = v^-1 dx v, F = 1 / (w[j] - w[i]): dw = diagonal of M, dv = u - v c with u = v (F o
  * M) and c = a + i b for every column: a, the part of u along v, keeps the length, b the phase. */
 MICA_JVP_RULE(eig) {
@@ -119,7 +102,7 @@ MICA_JVP_RULE(eig) {
     dy[0] =
         joined(g, (parts){mica_matrix_diagonal(g, inner.re), mica_matrix_diagonal(g, inner.im)});
     parts u = product(g, v, times(g, inverse_gaps(g, w), inner));
-    mica_value places = phase_places(g, v);
+    mica_value places = mica_matrix_leading(g, v.re, v.im);
     mica_value along =
         column_sums(g, mica_add(g, mica_mul(g, v.re, u.re), mica_mul(g, v.im, u.im)));
     mica_value across = mica_div(g, column_sums(g, mica_mul(g, places, u.im)),

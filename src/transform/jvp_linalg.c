@@ -1,4 +1,5 @@
-/* Tangents of linear algebra. M' is the transpose of a matrix, dM its tangent. */
+/* Tangents of linear algebra. M' is the transpose of a matrix, M* its adjoint (the transpose of a
+ * real one), dM its tangent. */
 #include "transform/linalg.h"
 #include "transform/rules.h"
 
@@ -35,12 +36,13 @@ MICA_TRANSPOSE_RULE(triangular_solve) {
                                    mica_node_int(n, "unit"));
 }
 
-/* a = y y': dy = y low(y^-1 da y'^-1), where low keeps the lower triangle and half the diagonal */
+/* a = y y*: dy = y low(y^-1 da y*^-1), where low keeps the lower triangle and half the diagonal */
 MICA_JVP_RULE(cholesky) {
     mica_graph *g = pass->g;
     mica_value y = mica_node_result(n, 0), da = mica_matrix_mirror(g, dx[0]);
     mica_value inner = mica_triangular_solve(g, y, da, true, true, false, false);
-    inner = mica_matrix_part(g, mica_triangular_solve(g, y, inner, false, true, true, false), "ge");
+    inner = mica_triangular_solve(g, mica_matrix_conj(g, y), inner, false, true, true, false);
+    inner = mica_matrix_part(g, inner, "ge");
     mica_value half = mica_scalar(g, n->results[0].dtype, 0.5);
     inner = mica_sub(g, inner, mica_mul(g, half, mica_matrix_part(g, inner, "eq")));
     dy[0] = mica_matrix_product(g, y, inner);
@@ -120,23 +122,30 @@ MICA_JVP_RULE(lu) {
 }
 
 /* How reflections continue orthonormal columns q = [q1; q2], as long as they stay far from those of
- * the identity E = [1; 0]: the rest is [0; 1] + (E - q) X, X = (1 - q1)'^-1 q2', and its tangent
- * (E - q) (1 - q1)'^-1 (dq1' X + dq2') - dq X. */
+ * the identity E = [1; 0]: the rest is [0; 1] + (E - q) X, X = (1 - q1)*^-1 q2*, and its tangent
+ * (E - q) (1 - q1)*^-1 (dq1* X + dq2*) - dq X. */
 static mica_value rest_tangent(mica_graph *g, mica_value q, mica_value dq) {
     const mica_type *type = mica_value_type(q);
     if (!type) return MICA_NULL_VALUE;
     int64_t m = rows_of(q), k = columns_of(q);
     mica_value from_identity = mica_sub(g, identity(g, m, k, type->dtype), q), lu[3];
-    mica_lu(g, mica_matrix_transpose(g, block(g, from_identity, 0, k, 0, k)), lu);
-    mica_value x = mica_matrix_solve_lu(g, lu, mica_matrix_transpose(g, block(g, q, k, m, 0, k)));
-    mica_value change = mica_matrix_product_tn(g, block(g, dq, 0, k, 0, k), x);
-    change = mica_add(g, change, mica_matrix_transpose(g, block(g, dq, k, m, 0, k)));
+    mica_lu(g, mica_matrix_adjoint(g, block(g, from_identity, 0, k, 0, k)), lu);
+    mica_value x = mica_matrix_solve_lu(g, lu, mica_matrix_adjoint(g, block(g, q, k, m, 0, k)));
+    mica_value change = mica_matrix_product_an(g, block(g, dq, 0, k, 0, k), x);
+    change = mica_add(g, change, mica_matrix_adjoint(g, block(g, dq, k, m, 0, k)));
     change = mica_matrix_product(g, from_identity, mica_matrix_solve_lu(g, lu, change));
     return mica_sub(g, change, mica_matrix_product(g, dq, x));
 }
 
-/* a = q r, C = da r^-1, M = q' C, W = low(M) - low(M)': dq = q W + (C - q M), dr = q' (da - dq r).
- * Of a wide a the first columns say what q is. */
+/* The imaginary parts of the diagonal, as imaginary numbers; x is complex. */
+static mica_value imaginary_diagonal(mica_graph *g, mica_value x) {
+    mica_value part = mica_imag(g, mica_matrix_part(g, x, "eq"));
+    return mica_complex(g, mica_zeros_like(g, part), part);
+}
+
+/* a = q r, C = da r^-1, M = q* C, W = low(M) - low(M)*: dq = q W + (C - q M), dr = q* (da - dq r).
+ * The diagonal of r stays real: W also has the imaginary parts of the diagonal of M. Of a wide a
+ * the first columns say what q is. */
 MICA_JVP_RULE(qr) {
     mica_graph *g = pass->g;
     mica_value q = mica_node_result(n, 0), r = mica_node_result(n, 1);
@@ -145,12 +154,13 @@ MICA_JVP_RULE(qr) {
     mica_value q1 = block(g, q, 0, m, 0, k), r1 = block(g, r, 0, k, 0, columns);
     mica_value c = mica_triangular_solve(g, block(g, r, 0, k, 0, k), block(g, dx[0], 0, m, 0, k),
                                          false, false, false, false);
-    mica_value along = mica_matrix_product_tn(g, q1, c), low = mica_matrix_part(g, along, "gt");
-    mica_value turn = mica_sub(g, low, mica_matrix_transpose(g, low));
+    mica_value along = mica_matrix_product_an(g, q1, c), low = mica_matrix_part(g, along, "gt");
+    mica_value turn = mica_sub(g, low, mica_matrix_adjoint(g, low));
+    if (mica_matrix_is_complex(q)) turn = mica_add(g, turn, imaginary_diagonal(g, along));
     mica_value dq = mica_matrix_product(g, q1, turn);
     if (m > k) dq = mica_add(g, dq, mica_sub(g, c, mica_matrix_product(g, q1, along)));
     mica_value dr = mica_sub(g, dx[0], mica_matrix_product(g, dq, r1));
-    dr = mica_matrix_part(g, mica_matrix_product_tn(g, q1, dr), "le");
+    dr = mica_matrix_part(g, mica_matrix_product_an(g, q1, dr), "le");
     if (inner > k) dq = beside(g, dq, rest_tangent(g, q1, dq));
     dy[0] = dq;
     dy[1] = surround(g, dr, 0, inner - k, 0, 0);
@@ -168,14 +178,46 @@ static mica_value inverse_gaps(mica_graph *g, mica_value values) {
     return mica_div(g, off, mica_add(g, gaps, one));
 }
 
-/* a = v w v', M = v' da v: dw = diagonal of M, dv = v (F o M), F = 1 / (w[j] - w[i]) */
+/* u, the tangent of the columns v as far as their phases are free, less what would turn the
+ * elements that make them positive: i times `turn`, one number per column. */
+static mica_value turn_of(mica_graph *g, mica_value v, mica_value u) {
+    const mica_type *type = mica_value_type(v);
+    if (!type) return MICA_NULL_VALUE;
+    mica_ints down = MICA_INTS(type->rank - 2);
+    mica_value re = mica_real(g, v), places = mica_matrix_leading(g, re, mica_imag(g, v));
+    mica_value across = mica_reduce(g, mica_mul(g, places, mica_imag(g, u)), "sum", down);
+    return mica_div(g, across, mica_reduce(g, mica_mul(g, places, re), "sum", down));
+}
+
+static mica_value turned_back(mica_graph *g, mica_value v, mica_value u, mica_value turn) {
+    mica_value drift = mica_matrix_spread(g, mica_complex(g, mica_zeros_like(g, turn), turn),
+                                          rows_of(v), columns_of(v), false);
+    return mica_sub(g, u, mica_mul(g, v, drift));
+}
+
+static bool is_empty(const mica_node *n) {
+    return mica_type_elements(mica_operand_type(n, 0)) == 0;
+}
+
+/* The diagonal, real. */
+static mica_value real_diagonal(mica_graph *g, mica_value x) {
+    mica_value diagonal = mica_matrix_diagonal(g, x);
+    return mica_matrix_is_complex(x) ? mica_real(g, diagonal) : diagonal;
+}
+
+/* a = v w v*, M = v* da v: dw = diagonal of M, dv = v (F o M), F = 1 / (w[j] - w[i]); of complex
+ * vectors less what would turn their leading elements. */
 MICA_JVP_RULE(eigh) {
     mica_graph *g = pass->g;
     mica_value values = mica_node_result(n, 0), v = mica_node_result(n, 1);
+    mica_dtype dtype = n->results[1].dtype;
     mica_value inner = mica_matrix_product(g, mica_matrix_mirror(g, dx[0]), v);
-    inner = mica_matrix_product_tn(g, v, inner);
-    dy[0] = mica_matrix_diagonal(g, inner);
-    dy[1] = mica_matrix_product(g, v, mica_mul(g, inverse_gaps(g, values), inner));
+    inner = mica_matrix_product_an(g, v, inner);
+    mica_value gaps = mica_matrix_as(g, inverse_gaps(g, values), dtype);
+    mica_value dv = mica_matrix_product(g, v, mica_mul(g, gaps, inner));
+    if (mica_matrix_is_complex(v) && !is_empty(n)) dv = turned_back(g, v, dv, turn_of(g, v, dv));
+    dy[0] = real_diagonal(g, inner);
+    dy[1] = dv;
 }
 
 /* All columns of a full factor: what `qr` makes of the first ones decides about the rest. */
@@ -187,36 +229,51 @@ static mica_value continued_tangent(mica_graph *g, mica_value first, mica_value 
     return beside(g, dfirst, rest_tangent(g, q, mica_matrix_product(g, dfirst, signs)));
 }
 
-/* u o (F o (P S + S P')) + what leaves the space of u: (C - u u' C) S^-1 */
+/* u o (F o (P S + S P*)) + what leaves the space of u: (C - u u* C) S^-1 */
 static mica_value singular_tangent(mica_graph *g, mica_value u, mica_value s, mica_value gaps,
                                    mica_value p, mica_value c) {
     int64_t k = columns_of(u);
     mica_value by_column = mica_mul(g, p, mica_matrix_spread(g, s, k, k, false));
-    mica_value inner = mica_add(g, by_column, mica_matrix_transpose(g, by_column));
+    mica_value inner = mica_add(g, by_column, mica_matrix_adjoint(g, by_column));
     mica_value du = mica_matrix_product(g, u, mica_mul(g, gaps, inner));
     if (rows_of(u) == k) return du;
-    c = mica_sub(g, c, mica_matrix_product(g, u, mica_matrix_product_tn(g, u, c)));
+    c = mica_sub(g, c, mica_matrix_product(g, u, mica_matrix_product_an(g, u, c)));
     return mica_add(g, du, mica_div(g, c, mica_matrix_spread(g, s, rows_of(u), k, false)));
 }
 
-/* a = u s v', P = u' da v, F = 1 / (s[j]^2 - s[i]^2): ds = diagonal of P, du and dv as above with P
- * and C = da v, or P' and C = da' u. */
+/* What complex vectors add: the phase between u and v follows i Im(diagonal of P) / s, and that of
+ * u stays as its leading elements say. */
+static void turn_both(mica_graph *g, mica_value u, mica_value v, mica_value s, mica_value p,
+                      mica_value *du, mica_value *dv) {
+    int64_t k = columns_of(u);
+    mica_value between = imaginary_diagonal(g, p);
+    between = mica_div(g, between, mica_matrix_spread(g, s, k, k, false));
+    *du = mica_add(g, *du, mica_matrix_product(g, u, between));
+    mica_value turn = turn_of(g, u, *du);
+    *du = turned_back(g, u, *du, turn);
+    *dv = turned_back(g, v, *dv, turn);
+}
+
+/* a = u s v*, P = u* da v, F = 1 / (s[j]^2 - s[i]^2): ds = diagonal of P, du and dv as above with P
+ * and C = da v, or P* and C = da* u. */
 MICA_JVP_RULE(svd) {
     mica_graph *g = pass->g;
-    mica_value full_u = mica_node_result(n, 0), s = mica_node_result(n, 1);
-    mica_value full_v = mica_matrix_transpose(g, mica_node_result(n, 2));
+    mica_dtype dtype = n->results[0].dtype;
+    mica_value full_u = mica_node_result(n, 0), values = mica_node_result(n, 1);
+    mica_value full_v = mica_matrix_adjoint(g, mica_node_result(n, 2));
     int64_t m = rows_of(n->operands[0]), columns = columns_of(n->operands[0]);
     int64_t k = m < columns ? m : columns;
     mica_value u = block(g, full_u, 0, m, 0, k), v = block(g, full_v, 0, columns, 0, k);
     mica_value da_v = mica_matrix_product(g, dx[0], v);
-    mica_value p = mica_matrix_product_tn(g, u, da_v);
-    mica_value gaps = inverse_gaps(g, mica_mul(g, s, s));
+    mica_value p = mica_matrix_product_an(g, u, da_v), s = mica_matrix_as(g, values, dtype);
+    mica_value gaps = mica_matrix_as(g, inverse_gaps(g, mica_mul(g, values, values)), dtype);
     mica_value du = singular_tangent(g, u, s, gaps, p, da_v);
-    mica_value dv = singular_tangent(g, v, s, gaps, mica_matrix_transpose(g, p),
-                                     mica_matrix_product_tn(g, dx[0], u));
+    mica_value dv = singular_tangent(g, v, s, gaps, mica_matrix_adjoint(g, p),
+                                     mica_matrix_product_an(g, dx[0], u));
+    if (mica_matrix_is_complex(u) && !is_empty(n)) turn_both(g, u, v, s, p, &du, &dv);
     if (columns_of(full_u) > k) du = continued_tangent(g, u, du);
     if (columns_of(full_v) > k) dv = continued_tangent(g, v, dv);
     dy[0] = du;
-    dy[1] = mica_matrix_diagonal(g, p);
-    dy[2] = mica_matrix_transpose(g, dv);
+    dy[1] = real_diagonal(g, p);
+    dy[2] = mica_matrix_adjoint(g, dv);
 }

@@ -2,6 +2,9 @@
  * the reference, in f64, and a device differ by rounding alone. */
 #include "harness.h"
 
+#define COMPLEX "c64 c128"
+#define REALS "f32 f64"
+
 #define SOLVE(name_, a, b, left, lower, transpose, unit, more)                                     \
     {                                                                                              \
         .op = MICA_OP_triangular_solve, .name = name_, .n_operands = 2, .operands = {a, b},        \
@@ -18,6 +21,12 @@
         .op = MICA_OP_lu, .name = name_, .n_operands = 1, .operands = {a}, .absolute = 2e-5,       \
         .flags = ZEROS_ALIKE | (more)                                                              \
     }
+#define QR_OF(name_, a, full, dtypes_, more)                                                       \
+    {                                                                                              \
+        .op = MICA_OP_qr, .name = name_, .n_operands = 1, .operands = {a},                         \
+        .attributes = {A_INT(full)}, .dtypes = dtypes_, .absolute = 2e-5,                          \
+        .flags = ZEROS_ALIKE | (more)                                                              \
+    }
 #define QR(name_, a, full, more)                                                                   \
     {                                                                                              \
         .op = MICA_OP_qr, .name = name_, .n_operands = 1, .operands = {a},                         \
@@ -26,6 +35,12 @@
 #define EIGH(name_, a, more)                                                                       \
     {                                                                                              \
         .op = MICA_OP_eigh, .name = name_, .n_operands = 1, .operands = {a}, .absolute = 1e-4,     \
+        .flags = ZEROS_ALIKE | (more)                                                              \
+    }
+#define SVD_OF(name_, a, full, dtypes_, more)                                                      \
+    {                                                                                              \
+        .op = MICA_OP_svd, .name = name_, .n_operands = 1, .operands = {a},                        \
+        .attributes = {A_INT(full)}, .dtypes = dtypes_, .absolute = 2e-5,                          \
         .flags = ZEROS_ALIKE | (more)                                                              \
     }
 #define SVD(name_, a, full, more)                                                                  \
@@ -51,7 +66,6 @@
         .attributes = {A_STRING(kind), A_INTS(__VA_ARGS__)}, .dtypes = dtypes_, .absolute = 2e-4,  \
         .flags = ZEROS_ALIKE | LARGE | COARSE                                                      \
     }
-#define COMPLEX "c64 c128"
 
 /* Near a matrix whose first vector lies nearly along an axis while the others, a pair of
  * conjugates, are spread out: what counts as large differs from one to the other. */
@@ -64,7 +78,6 @@ static void build_unlike_eig(mica_graph *g, const mica_value *operands, mica_dty
     mica_output(g, mica_node_result(n, 0));
     mica_output(g, mica_node_result(n, 1));
 }
-#define REALS "f32 f64"
 #define UNIT_RANGE(...) SHAPED(VARIES, -1, 1, __VA_ARGS__)
 
 static const op_case cases[] = {
@@ -78,9 +91,9 @@ static const op_case cases[] = {
     SOLVE("right upper transposed", OF(3, 3), OF(2, 3), 0, 0, 1, 0, DOMINANT),
     SOLVE("unit lower", UNIT_RANGE(4, 4), OF(4, 2), 1, 1, 0, 1, DOMINANT),
     SOLVE("unit upper transposed", UNIT_RANGE(3, 3), OF(2, 3), 0, 0, 1, 1, DOMINANT),
-    SOLVE("batched", OF(2, 3, 2, 2), OF(2, 3, 2, 3), 1, 1, 0, 0, DOMINANT),
+    SOLVE("batched", UNIT_RANGE(2, 3, 2, 2), OF(2, 3, 2, 3), 1, 1, 0, 0, DOMINANT),
     SOLVE("batched from the right", OF(5, 3, 3), OF(5, 1, 3), 0, 0, 0, 0, DOMINANT),
-    SOLVE("of one", OF(1, 1), OF(1, 1), 1, 1, 0, 0, DOMINANT),
+    SOLVE("of one", SHAPED(VARIES, 0, 1, 1, 1), OF(1, 1), 1, 1, 0, 0, DOMINANT),
     SOLVE("of nothing", OF(0, 0), OF(0, 3), 1, 1, 0, 0, DOMINANT),
     SOLVE("for nothing", OF(3, 3), OF(3, 0), 1, 1, 0, 0, DOMINANT),
     SOLVE("large left", UNIT_RANGE(67, 67), OF(67, 131), 1, 1, 0, 0, DOMINANT | LARGE),
@@ -93,8 +106,15 @@ static const op_case cases[] = {
           DOMINANT | LARGE | COARSE),
     SOLVE("blocks, transposed", UNIT_RANGE(2, 150, 150), OF(2, 150, 9), 1, 0, 1, 0,
           DOMINANT | LARGE | COARSE),
-    SOLVE("blocks, unit", SHAPED(VARIES, -0.01, 0.01, 150, 150), OF(150, 33), 1, 1, 1, 1,
-          LARGE | COARSE),
+    /* imaginary parts are not that small */
+    {.op = MICA_OP_triangular_solve,
+     .name = "blocks, unit",
+     .n_operands = 2,
+     .operands = {SHAPED(VARIES, -0.01, 0.01, 150, 150), OF(150, 33)},
+     .attributes = {A_INT(1), A_INT(1), A_INT(1), A_INT(1)},
+     .dtypes = REALS,
+     .absolute = 1e-5,
+     .flags = ZEROS_ALIKE | LARGE | COARSE},
     SOLVE("blocks from the right", UNIT_RANGE(2, 150, 150), OF(2, 70, 150), 0, 1, 0, 0,
           DOMINANT | LARGE | COARSE),
     SOLVE("blocks from the right, upper", UNIT_RANGE(150, 150), OF(70, 150), 0, 0, 0, 0,
@@ -127,7 +147,9 @@ static const op_case cases[] = {
     QR("wide", UNIT_RANGE(2, 4), 0, DOMINANT),
     QR("wide and full", UNIT_RANGE(2, 3), 1, DOMINANT),
     QR("batched", UNIT_RANGE(2, 2, 3, 2), 0, DOMINANT),
-    QR("of one", UNIT_RANGE(1, 1), 0, DOMINANT),
+    /* where a complex one becomes real, q jumps */
+    QR_OF("of one", UNIT_RANGE(1, 1), 0, REALS, DOMINANT),
+    QR_OF("of one complex number", UNIT_RANGE(1, 1), 0, COMPLEX, 0),
     QR("of nothing", UNIT_RANGE(2, 0, 0), 0, 0),
     QR("large", UNIT_RANGE(131, 67), 0, LARGE | COARSE),
     QR("large and full", UNIT_RANGE(70, 66), 1, LARGE | COARSE),
@@ -152,7 +174,9 @@ static const op_case cases[] = {
     SVD("of nothing", UNIT_RANGE(2, 0, 0), 0, 0),
     SVD("large", UNIT_RANGE(40, 23), 0, LARGE | COARSE),
     SVD("large, wide and full", UNIT_RANGE(17, 33), 1, LARGE | COARSE),
-    SVD("of special values", UNIT_RANGE(9, 2, 2), 0, SPRINKLED | LARGE),
+    /* a value of 0 leaves the phase of its complex row of vh open */
+    SVD_OF("of special values", UNIT_RANGE(9, 2, 2), 0, REALS, SPRINKLED | LARGE),
+    SVD_OF("of complex special values", UNIT_RANGE(9, 3, 3), 0, COMPLEX, SPRINKLED | LARGE),
 
     EIG("plain", UNIT_RANGE(3, 3), 0, 0),
     EIG("of two", UNIT_RANGE(2, 2), 0, 0),

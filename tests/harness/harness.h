@@ -12,6 +12,7 @@
  *   errors       wrong operands and attributes: a sticky error that begins with [op], no crash
  *   failures     jvp, vjp, vmap, compiling and running with one allocation that fails, for every
  *                one (pieces of arenas included): an error, no crash, nothing lost
+ *   modes        the same bits on built-in kernels, on generated ones without fusion and with it
  *
  * To add an op, add a case to one of the cases_*.c files. A case is an op, its attributes, the
  * operands' types and how they are drawn; or, for ops with regions, a function that builds the
@@ -221,6 +222,9 @@ void check_vmap(const op_case *c);
 void check_threads(const op_case *c);
 void check_errors(const op_case *c);
 void check_failures(const op_case *c);
+/* Collects; finish_modes compiles what was collected, many cases at once. all: every case was. */
+void check_modes(const op_case *c);
+void finish_modes(bool all);
 /* For graphs derived elsewhere: `order` 2 checks the derivatives' own derivatives too. */
 void check_graph_derivatives(const op_case *c, const mica_graph *f, const arrays *inputs, int order,
                              random_state *r, const char *what);

@@ -157,7 +157,8 @@ typedef struct part {
 } part;
 static const part parts[] = {{"values", check_values}, {"derivatives", check_derivatives},
                              {"vmap", check_vmap},     {"threads", check_threads},
-                             {"errors", check_errors}, {"failures", check_failures}};
+                             {"errors", check_errors}, {"failures", check_failures},
+                             {"modes", check_modes}};
 enum { N_PARTS = sizeof parts / sizeof *parts };
 
 typedef struct tally {
@@ -205,7 +206,7 @@ static void print_table(void) {
 
 static int usage(void) {
     printf("usage: harness --page, or [--table] [--first] [--ops=add,sub] "
-           "[values|derivatives|vmap|threads|errors|failures]... [part of a case's name]\n"
+           "[values|derivatives|vmap|threads|errors|failures|modes]... [part of a case's name]\n"
            "--first stops at the first failure\n");
     return 2;
 }
@@ -268,6 +269,7 @@ int main(int argc, char **argv) {
             run_case(c, wanted);
             cases++;
         }
+    finish_modes(!filter && !ops);
     if (filter && !cases) harness_fail("no case is called '%s'", filter);
     if (ops && !cases) harness_fail("no case has an op of '%s'", ops);
     check_refusals();

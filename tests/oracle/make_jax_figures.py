@@ -886,6 +886,60 @@ def complex_rows():
             smooth=False,
         )
     yield Example("eig", [of(2, 4, 4, make=spread)], eig, {}, PRECISE, smooth=False)
+    yield from complex_linear_algebra()
+
+
+def turned(vectors):
+    """What gives every column its phase: see signs."""
+    size = jnp.abs(vectors)
+    first = jnp.argmax(size >= 0.7 * size.max(axis=-2, keepdims=True), axis=-2, keepdims=True)
+    pivot = jnp.take_along_axis(vectors, first, axis=-2)
+    return jnp.conj(pivot) / jnp.abs(pivot)
+
+
+def hermitian(x):
+    """What the lower triangle says, and of the diagonal the real parts."""
+    lower = jnp.tril(x, -1)
+    diagonal = jnp.tril(jnp.triu(x)).real.astype(x.dtype)
+    return lower + jnp.conj(jnp.swapaxes(lower, -1, -2)) + diagonal
+
+
+def complex_eigh(x):
+    vectors, values = lax.linalg.eigh(hermitian(x), symmetrize_input=False)
+    return values, vectors * turned(vectors)
+
+
+def complex_svd(x):
+    u, s, vh = lax.linalg.svd(x, full_matrices=False)
+    by = turned(u)
+    return u * by, s, vh * jnp.conj(jnp.swapaxes(by, -1, -2))
+
+
+def complex_linear_algebra():
+    def solve(a, b):
+        return lax.linalg.triangular_solve(a, b, left_side=True, lower=True, transpose_a=True)
+
+    def cholesky(x):
+        return lax.linalg.cholesky(hermitian(x), symmetrize_input=False)
+
+    flags = {"left": 1, "lower": 1, "transpose": 1, "unit": 0}
+    operands = [of(2, 4, 4, make=dominant), of(2, 4, 3)]
+    yield Example("triangular_solve", operands, solve, flags, COMPLEX, smooth=False)
+    square = [of(2, 4, 4, make=spread)]
+    yield Example("cholesky", [of(2, 4, 4, make=dominant)], cholesky, {}, COMPLEX, smooth=False)
+    yield Example("lu", square, lambda x: tuple(lax.linalg.lu(x)), {}, COMPLEX, smooth=False)
+    yield Example("eigh", square, complex_eigh, {}, COMPLEX, smooth=False)
+    for shape in ((2, 5, 3), (4, 4), (3, 5)):
+        operands = [of(*shape, make=spread)]
+        yield Example(
+            "qr",
+            operands,
+            lambda x: tuple(lax.linalg.qr(x, full_matrices=False)),
+            {"full": 0},
+            COMPLEX,
+            smooth=False,
+        )
+        yield Example("svd", operands, complex_svd, {"full": 0}, COMPLEX, smooth=False)
 
 
 def eig(x):

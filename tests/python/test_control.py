@@ -178,6 +178,8 @@ def test_forward_mode_of_a_custom_gradient_is_its_transpose():
 
 def test_stop_gradient_is_a_constant():
     assert mica.grad(lambda x: mica.stop_gradient(x) * x)(f64(3.0)).item() == 3
+    z = mica.tensor(2.0 + 1.0j)
+    assert mica.grad(lambda x: mica.real(mica.stop_gradient(x) * x))(z).item() == 2 + 1j
 
 
 def test_remat_gives_the_same_derivatives():

@@ -15,6 +15,11 @@ TALL = RANDOM.normal(size=(2, 5, 3))
 WIDE = RANDOM.normal(size=(3, 5))
 SYMMETRIC = SQUARE + SQUARE.swapaxes(-1, -2)
 DEFINITE = SQUARE @ SQUARE.swapaxes(-1, -2) + np.eye(4)
+COMPLEX = SQUARE + 1j * SQUARE[::-1]
+HERMITIAN = COMPLEX + COMPLEX.swapaxes(-1, -2).conj()
+COMPLEX_DEFINITE = COMPLEX @ COMPLEX.swapaxes(-1, -2).conj() + np.eye(4)
+COMPLEX_TALL = TALL + 1j * TALL[::-1]
+COMPLEX_WIDE = COMPLEX_TALL.swapaxes(-1, -2)
 RIGHT = RANDOM.normal(size=(2, 4, 3))
 INF = np.inf
 
@@ -43,6 +48,23 @@ INF = np.inf
         (mica.linalg.pinv, np.linalg.pinv, [TALL]),
         (mica.linalg.pinv, np.linalg.pinv, [WIDE]),
         (mica.linalg.norm, np.linalg.norm, [TALL]),
+        (mica.linalg.cholesky, np.linalg.cholesky, [COMPLEX_DEFINITE]),
+        (mica.linalg.solve, np.linalg.solve, [COMPLEX, RIGHT + 1j * RIGHT[::-1]]),
+        (mica.linalg.inv, np.linalg.inv, [COMPLEX]),
+        (mica.linalg.det, np.linalg.det, [COMPLEX]),
+        (mica.linalg.slogdet, np.linalg.slogdet, [COMPLEX]),
+        (mica.linalg.qr, np.linalg.qr, [COMPLEX_TALL]),
+        (mica.linalg.qr, np.linalg.qr, [COMPLEX_WIDE]),
+        (
+            lambda a: mica.linalg.qr(a, "complete"),
+            lambda a: np.linalg.qr(a, mode="complete"),
+            [COMPLEX_TALL],
+        ),
+        (mica.linalg.eigvalsh, np.linalg.eigvalsh, [HERMITIAN]),
+        (mica.linalg.svdvals, lambda a: np.linalg.svd(a, compute_uv=False), [COMPLEX_TALL]),
+        (mica.linalg.pinv, np.linalg.pinv, [COMPLEX_TALL]),
+        (mica.linalg.pinv, np.linalg.pinv, [COMPLEX_WIDE]),
+        (mica.linalg.norm, np.linalg.norm, [COMPLEX_TALL]),
     ],
 )
 def test_functions_agree_with_numpy(ours, theirs, operands, compiled):
@@ -53,20 +75,27 @@ def test_functions_agree_with_numpy(ours, theirs, operands, compiled):
         np.testing.assert_allclose(x.numpy(), y, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("a", [TALL, WIDE, SQUARE], ids=["tall", "wide", "square"])
+@pytest.mark.parametrize(
+    "a",
+    [TALL, WIDE, SQUARE, COMPLEX_TALL, COMPLEX_WIDE],
+    ids=["tall", "wide", "square", "complex tall", "complex wide"],
+)
 @pytest.mark.parametrize("full", [False, True])
 def test_singular_vectors_give_the_matrix_back(a, full):
     u, s, vh = (x.numpy() for x in mica.linalg.svd(mica.tensor(a), full))
     k = s.shape[-1]
     np.testing.assert_allclose(u[..., :k] * s[..., None, :] @ vh[..., :k, :], a, atol=1e-12)
-    np.testing.assert_allclose(vh @ vh.swapaxes(-1, -2) - np.eye(vh.shape[-2]), 0, atol=1e-12)
-    np.testing.assert_allclose(u.swapaxes(-1, -2) @ u - np.eye(u.shape[-1]), 0, atol=1e-12)
+    product = vh @ vh.swapaxes(-1, -2).conj()
+    np.testing.assert_allclose(product - np.eye(vh.shape[-2]), 0, atol=1e-12)
+    product = u.swapaxes(-1, -2).conj() @ u
+    np.testing.assert_allclose(product - np.eye(u.shape[-1]), 0, atol=1e-12)
 
 
-def test_eigenvectors_give_the_matrix_back():
-    values, v = (x.numpy() for x in mica.linalg.eigh(mica.tensor(SYMMETRIC)))
-    product = v * values[:, None, :] @ v.swapaxes(-1, -2)
-    np.testing.assert_allclose(product, SYMMETRIC, atol=1e-12)
+@pytest.mark.parametrize("a", [SYMMETRIC, HERMITIAN], ids=["real", "complex"])
+def test_eigenvectors_give_the_matrix_back(a):
+    values, v = (x.numpy() for x in mica.linalg.eigh(mica.tensor(a)))
+    product = v * values[:, None, :] @ v.swapaxes(-1, -2).conj()
+    np.testing.assert_allclose(product, a, atol=1e-12)
 
 
 def test_least_squares_of_deficient_rank_agree_with_numpy():
@@ -101,13 +130,13 @@ def test_matrix_norms_agree_with_numpy(order):
 def test_very_large_and_small_numbers_scale(device, exponent):
     with mica.device(device):
         for function in (mica.linalg.qr, mica.linalg.eigh, mica.linalg.svd):
-            plain = function(mica.tensor(SYMMETRIC[0]))
-            scaled = function(mica.tensor(np.ldexp(SYMMETRIC[0], exponent)))
-            for x, y in zip(plain, scaled, strict=True):
-                x, y = x.numpy(), y.numpy()
-                if np.abs(y).max() > 100 or np.abs(y).max() < 1e-5:
-                    y = np.ldexp(y, -exponent)
-                np.testing.assert_allclose(y, x, rtol=1e-12, atol=1e-12)
+            for a in (SYMMETRIC[0], HERMITIAN[0]):
+                plain, scaled = (function(mica.tensor(a * f)) for f in (1.0, 2.0**exponent))
+                for x, y in zip(plain, scaled, strict=True):
+                    x, y = x.numpy(), y.numpy()
+                    if np.abs(y).max() > 100 or np.abs(y).max() < 1e-5:
+                        y = y * 2.0**-exponent
+                    np.testing.assert_allclose(y, x, rtol=1e-12, atol=1e-12)
 
 
 def test_the_gradient_of_the_log_determinant_is_the_inverse():
@@ -144,10 +173,12 @@ def test_narrow_floats_are_refused():
 
 _FACTORS = """
 import mica, numpy as np
-a = np.random.default_rng(5).normal(size=(3, 70, 70))
-definite, tall = mica.tensor(a @ a.swapaxes(-1, -2) + 70 * np.eye(70)), mica.tensor(a[:, :, :50])
-parts = [mica.cholesky(definite), *mica.lu(tall), *mica.qr(tall, full=1), *mica.eigh(definite)]
-parts += mica.svd(tall, full=0)
+parts, reals = [], np.random.default_rng(5).normal(size=(3, 70, 70))
+for a in (reals, reals + 1j * reals[::-1]):
+    definite = mica.tensor(a @ a.swapaxes(-1, -2).conj() + 70 * np.eye(70))
+    tall = mica.tensor(a[:, :, :50])
+    parts += [mica.cholesky(definite), *mica.lu(tall), *mica.qr(tall, full=1), *mica.eigh(definite)]
+    parts += [*mica.svd(tall, full=0), *mica.svd(tall, full=1)]
 print(mica.linalg.lapack())
 np.savez(path, *[part.numpy() for part in parts])
 """
@@ -209,3 +240,39 @@ def test_the_gradient_of_an_eigenvalue_is_the_left_vector_times_the_right_one():
     last = np.argmax(values.real + values.imag / np.pi)
     expected = np.outer(np.linalg.inv(vectors)[last], vectors[:, last]).real
     np.testing.assert_allclose(mica.grad(largest)(mica.tensor(a)).numpy(), expected, atol=1e-10)
+
+
+def _differences(function, x, step=1e-5):
+    """The gradient df/dre + i df/dim, as TensorFlow has it, of a real function."""
+    out = np.zeros_like(x)
+    for place in np.ndindex(x.shape):
+        for turn in (1, 1j):
+            moved = [x.copy(), x.copy()]
+            moved[0][place] += step * turn
+            moved[1][place] -= step * turn
+            out[place] += turn * (function(moved[0]) - function(moved[1])) / (2 * step)
+    return out
+
+
+@pytest.mark.parametrize("name", ["cholesky", "inv", "det", "svd", "eigvalsh", "qr"])
+def test_gradients_of_complex_matrices_by_tensorflows_names_agree_with_differences(name):
+    import mica.tf as tf
+
+    function = getattr(tf.linalg, name)
+    a = COMPLEX_DEFINITE[0] if name == "cholesky" else HERMITIAN[0]
+
+    def loss(x):
+        if name in ("cholesky", "eigvalsh"):
+            x = (x + tf.linalg.adjoint(x)) / 2
+        y = function(x, compute_uv=False) if name == "svd" else function(x)
+        y = tf.cast(y[1] if name == "qr" else y, tf.complex128)
+        weights = np.arange(1, 1 + int(np.prod(y.shape)), dtype=complex).reshape(y.shape)
+        return tf.reduce_sum(tf.math.real(y * tf.constant(weights * (1 + 0.5j))))
+
+    x = tf.constant(a)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        value = loss(x)
+    gradient = np.asarray(tape.gradient(value, x))
+    expected = _differences(lambda m: float(loss(tf.constant(m))), a)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())

@@ -749,12 +749,16 @@ def rng_bits_examples():
         yield [key, counter], {"shape": (5,), "dtype": "u64"}, words.view(np.uint64)[:5], 0
 
 
+def wide_dtype(array):
+    return np.complex128 if array.dtype.kind == "c" else np.float64
+
+
 def solve_examples():
-    flags = itertools.product(SETS["F32_F64"], [0, 1], [0, 1], [0, 1], [0, 1])
+    flags = itertools.product(SETS["F32_F64_COMPLEX"], [0, 1], [0, 1], [0, 1], [0, 1])
     for dtype, left, lower, transpose, unit in flags:
         a = draw(dtype, 2, 5, 5) + 6 * np.eye(5, dtype=NAMES[dtype])
         b = draw(dtype, 2, 5, 3) if left else draw(dtype, 2, 3, 5)
-        triangle = (np.tril if lower else np.triu)(a).astype(np.float64)
+        triangle = (np.tril if lower else np.triu)(a).astype(wide_dtype(a))
         if unit:
             triangle[:, range(5), range(5)] = 1
         if transpose:
@@ -766,16 +770,17 @@ def solve_examples():
 
 
 def cholesky_examples():
-    for dtype in SETS["F32_F64"]:
+    for dtype in SETS["F32_F64_COMPLEX"]:
         a = draw(dtype, 2, 3, 6, 6)
-        a = (a @ a.swapaxes(-1, -2) + np.eye(6)).astype(NAMES[dtype])
+        a = (a @ a.swapaxes(-1, -2).conj() + np.eye(6)).astype(NAMES[dtype])
         garbage = np.triu(np.full((6, 6), np.nan, NAMES[dtype]), 1)
-        expected = np.linalg.cholesky(a.astype(np.float64)).astype(a.dtype)
-        yield [np.tril(a) + garbage], {}, expected, 256
+        expected = np.linalg.cholesky(a.astype(wide_dtype(a))).astype(a.dtype)
+        bound = 256 if dtype in SETS["F32_F64"] else 1024
+        yield [np.where(np.tri(6, dtype=bool), a, garbage)], {}, expected, bound
         a[1, 2, 3, 3] = -1
         expected = expected.copy()
-        expected[1, 2] = np.nan
-        yield [a], {}, expected, 256
+        expected[1, 2] = np.nan if dtype in SETS["F32_F64"] else complex(np.nan, np.nan)
+        yield [a], {}, expected, bound
 
 
 FFT_SHAPES = [(1,), (3, 2), (2, 7), (2, 12), (3, 101), (2, 3, 5), (4, 6), (2, 3, 4, 6)]
@@ -1077,11 +1082,12 @@ def program_callback():
 
 
 def run_factors(line, dtype, shapes):
-    """Each matrix, and what the op gives for the stack, in f64."""
+    """Each matrix, and what the op gives for the stack, in f64 or c128."""
     for shape in shapes:
         x = draw(dtype, 2, *shape)
         k = min(shape)
-        sizes = {"m": shape[0], "n": shape[1], "k": k, "t": dtype}
+        real = {"c64": "f32", "c128": "f64"}.get(dtype, dtype)
+        sizes = {"m": shape[0], "n": shape[1], "k": k, "t": dtype, "r": real}
         text = f"graph @main(%0: {dtype}[2,{shape[0]},{shape[1]}]) {{\n    %1{line}\n"
         for name, size in sizes.items():
             text = text.replace(f"<{name}>", str(size))
@@ -1089,7 +1095,8 @@ def run_factors(line, dtype, shapes):
         names = ", ".join(f"%1.{i}" if i else "%1" for i in range(count))
         results = run_program(text + f"    return {names}\n}}\n", x)
         for b in range(2):
-            yield x[b].astype(np.float64), [np.asarray(y[b], np.float64) for y in results]
+            wide = [np.asarray(y[b], wide_dtype(np.asarray(y))) for y in results]
+            yield x[b].astype(wide_dtype(x)), wide
 
 
 def tolerance_of(dtype):
@@ -1099,7 +1106,7 @@ def tolerance_of(dtype):
 def program_lu():
     line = ":3 = lu(%0) : (<t>[2,<m>,<n>], i32[2,<k>], i32[2,<m>])"
     linalg = pytest.importorskip("scipy.linalg")
-    for dtype in SETS["F32_F64"]:
+    for dtype in SETS["F32_F64_COMPLEX"]:
         for x, (packed, pivots, order) in run_factors(line, dtype, [(5, 5), (6, 3), (3, 6)]):
             k = min(x.shape)
             lower = np.tril(packed[:, :k], -1) + np.eye(*x.shape)[:, :k]
@@ -1116,7 +1123,7 @@ def program_qr():
     full = ":2 = qr(%0) {full = 1} : (<t>[2,<m>,<m>], <t>[2,<m>,<n>])"
     shapes = [(5, 5), (6, 3), (3, 6)]
     for dtype, (text, mode) in itertools.product(
-        SETS["F32_F64"], [(line, "reduced"), (full, "complete")]
+        SETS["F32_F64_COMPLEX"], [(line, "reduced"), (full, "complete")]
     ):
         for x, (q, r) in run_factors(text, dtype, shapes):
             expected = np.linalg.qr(x, mode=mode)
@@ -1124,37 +1131,38 @@ def program_qr():
             np.testing.assert_allclose(r, expected[1], **tolerance_of(dtype))
 
 
-def with_signs(vectors):
-    """Columns whose first element of at least 7/10 of the largest magnitude is positive."""
+def with_phases(vectors):
+    """What columns have to be multiplied with so that the first element of at least 7/10 of the
+    largest magnitude is positive, and real."""
     large = np.abs(vectors) >= 0.7 * np.abs(vectors).max(axis=0)
-    first = large.argmax(axis=0)
-    return np.sign(vectors[first, range(vectors.shape[1])])
+    first = vectors[large.argmax(axis=0), range(vectors.shape[1])]
+    return first.conj() / np.abs(first)
 
 
 def program_eigh():
-    line = ":2 = eigh(%0) : (<t>[2,<n>], <t>[2,<n>,<n>])"
-    for dtype in SETS["F32_F64"]:
+    line = ":2 = eigh(%0) : (<r>[2,<n>], <t>[2,<n>,<n>])"
+    for dtype in SETS["F32_F64_COMPLEX"]:
         for x, (values, vectors) in run_factors(line, dtype, [(5, 5), (2, 2), (9, 9)]):
             expected = np.linalg.eigh(x)
             np.testing.assert_allclose(values, expected[0], **tolerance_of(dtype))
-            expected = expected[1] * with_signs(expected[1])
+            expected = expected[1] * with_phases(expected[1])
             np.testing.assert_allclose(vectors, expected, **tolerance_of(dtype))
 
 
 def program_svd():
-    line = ":3 = svd(%0) {full = 0} : (<t>[2,<m>,<k>], <t>[2,<k>], <t>[2,<k>,<n>])"
-    full = ":3 = svd(%0) {full = 1} : (<t>[2,<m>,<m>], <t>[2,<k>], <t>[2,<n>,<n>])"
-    for dtype, text in itertools.product(SETS["F32_F64"], [line, full]):
+    line = ":3 = svd(%0) {full = 0} : (<t>[2,<m>,<k>], <r>[2,<k>], <t>[2,<k>,<n>])"
+    full = ":3 = svd(%0) {full = 1} : (<t>[2,<m>,<m>], <r>[2,<k>], <t>[2,<n>,<n>])"
+    for dtype, text in itertools.product(SETS["F32_F64_COMPLEX"], [line, full]):
         for x, (u, s, vh) in run_factors(text, dtype, [(5, 5), (6, 3), (3, 6)]):
             k = min(x.shape)
             expected = np.linalg.svd(x, full_matrices=False)
-            signs = with_signs(expected[0])
+            phases = with_phases(expected[0])
             np.testing.assert_allclose(s, expected[1], **tolerance_of(dtype))
-            np.testing.assert_allclose(u[:, :k], expected[0] * signs, **tolerance_of(dtype))
-            expected = expected[2] * signs[:, None]
+            np.testing.assert_allclose(u[:, :k], expected[0] * phases, **tolerance_of(dtype))
+            expected = expected[2] * phases.conj()[:, None]
             np.testing.assert_allclose(vh[:k], expected, **tolerance_of(dtype))
-            np.testing.assert_allclose(u.T @ u, np.eye(u.shape[1]), **tolerance_of(dtype))
-            np.testing.assert_allclose(vh @ vh.T, np.eye(vh.shape[0]), **tolerance_of(dtype))
+            np.testing.assert_allclose(u.T.conj() @ u, np.eye(u.shape[1]), **tolerance_of(dtype))
+            np.testing.assert_allclose(vh @ vh.T.conj(), np.eye(vh.shape[0]), **tolerance_of(dtype))
 
 
 def order_arrays(dtype, *shape):

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "test.h"
+#include "base/status.h"
 
 /* Element by element: the same bits, or both NaN. */
 static bool same_element(mica_dtype dtype, const uint8_t *a, const uint8_t *b, size_t bytes) {
@@ -34,12 +34,24 @@ bool same_data(const mica_type *type, const uint8_t *a, const uint8_t *b) {
     return true;
 }
 
-bool same_tensor(mica_tensor *a, mica_tensor *b) {
+static mica_status compare(mica_tensor *a, mica_tensor *b, bool *out) {
     void *x, *y;
-    CHECK_OK(mica_tensor_open_view(a, MICA_READ, &x));
-    CHECK_OK(mica_tensor_open_view(b, MICA_READ, &y));
-    bool same = same_data(mica_tensor_type(a), x, y);
-    CHECK_OK(mica_tensor_close_view(a));
-    CHECK_OK(mica_tensor_close_view(b));
+    MICA_TRY(mica_tensor_open_view(a, MICA_READ, &x));
+    mica_status status = mica_tensor_open_view(b, MICA_READ, &y);
+    if (!status) {
+        *out = same_data(mica_tensor_type(a), x, y);
+        status = mica_tensor_close_view(b);
+    }
+    mica_status closed = mica_tensor_close_view(a);
+    if (!status) return closed;
+    mica_status_release(closed);
+    return status;
+}
+
+bool same_tensor(mica_tensor *a, mica_tensor *b) {
+    bool same = false;
+    mica_status status = a && b ? compare(a, b, &same) : NULL;
+    same = same && !status;
+    mica_status_release(status);
     return same;
 }

@@ -5,6 +5,7 @@
 #include "mica/mica.h"
 
 bool same_data(const mica_type *type, const uint8_t *a, const uint8_t *b);
+/* false too when one cannot be read or is not there */
 bool same_tensor(mica_tensor *a, mica_tensor *b);
 
 #endif

@@ -22,7 +22,7 @@ from ._array import (
     zeros_like,
 )
 from ._core import convert_to_tensor, ops
-from ._elementwise import global_norm
+from ._elementwise import global_norm, real
 from ._math import _pair, cast, reduce_sum
 from ._reduce import norm, reduce_max
 from ._select import einsum, eye, pad, scatter_nd, tensordot
@@ -180,7 +180,8 @@ class LogMatrixDeterminant(tuple):
 
 def logdet(matrix, name=None):
     """Return the logarithm of the determinant of positive definite matrices."""
-    logs = ops["Log"](diag_part(cholesky(matrix)))
+    diagonal = diag_part(cholesky(matrix))
+    logs = ops["Log"](real(diagonal))
     return reduce_sum(logs, -1) * convert_to_tensor(2.0, logs.dtype)
 
 
@@ -202,8 +203,9 @@ def lstsq(matrix, rhs, l2_regularizer=0.0, fast=True, name=None):
 
 
 def svd(tensor, full_matrices=False, compute_uv=True, name=None):
-    """Return s, u, v with x = u diag(s) v^T; s alone when the vectors are not asked for."""
+    """Return s, u, v with x = u diag(s) v^H; s alone when the vectors are not asked for."""
     s, u, v = ops["Svd"](tensor, compute_uv=compute_uv, full_matrices=full_matrices)
+    s = real(s)
     return (s, u, v) if compute_uv else s
 
 

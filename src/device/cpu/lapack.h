@@ -29,8 +29,20 @@
     X(geev, (const char *, const char *, const int64_t *, void *, const int64_t *, void *, void *, \
              void *, const int64_t *, void *, const int64_t *, void *, const int64_t *, int64_t *, \
              size_t, size_t))
-/* Of complex numbers; the same where the parameters are. */
+/* Of complex numbers. */
 #define MICA_LAPACK_COMPLEX_API(X)                                                                 \
+    X(potrf, (const char *, const int64_t *, void *, const int64_t *, int64_t *, size_t))          \
+    X(getrf, (const int64_t *, const int64_t *, void *, const int64_t *, void *, int64_t *))       \
+    X(geqrf, (const int64_t *, const int64_t *, void *, const int64_t *, void *, void *,           \
+              const int64_t *, int64_t *))                                                         \
+    X(ungqr, (const int64_t *, const int64_t *, const int64_t *, void *, const int64_t *,          \
+              const void *, void *, const int64_t *, int64_t *))                                   \
+    X(heevd, (const char *, const char *, const int64_t *, void *, const int64_t *, void *,        \
+              void *, const int64_t *, void *, const int64_t *, void *, const int64_t *,           \
+              int64_t *, size_t, size_t))                                                          \
+    X(gesdd, (const char *, const int64_t *, const int64_t *, void *, const int64_t *, void *,     \
+              void *, const int64_t *, void *, const int64_t *, void *, const int64_t *, void *,   \
+              void *, int64_t *, size_t))                                                          \
     X(geev, (const char *, const char *, const int64_t *, void *, const int64_t *, void *, void *, \
              const int64_t *, void *, const int64_t *, void *, const int64_t *, void *, int64_t *, \
              size_t, size_t))

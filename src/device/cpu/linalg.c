@@ -9,17 +9,23 @@ mica_status mica_cpu_linalg_new(const mica_node *node, size_t bytes,
                                             void *),
                                 void *out) {
     const mica_type *x = mica_operand_type(node, 0);
-    bool narrow = x->dtype == MICA_DTYPE_f32 || x->dtype == MICA_DTYPE_c64;
-    const cpu_linalg *loops = narrow ? &mica_cpu_linalg_f32 : &mica_cpu_linalg_f64;
+    static const cpu_linalg *const loops[] = {&mica_cpu_linalg_f32, &mica_cpu_linalg_f64,
+                                              &mica_cpu_linalg_c64, &mica_cpu_linalg_c128};
+    static const mica_dtype dtypes[] = {MICA_DTYPE_f32, MICA_DTYPE_f64, MICA_DTYPE_c64,
+                                        MICA_DTYPE_c128};
+    int which = 0;
+    while (dtypes[which] != x->dtype) which++;
     cpu_linalg_kernel *k;
     MICA_TRY(mica_cpu_kernel_new(bytes, run, &k));
-    k->loops = loops;
+    k->loops = loops[which];
+    k->parts = loops[which % 2];
     k->batch = 1;
     for (int32_t i = 0; i < x->rank - 2; i++) k->batch *= x->dims[i];
     k->rows = x->dims[x->rank - 2];
     k->columns = x->dims[x->rank - 1];
     k->bytes = (int64_t)mica_dtype_bytes(x->dtype);
     k->complex = mica_dtype_kind_of(x->dtype) == MICA_KIND_COMPLEX;
+    k->part_bytes = k->bytes / (k->complex ? 2 : 1);
     memcpy(out, &k, sizeof k);
     return NULL;
 }

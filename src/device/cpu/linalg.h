@@ -33,7 +33,8 @@ typedef struct cpu_linalg {
     void (*narrow)(const double *x, void *y, int64_t n);
 } cpu_linalg;
 
-extern const cpu_linalg mica_cpu_linalg_f32, mica_cpu_linalg_f64;
+extern const cpu_linalg mica_cpu_linalg_f32, mica_cpu_linalg_f64, mica_cpu_linalg_c64,
+    mica_cpu_linalg_c128;
 
 /* A power of two that brings numbers up to `largest` near 1, so that their squares stay in range.
  */
@@ -45,6 +46,13 @@ int64_t mica_cpu_eigh_work(int64_t n); /* in elements */
 void mica_cpu_svd(double *x, double *y, double *s, int64_t rows, int64_t columns);
 /* Rows of a and b together, so that those of a have the sign that eigh says. */
 void mica_cpu_fix_signs(double *a, double *b, int64_t count, int64_t a_length, int64_t b_length);
+
+/* (x, y) = (c x - s y, s x + c y) */
+void mica_cpu_rotate(double *x, double *y, double c, double s, int64_t n);
+/* The eigenvalues of the tridiagonal matrix with diagonal d, which becomes them, and e beside it,
+ * e[n - 1] = 0. Rows of z, `width` long, are rotated along: where they were the rows of a matrix,
+ * they become its products with the vectors. */
+void mica_cpu_ql(double *d, double *e, double *z, int64_t n, int64_t width);
 
 /* A complex number of f64. */
 typedef struct cpu_number {
@@ -59,21 +67,30 @@ void mica_cpu_eig_pair(cpu_number *values, cpu_number *vectors, bool *taken, int
 /* In the order that eig says. */
 void mica_cpu_eig_sort(cpu_number *values, cpu_number *vectors, int64_t n);
 void mica_cpu_fix_phase(cpu_number *x, int64_t step, int64_t n);
+/* a, whose lower triangle is read, is used up; vectors are columns. */
+void mica_cpu_eigh_complex(cpu_number *a, double *values, cpu_number *vectors, double *work,
+                           int64_t n);
+int64_t mica_cpu_eigh_complex_work(int64_t n); /* in elements of f64 */
+/* A vector gets the phase that eigh says; `right`, its partner in svd, what keeps their product. */
+void mica_cpu_fix_phases(cpu_number *left, int64_t left_step, int64_t left_length,
+                         cpu_number *right, int64_t right_length);
 
 /* ---- kernels ----------------------------------------------------------------------------------*/
 
 typedef struct cpu_linalg_kernel {
     cpu_kernel base;
-    const cpu_linalg *loops;
+    const cpu_linalg *loops;           /* of the dtype */
+    const cpu_linalg *parts;           /* of the parts of its elements; the same unless complex */
     int64_t batch, rows, columns;      /* of operand 0 */
-    int64_t bytes;                     /* of an element */
-    bool complex;                      /* elements are; loops are those of their parts */
+    int64_t bytes, part_bytes;         /* of an element, of one of its parts */
+    bool complex;                      /* elements are */
     int64_t inner;                     /* of qr: columns of q; of svd: whether it is full */
     int64_t scratch;                   /* bytes for one matrix */
     const cpu_lapack_routines *lapack; /* NULL: the built-in version serves */
     const cpu_lapack_complex *lapack_complex;
     bool wide;              /* its integers have 64 bits */
     int64_t work, integers; /* elements of work it wants */
+    int64_t reals;          /* the same, parts of complex numbers */
     int64_t after;          /* of svd, eig: bytes before what comes after */
 } cpu_linalg_kernel;
 
@@ -107,6 +124,11 @@ mica_cpu_linalg_create(const mica_node *node,
 void mica_cpu_linalg_scratch(cpu_linalg_kernel *kernel, int64_t bytes_per_matrix);
 /* body gets the run and a range of matrices. */
 void mica_cpu_for_each_matrix(const cpu_linalg_run *run, void (*body)(void *, int64_t, int64_t));
+
+/* a (rows, columns) is finite. memory: `_work` bytes. */
+void mica_cpu_svd_complex(const cpu_linalg_kernel *k, const void *a, void *u, void *s, void *vh,
+                          void *memory);
+int64_t mica_cpu_svd_complex_work(int64_t rows, int64_t columns);
 
 /* ---- one matrix through LAPACK ----------------------------------------------------------------
  * Called between mica_cpu_lapack_enter and _leave, on finite matrices; false when the built-in

@@ -36,7 +36,7 @@ static cpu_number load(const cpu_linalg_kernel *k, const void *x, int64_t i) {
 
 /* Into c64 or c128. */
 static void store(const cpu_linalg_kernel *k, void *y, int64_t i, cpu_number number) {
-    if (k->loops == &mica_cpu_linalg_f32) {
+    if (k->part_bytes == 4) {
         ((float *)y)[2 * i] = (float)number.re;
         ((float *)y)[2 * i + 1] = (float)number.im;
     } else {
@@ -74,11 +74,11 @@ static void eig_range(void *context, int64_t begin, int64_t end) {
         char *values = (char *)run->results[0] + i * n * number;
         char *vectors = (char *)run->results[1] + i * n * n * number;
         if (n == 0) continue;
-        if (k->loops->all_finite(a, n * n * parts))
+        if (k->loops->all_finite(a, n * n))
             eig_matrix(k, a, values, vectors, (char *)run->scratch + i * k->scratch);
         else {
-            k->loops->fill_nan(values, 2 * n);
-            k->loops->fill_nan(vectors, 2 * n * n);
+            k->parts->fill_nan(values, 2 * n);
+            k->parts->fill_nan(vectors, 2 * n * n);
         }
     }
 }

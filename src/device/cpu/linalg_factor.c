@@ -1,6 +1,8 @@
 /* Kernels of lu, qr, eigh and svd. */
 #include "device/cpu/linalg.h"
 
+#include <string.h>
+
 static char *at(const void *data, int64_t matrix, int64_t elements, int64_t bytes) {
     return (char *)data + matrix * elements * bytes;
 }
@@ -102,12 +104,22 @@ static bool eigh_by_lapack(const cpu_linalg_kernel *k, const void *a, void *valu
 
 static void eigh_in_f64(const cpu_linalg_kernel *k, const void *a, void *values, void *vectors,
                         void *work) {
-    int64_t n = k->rows;
-    double *wide = work, *wide_values = wide + n * n, *wide_vectors = wide_values + n;
+    int64_t n = k->rows, parts = k->complex ? 2 : 1;
+    double *wide = work, *wide_values = wide + n * n * parts, *wide_vectors = wide_values + n;
+    double *rest = wide_vectors + n * n * parts;
     k->loops->widen(a, wide, n * n);
-    mica_cpu_eigh(wide, wide_values, wide_vectors, wide_vectors + n * n, n);
-    k->loops->narrow(wide_values, values, n);
+    if (k->complex)
+        mica_cpu_eigh_complex((cpu_number *)wide, wide_values, (cpu_number *)wide_vectors, rest, n);
+    else
+        mica_cpu_eigh(wide, wide_values, wide_vectors, rest, n);
+    k->parts->narrow(wide_values, values, n);
     k->loops->narrow(wide_vectors, vectors, n * n);
+}
+
+static int64_t eigh_bytes(const cpu_linalg_kernel *k) {
+    int64_t n = k->rows, parts = k->complex ? 2 : 1;
+    int64_t work = k->complex ? mica_cpu_eigh_complex_work(n) : mica_cpu_eigh_work(n);
+    return (2 * n * n * parts + n + work) * (int64_t)sizeof(double);
 }
 
 static void eigh_range(void *context, int64_t begin, int64_t end) {
@@ -116,11 +128,11 @@ static void eigh_range(void *context, int64_t begin, int64_t end) {
     int64_t n = k->rows;
     for (int64_t i = begin; i < end; i++) {
         const void *a = at(run->operands[0], i, n * n, k->bytes);
-        void *values = at(run->results[0], i, n, k->bytes);
+        void *values = at(run->results[0], i, n, k->part_bytes);
         void *vectors = at(run->results[1], i, n * n, k->bytes);
         void *work = (char *)run->scratch + i * k->scratch;
         if (!lower_is_finite(k, a)) {
-            k->loops->fill_nan(values, n);
+            k->parts->fill_nan(values, n);
             k->loops->fill_nan(vectors, n * n);
         } else if (!k->lapack || !eigh_by_lapack(k, a, values, vectors, work))
             eigh_in_f64(k, a, values, vectors, work);
@@ -136,8 +148,7 @@ static void run_eigh(const cpu_kernel *kernel, const void *const *operands, void
 mica_status mica_cpu_create_eigh(const mica_node *node, cpu_kernel **out) {
     cpu_linalg_kernel *k;
     MICA_TRY(mica_cpu_linalg_create(node, run_eigh, EIGH_SMALLEST, true, &k));
-    int64_t n = k->rows;
-    int64_t work = (2 * n * n + n + mica_cpu_eigh_work(n)) * (int64_t)sizeof(double);
+    int64_t work = eigh_bytes(k);
     mica_cpu_linalg_scratch(k, k->lapack ? cpu_max(work, mica_cpu_lapack_eigh_work(k)) : work);
     *out = &k->base;
     return NULL;
@@ -229,11 +240,15 @@ static int64_t svd_lapack_bytes(cpu_linalg_kernel *k) {
     return k->after + more * k->bytes;
 }
 
-static void copy_element(const cpu_linalg_kernel *k, void *y, int64_t i, const void *x, int64_t j) {
-    if (k->bytes == 4)
-        ((float *)y)[i] = ((const float *)x)[j];
-    else
-        ((double *)y)[i] = ((const double *)x)[j];
+/* Element i of y becomes element j of x, or its conjugate. */
+static void copy_element(const cpu_linalg_kernel *k, void *y, int64_t i, const void *x, int64_t j,
+                         bool conjugate) {
+    char *to = (char *)y + i * k->bytes;
+    memcpy(to, (const char *)x + j * k->bytes, (size_t)k->bytes);
+    if (conjugate && k->complex && k->part_bytes == 4)
+        ((float *)to)[1] *= -1;
+    else if (conjugate && k->complex)
+        ((double *)to)[1] *= -1;
 }
 
 static bool svd_by_lapack(const cpu_linalg_kernel *k, const void *a, void *u, void *s, void *vh,
@@ -246,16 +261,27 @@ static bool svd_by_lapack(const cpu_linalg_kernel *k, const void *a, void *u, vo
     mica_cpu_lapack_leave();
     if (!done || !more) return done;
     for (int64_t i = 0; m < n && i < n * count; i++)
-        copy_element(k, thin, i, vh, i % count * n + i / count);
+        copy_element(k, thin, i, vh, i % count * n + i / count, true);
     k->loops->qr(thin, square, NULL, square + length * length * k->bytes, length, count, length);
     for (int64_t i = 0; i < length; i++)
         for (int64_t j = 0; j < length; j++)
             if (m < n && j >= count)
-                copy_element(k, vh, j * n + i, square, i * n + j);
+                copy_element(k, vh, j * n + i, square, i * n + j, true);
             else if (m > n)
                 copy_element(k, u, i * m + j, j < count ? thin : square,
-                             i * (j < count ? count : m) + j);
+                             i * (j < count ? count : m) + j, false);
     return true;
+}
+
+static void svd_in_f64(const cpu_linalg_kernel *k, const void *a, void *u, void *s, void *vh,
+                       void *memory) {
+    svd_work w;
+    if (k->complex) {
+        mica_cpu_svd_complex(k, a, u, s, vh, memory);
+        return;
+    }
+    svd_layout(k, memory, &w);
+    decompose(k, &w, a, u, s, vh);
 }
 
 static void svd_range(void *context, int64_t begin, int64_t end) {
@@ -264,20 +290,17 @@ static void svd_range(void *context, int64_t begin, int64_t end) {
     int64_t m = k->rows, n = k->columns, count = cpu_min(m, n);
     int64_t u_size = m * (k->inner ? m : count), vh_size = (k->inner ? n : count) * n;
     for (int64_t i = begin; i < end; i++) {
-        svd_work w;
         const void *a = at(run->operands[0], i, m * n, k->bytes);
         void *u = at(run->results[0], i, u_size, k->bytes);
-        void *s = at(run->results[1], i, count, k->bytes);
+        void *s = at(run->results[1], i, count, k->part_bytes);
         void *vh = at(run->results[2], i, vh_size, k->bytes);
         char *work = (char *)run->scratch + i * k->scratch;
         if (!k->loops->all_finite(a, m * n)) {
             k->loops->fill_nan(u, u_size);
-            k->loops->fill_nan(s, count);
+            k->parts->fill_nan(s, count);
             k->loops->fill_nan(vh, vh_size);
-        } else if (!k->lapack || !svd_by_lapack(k, a, u, s, vh, work)) {
-            svd_layout(k, (double *)work, &w);
-            decompose(k, &w, a, u, s, vh);
-        }
+        } else if (!k->lapack || !svd_by_lapack(k, a, u, s, vh, work))
+            svd_in_f64(k, a, u, s, vh, work);
     }
 }
 
@@ -292,7 +315,8 @@ mica_status mica_cpu_create_svd(const mica_node *node, cpu_kernel **out) {
     svd_work w;
     MICA_TRY(mica_cpu_linalg_create(node, run_svd, SVD_SMALLEST, true, &k));
     k->inner = mica_node_int(node, "full");
-    int64_t work = svd_layout(k, NULL, &w) * (int64_t)sizeof(double);
+    int64_t work = k->complex ? mica_cpu_svd_complex_work(k->rows, k->columns)
+                              : svd_layout(k, NULL, &w) * (int64_t)sizeof(double);
     mica_cpu_linalg_scratch(k, k->lapack ? cpu_max(work, svd_lapack_bytes(k)) : work);
     *out = &k->base;
     return NULL;

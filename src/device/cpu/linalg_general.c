@@ -2,50 +2,13 @@
  * two, brought to Hessenberg form by reflections, to triangular form by QR steps with one shift,
  * whose vectors follow by substitution. */
 #include "device/cpu/linalg.h"
+#include "device/cpu/number.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
 enum { MOST_STEPS = 60 }; /* for one eigenvalue; three are usual */
-
-static cpu_number plus(cpu_number a, cpu_number b) {
-    return (cpu_number){a.re + b.re, a.im + b.im};
-}
-static cpu_number minus(cpu_number a, cpu_number b) {
-    return (cpu_number){a.re - b.re, a.im - b.im};
-}
-static cpu_number times(cpu_number a, cpu_number b) {
-    return (cpu_number){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
-}
-/* conj(a) b */
-static cpu_number conj_times(cpu_number a, cpu_number b) {
-    return (cpu_number){a.re * b.re + a.im * b.im, a.re * b.im - a.im * b.re};
-}
-static cpu_number scaled(cpu_number a, double factor) {
-    return (cpu_number){a.re * factor, a.im * factor};
-}
-static double square(cpu_number a) {
-    return a.re * a.re + a.im * a.im;
-}
-static double magnitude(cpu_number a) {
-    return hypot(a.re, a.im);
-}
-/* |re| + |im|, which is as good as the magnitude where only its size counts */
-static double size_of(cpu_number a) {
-    return fabs(a.re) + fabs(a.im);
-}
-static cpu_number divided(cpu_number a, cpu_number b) {
-    double unit = mica_cpu_linalg_unit(fmax(fabs(b.re), fabs(b.im)));
-    b = scaled(b, unit);
-    return scaled(conj_times(b, a), unit / square(b));
-}
-static cpu_number root_of(cpu_number a) {
-    double length = magnitude(a);
-    if (length == 0) return a;
-    double re = sqrt(0.5 * (length + fabs(a.re))), im = 0.5 * a.im / re;
-    return a.re >= 0 ? (cpu_number){re, im} : (cpu_number){fabs(im), copysign(re, a.im)};
-}
 
 typedef struct general {
     int64_t n;

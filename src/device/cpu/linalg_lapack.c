@@ -1,6 +1,7 @@
 /* One matrix at a time through LAPACK, which stores matrices by columns: a row-major matrix is its
  * transpose there. Matrices are finite; `false` says that the built-in version has to serve. */
 #include "device/cpu/linalg.h"
+#include "device/cpu/number.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,7 +16,7 @@ mica_status mica_cpu_linalg_choose(cpu_linalg_kernel *k, int64_t smallest, bool 
     if (!lapack || (!any && !lapack->tuned)) return NULL;
     /* Integers of 32 bits hold the sizes, and those of the work. */
     if (!lapack->wide && (rows > 16384 || columns > 16384)) return NULL;
-    bool narrow = k->loops == &mica_cpu_linalg_f32;
+    bool narrow = k->part_bytes == 4;
     k->lapack = narrow ? &lapack->f32 : &lapack->f64;
     k->lapack_complex = narrow ? &lapack->c64 : &lapack->c128;
     k->wide = lapack->wide;
@@ -27,13 +28,18 @@ static int64_t answer(const cpu_linalg_kernel *k, int64_t written) {
     return k->wide ? written : (int32_t)written;
 }
 
-static double element(const cpu_linalg_kernel *k, const void *x, int64_t i) {
-    return k->bytes == 4 ? ((const float *)x)[i] : ((const double *)x)[i];
+/* Part i of an array: complex numbers have two each. */
+static double part(const cpu_linalg_kernel *k, const void *x, int64_t i) {
+    return k->part_bytes == 4 ? ((const float *)x)[i] : ((const double *)x)[i];
+}
+
+static int64_t parts_of(const cpu_linalg_kernel *k) {
+    return k->complex ? 2 : 1;
 }
 
 /* A size of work that was asked for: f32 may have rounded it down. */
 static int64_t work_size(const cpu_linalg_kernel *k, const void *work) {
-    return (int64_t)(element(k, work, 0) * (1 + 1e-6)) + 64;
+    return (int64_t)(part(k, work, 0) * (1 + 1e-6)) + 64;
 }
 
 /* ---- transposition ----------------------------------------------------------------------------*/
@@ -49,28 +55,25 @@ enum { BLOCK = 16 };
                     for (int64_t j = j0; j < cpu_min(columns, j0 + BLOCK); j++)                    \
                         y[j * y_step + i] = x[i * x_step + j];                                     \
     }
-TRANSPOSE(transpose_f32, float)
-TRANSPOSE(transpose_f64, double)
+TRANSPOSE(transpose_4, uint32_t)
+TRANSPOSE(transpose_8, uint64_t)
+TRANSPOSE(transpose_16, cpu_number)
 
 /* y[j, i] = x[i, j]; x has rows of x_step elements, y of y_step. */
 static void transpose(const cpu_linalg_kernel *k, const void *x, int64_t x_step, void *y,
                       int64_t y_step, int64_t rows, int64_t columns) {
     if (k->bytes == 4)
-        transpose_f32(x, x_step, y, y_step, rows, columns);
+        transpose_4(x, x_step, y, y_step, rows, columns);
+    else if (k->bytes == 8)
+        transpose_8(x, x_step, y, y_step, rows, columns);
     else
-        transpose_f64(x, x_step, y, y_step, rows, columns);
-}
-
-static void transpose_numbers(const cpu_linalg_kernel *k, const void *x, void *y, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < n; j++)
-            memcpy((char *)y + (j * n + i) * k->bytes, (const char *)x + (i * n + j) * k->bytes,
-                   (size_t)k->bytes);
+        transpose_16(x, x_step, y, y_step, rows, columns);
 }
 
 /* ---- cholesky ---------------------------------------------------------------------------------*/
 
-/* The lower triangle by rows is the upper one by columns. */
+/* The lower triangle by rows is the upper one by columns; of a Hermitian matrix it is that of the
+ * conjugate there, whose factor is the adjoint's conjugate: by rows, what is wanted. */
 bool mica_cpu_lapack_cholesky(const cpu_linalg_kernel *k, const void *a, void *y) {
     int64_t n = k->rows, info = 0, row_bytes = n * k->bytes;
     for (int64_t i = 0; i < n; i++) {
@@ -78,11 +81,11 @@ bool mica_cpu_lapack_cholesky(const cpu_linalg_kernel *k, const void *a, void *y
         memcpy((char *)y + i * row_bytes, (const char *)a + i * row_bytes, inside);
         memset((char *)y + i * row_bytes + inside, 0, (size_t)row_bytes - inside);
     }
-    k->lapack->potrf("U", &n, y, &n, &info, 1);
+    (k->complex ? k->lapack_complex->potrf : k->lapack->potrf)("U", &n, y, &n, &info, 1);
     if (answer(k, info) < 0) return false;
     bool definite = answer(k, info) == 0;
     for (int64_t i = 0; definite && i < n; i++) {
-        double diagonal = element(k, y, i * (n + 1));
+        double diagonal = part(k, y, i * (n + 1) * parts_of(k));
         definite = diagonal > 0 && isfinite(diagonal);
     }
     if (!definite) k->loops->fill_nan(y, n * n);
@@ -101,7 +104,7 @@ bool mica_cpu_lapack_lu(const cpu_linalg_kernel *k, const void *a, void *y, int3
     int64_t *places = work; /* counted from 1 */
     void *columns = places + cpu_min(m, n);
     transpose(k, a, n, columns, m, m, n);
-    k->lapack->getrf(&m, &n, columns, &m, places, &info);
+    (k->complex ? k->lapack_complex->getrf : k->lapack->getrf)(&m, &n, columns, &m, places, &info);
     if (answer(k, info) < 0) return false;
     transpose(k, columns, m, y, n, n, m);
     for (int64_t i = 0; i < m; i++) order[i] = (int32_t)i;
@@ -118,13 +121,26 @@ bool mica_cpu_lapack_lu(const cpu_linalg_kernel *k, const void *a, void *y, int3
 /* ---- qr ---------------------------------------------------------------------------------------*/
 
 /* Work: the matrix by columns, as wide as q too, the factors of the reflections, and LAPACK's. */
+static void factor(const cpu_linalg_kernel *k, void *a, void *tau, void *work, const int64_t *size,
+                   int64_t *info) {
+    (k->complex ? k->lapack_complex->geqrf : k->lapack->geqrf)(&k->rows, &k->columns, a, &k->rows,
+                                                               tau, work, size, info);
+}
+
+static void make_q(const cpu_linalg_kernel *k, void *a, const void *tau, void *work,
+                   const int64_t *size, int64_t *info) {
+    int64_t count = cpu_min(k->rows, k->columns);
+    (k->complex ? k->lapack_complex->ungqr : k->lapack->orgqr)(&k->rows, &k->inner, &count, a,
+                                                               &k->rows, tau, work, size, info);
+}
+
 int64_t mica_cpu_lapack_qr_work(cpu_linalg_kernel *k) {
-    int64_t m = k->rows, n = k->columns, count = cpu_min(m, n), info = 0, ask = -1;
-    double nothing = 0, first = 0, second = 0;
-    k->lapack->geqrf(&m, &n, &nothing, &m, &nothing, &first, &ask, &info);
-    k->lapack->orgqr(&m, &k->inner, &count, &nothing, &m, &nothing, &second, &ask, &info);
-    k->work = cpu_max(work_size(k, &first), work_size(k, &second));
-    return (m * cpu_max(n, k->inner) + count + k->work) * k->bytes;
+    int64_t m = k->rows, n = k->columns, info = 0, ask = -1;
+    double nothing[2] = {0}, first[2] = {0}, second[2] = {0};
+    factor(k, nothing, nothing, first, &ask, &info);
+    make_q(k, nothing, nothing, second, &ask, &info);
+    k->work = cpu_max(work_size(k, first), work_size(k, second));
+    return (m * cpu_max(n, k->inner) + cpu_min(m, n) + k->work) * k->bytes;
 }
 
 static void zero_below(const cpu_linalg_kernel *k, void *r) {
@@ -137,11 +153,11 @@ bool mica_cpu_lapack_qr(const cpu_linalg_kernel *k, const void *a, void *q, void
     int64_t m = k->rows, n = k->columns, inner = k->inner, count = cpu_min(m, n), info = 0;
     char *tau = (char *)work + m * cpu_max(n, inner) * k->bytes, *rest = tau + count * k->bytes;
     transpose(k, a, n, work, m, m, n);
-    k->lapack->geqrf(&m, &n, work, &m, tau, rest, &k->work, &info);
+    factor(k, work, tau, rest, &k->work, &info);
     if (answer(k, info)) return false;
     transpose(k, work, m, r, n, n, inner);
     zero_below(k, r);
-    k->lapack->orgqr(&m, &inner, &count, work, &m, tau, rest, &k->work, &info);
+    make_q(k, work, tau, rest, &k->work, &info);
     if (answer(k, info)) return false;
     transpose(k, work, m, q, inner, inner, m);
     return true;
@@ -149,95 +165,169 @@ bool mica_cpu_lapack_qr(const cpu_linalg_kernel *k, const void *a, void *q, void
 
 /* ---- eigh -------------------------------------------------------------------------------------*/
 
-/* The sign that makes the first element of at least 7/10 of the largest magnitude positive. */
-static double sign_of(const cpu_linalg_kernel *k, const void *x, int64_t step, int64_t n) {
-    double largest = 0;
-    for (int64_t i = 0; i < n; i++) largest = fmax(largest, fabs(element(k, x, i * step)));
-    for (int64_t i = 0; i < n; i++)
-        if (fabs(element(k, x, i * step)) >= 0.7 * largest)
-            return element(k, x, i * step) < 0 ? -1 : 1;
-    return 1;
+static cpu_number number_at(const cpu_linalg_kernel *k, const void *x, int64_t i) {
+    if (!k->complex) return (cpu_number){part(k, x, i), 0};
+    return (cpu_number){part(k, x, 2 * i), part(k, x, 2 * i + 1)};
 }
 
-static void negate(const cpu_linalg_kernel *k, void *x, int64_t step, int64_t n) {
-    if (k->bytes == 4)
-        for (int64_t i = 0; i < n; i++) ((float *)x)[i * step] *= -1;
+static void multiply_at(const cpu_linalg_kernel *k, void *x, int64_t i, cpu_number factor) {
+    cpu_number product = times(factor, number_at(k, x, i));
+    if (k->part_bytes == 4) {
+        float *to = (float *)x + i * parts_of(k);
+        to[0] = (float)product.re;
+        if (k->complex) to[1] = (float)product.im;
+    } else {
+        double *to = (double *)x + i * parts_of(k);
+        to[0] = product.re;
+        if (k->complex) to[1] = product.im;
+    }
+}
+
+static void multiply(const cpu_linalg_kernel *k, void *x, int64_t step, cpu_number factor,
+                     int64_t n) {
+    if (factor.re == 1 && factor.im == 0) return;
+    for (int64_t i = 0; i < n; i++) multiply_at(k, x, i * step, factor);
+}
+
+static void make_real(const cpu_linalg_kernel *k, void *x, int64_t i) {
+    if (!k->complex) return;
+    if (k->part_bytes == 4)
+        ((float *)x)[2 * i + 1] = 0;
     else
-        for (int64_t i = 0; i < n; i++) ((double *)x)[i * step] *= -1;
+        ((double *)x)[2 * i + 1] = 0;
+}
+
+/* Makes the first element of at least 7/10 of the largest magnitude real and positive; what the
+ * vector was multiplied with for it. */
+static cpu_number fix_phase(const cpu_linalg_kernel *k, void *x, int64_t step, int64_t n) {
+    double largest = 0;
+    for (int64_t i = 0; i < n; i++) largest = fmax(largest, magnitude(number_at(k, x, i * step)));
+    for (int64_t i = 0; largest > 0 && i < n; i++) {
+        cpu_number first = number_at(k, x, i * step);
+        double length = magnitude(first);
+        if (length < 0.7 * largest) continue;
+        cpu_number phase = {first.re / length, -first.im / length};
+        multiply(k, x, step, phase, n);
+        make_real(k, x, i * step);
+        return phase;
+    }
+    return (cpu_number){1, 0};
 }
 
 static void *offset(const cpu_linalg_kernel *k, const void *x, int64_t i) {
     return (char *)(uintptr_t)x + i * k->bytes;
 }
 
-int64_t mica_cpu_lapack_eigh_work(cpu_linalg_kernel *k) {
-    int64_t n = k->rows, info = 0, ask = -1, integers = 0;
-    double nothing = 0, size = 0;
-    k->lapack->syevd("V", "U", &n, &nothing, &n, &nothing, &size, &ask, &integers, &ask, &info, 1,
-                     1);
-    k->work = cpu_max(work_size(k, &size), 1 + 6 * n + 2 * n * n);
-    k->integers = cpu_max(answer(k, integers), 3 + 5 * n);
-    return (int64_t)cpu_align((size_t)((n * n + k->work) * k->bytes)) + k->integers * 8;
+/* What LAPACK works with, for eigh and svd: numbers, real ones too when those are complex, and
+ * integers. */
+typedef struct work_space {
+    void *numbers, *reals, *integers;
+} work_space;
+
+/* Where it lies: numbers behind `before` elements of ours. */
+static int64_t reals_at(const cpu_linalg_kernel *k, int64_t before) {
+    return (int64_t)cpu_align((size_t)((before + k->work) * k->bytes));
 }
 
+static int64_t integers_at(const cpu_linalg_kernel *k, int64_t before) {
+    return reals_at(k, before) + (int64_t)cpu_align((size_t)(k->reals * k->part_bytes));
+}
+
+static work_space space_in(const cpu_linalg_kernel *k, void *work, int64_t before) {
+    return (work_space){offset(k, work, before), (char *)work + reals_at(k, before),
+                        (char *)work + integers_at(k, before)};
+}
+
+static void eigenvectors(const cpu_linalg_kernel *k, void *a, void *values, const work_space *w,
+                         const int64_t *work, const int64_t *reals, const int64_t *integers,
+                         int64_t *info) {
+    const int64_t *n = &k->rows;
+    if (k->complex)
+        k->lapack_complex->heevd("V", "U", n, a, n, values, w->numbers, work, w->reals, reals,
+                                 w->integers, integers, info, 1, 1);
+    else
+        k->lapack->syevd("V", "U", n, a, n, values, w->numbers, work, w->integers, integers, info,
+                         1, 1);
+}
+
+int64_t mica_cpu_lapack_eigh_work(cpu_linalg_kernel *k) {
+    int64_t n = k->rows, info = 0, ask = -1, integers = 0;
+    double nothing[2] = {0}, size[2] = {0}, reals = 0;
+    work_space asked = {size, &reals, &integers};
+    eigenvectors(k, nothing, nothing, &asked, &ask, &ask, &ask, &info);
+    k->work = cpu_max(work_size(k, size), 1 + 6 * n + 2 * n * n);
+    k->reals = k->complex ? cpu_max(work_size(k, &reals), 1 + 5 * n + 2 * n * n) : 0;
+    k->integers = cpu_max(answer(k, integers), 3 + 5 * n);
+    return integers_at(k, n * n) + k->integers * 8;
+}
+
+static void conjugate(const cpu_linalg_kernel *k, void *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        if (k->part_bytes == 4)
+            ((float *)x)[2 * i + 1] *= -1;
+        else
+            ((double *)x)[2 * i + 1] *= -1;
+}
+
+/* By columns a Hermitian matrix is its conjugate, which has the conjugates of its vectors. */
 bool mica_cpu_lapack_eigh(const cpu_linalg_kernel *k, const void *a, void *values, void *vectors,
                           void *work) {
     int64_t n = k->rows, info = 0;
-    void *rest = offset(k, work, n * n);
-    void *integers = (char *)work + cpu_align((size_t)((n * n + k->work) * k->bytes));
+    work_space w = space_in(k, work, n * n);
     memcpy(work, a, (size_t)(n * n * k->bytes));
-    k->lapack->syevd("V", "U", &n, work, &n, values, rest, &k->work, integers, &k->integers, &info,
-                     1, 1);
+    eigenvectors(k, work, values, &w, &k->work, &k->reals, &k->integers, &info);
     if (answer(k, info)) return false;
-    for (int64_t j = 0; j < n; j++)
-        if (sign_of(k, offset(k, work, j * n), 1, n) < 0) negate(k, offset(k, work, j * n), 1, n);
+    if (k->complex) conjugate(k, work, n * n);
+    for (int64_t j = 0; j < n; j++) fix_phase(k, offset(k, work, j * n), 1, n);
     transpose(k, work, n, vectors, n, n, n);
     return true;
 }
 
 /* ---- svd --------------------------------------------------------------------------------------
  * x' = v s u': the right vectors by columns are vh by rows, and the left ones, transposed and by
- * columns, are u by rows. */
+ * columns, are u by rows; and so of complex matrices, whose transpose conj(v) s u' is. */
+
+static void singular_vectors(const cpu_linalg_kernel *k, void *a, void *u, void *s, void *vh,
+                             const work_space *w, const int64_t *work, int64_t *info) {
+    const int64_t *m = &k->rows, *n = &k->columns;
+    int64_t count = cpu_min(*m, *n);
+    if (k->complex)
+        k->lapack_complex->gesdd("S", n, m, a, n, s, vh, n, u, &count, w->numbers, work, w->reals,
+                                 w->integers, info, 1);
+    else
+        k->lapack->gesdd("S", n, m, a, n, s, vh, n, u, &count, w->numbers, work, w->integers, info,
+                         1);
+}
 
 int64_t mica_cpu_lapack_svd_work(cpu_linalg_kernel *k) {
-    int64_t m = k->rows, n = k->columns, count = cpu_min(m, n), info = 0, ask = -1, integers = 0;
-    double nothing = 0, size = 0;
-    k->lapack->gesdd("S", &n, &m, &nothing, &n, &nothing, &nothing, &n, &nothing, &count, &size,
-                     &ask, &integers, &info, 1);
-    k->work = cpu_max(work_size(k, &size), count * (4 * count + 7) + cpu_max(m, n));
-    return (int64_t)cpu_align((size_t)((m * n + 2 * m * count + k->work) * k->bytes)) +
-           8 * count * 8;
+    int64_t m = k->rows, n = k->columns, count = cpu_min(m, n), length = cpu_max(m, n);
+    int64_t info = 0, ask = -1, integers = 0;
+    double nothing[2] = {0}, size[2] = {0}, reals = 0;
+    work_space asked = {size, &reals, &integers};
+    singular_vectors(k, nothing, nothing, nothing, nothing, &asked, &ask, &info);
+    k->work = cpu_max(work_size(k, size), count * (4 * count + 7) + length);
+    k->reals = k->complex ? count * cpu_max(5 * count + 7, 2 * length + 2 * count + 1) : 0;
+    return integers_at(k, m * n) + 8 * count * 8;
 }
 
 bool mica_cpu_lapack_svd(const cpu_linalg_kernel *k, const void *a, void *u, void *s, void *vh,
                          void *work) {
     int64_t m = k->rows, n = k->columns, count = cpu_min(m, n), info = 0;
-    void *rest = offset(k, work, m * n);
-    void *integers =
-        (char *)work + cpu_align((size_t)((m * n + 2 * m * count + k->work) * k->bytes));
+    work_space w = space_in(k, work, m * n);
     memcpy(work, a, (size_t)(m * n * k->bytes));
-    k->lapack->gesdd("S", &n, &m, work, &n, s, vh, &n, u, &count, rest, &k->work, integers, &info,
-                     1);
+    singular_vectors(k, work, u, s, vh, &w, &k->work, &info);
     if (answer(k, info)) return false;
-    for (int64_t j = 0; j < count; j++)
-        if (sign_of(k, offset(k, u, j), count, m) < 0) {
-            negate(k, offset(k, u, j), count, m);
-            negate(k, offset(k, vh, j * n), 1, n);
-        }
+    for (int64_t j = 0; j < count; j++) {
+        cpu_number phase = fix_phase(k, offset(k, u, j), count, m);
+        phase.im = -phase.im;
+        multiply(k, offset(k, vh, j * n), 1, phase, n);
+    }
     return true;
 }
 
 /* ---- eig --------------------------------------------------------------------------------------
  * Of real matrices the values come as real and imaginary parts, and pairs of conjugates share two
  * columns: the real and the imaginary part of the first one's vector. */
-
-static int64_t real_bytes(const cpu_linalg_kernel *k) {
-    return k->loops == &mica_cpu_linalg_f32 ? 4 : 8;
-}
-
-static double part(const cpu_linalg_kernel *k, const void *x, int64_t i) {
-    return real_bytes(k) == 4 ? ((const float *)x)[i] : ((const double *)x)[i];
-}
 
 int64_t mica_cpu_lapack_eig_work(cpu_linalg_kernel *k) {
     int64_t n = k->rows, info = 0, ask = -1;
@@ -248,8 +338,8 @@ int64_t mica_cpu_lapack_eig_work(cpu_linalg_kernel *k) {
     else
         k->lapack->geev("N", "V", &n, nothing, &n, nothing, nothing, nothing, &n, nothing, &n, size,
                         &ask, &info, 1, 1);
-    k->work = cpu_max((int64_t)(part(k, size, 0) * (1 + 1e-6)) + 64, 4 * n);
-    return (2 * n * n + 2 * n + k->work) * k->bytes + 2 * n * real_bytes(k);
+    k->work = cpu_max(work_size(k, size), 4 * n);
+    return (2 * n * n + 2 * n + k->work) * k->bytes + 2 * n * k->part_bytes;
 }
 
 static void unpack_real(const cpu_linalg_kernel *k, const void *re, const void *im, const void *v,
@@ -273,7 +363,7 @@ bool mica_cpu_lapack_eig(const cpu_linalg_kernel *k, const void *a, cpu_number *
     void *v = offset(k, work, n * n), *w = offset(k, v, n * n), *rest = offset(k, w, 2 * n);
     void *reals = offset(k, rest, k->work);
     if (k->complex) {
-        transpose_numbers(k, a, work, n);
+        transpose(k, a, n, work, n, n, n);
         k->lapack_complex->geev("N", "V", &n, work, &n, w, v, &n, v, &n, rest, &k->work, reals,
                                 &info, 1, 1);
     } else {

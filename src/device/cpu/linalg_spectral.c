@@ -24,8 +24,7 @@ static double dot(const double *x, const double *y, int64_t n) {
     return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
 }
 
-/* (x, y) = (c x - s y, s x + c y) */
-static void rotate(double *x, double *y, double c, double s, int64_t n) {
+void mica_cpu_rotate(double *x, double *y, double c, double s, int64_t n) {
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES) {
         lanes a, b;
@@ -81,10 +80,10 @@ static void swap(double *x, double *y, int64_t n) {
 /* ---- symmetric eigenvalues --------------------------------------------------------------------*/
 
 typedef struct symmetric {
-    int64_t n;
-    double *a;     /* symmetric; its rows below the diagonal are used up */
-    double *z;     /* row j is vector j */
-    double *d, *e; /* the diagonal and what is beside it: e[i] between i and i + 1 */
+    int64_t n, width; /* of a row of z */
+    double *a;        /* symmetric; its rows below the diagonal are used up */
+    double *z;        /* row j is vector j */
+    double *d, *e;    /* the diagonal and what is beside it: e[i] between i and i + 1 */
     double *v, *p;
     int64_t first; /* of the part at hand */
     double factor;
@@ -176,7 +175,7 @@ static void ql_step(symmetric *w, int64_t first, int64_t last) {
         moved = s * r;
         d[i + 1] = bulge + moved;
         bulge = c * r - b;
-        rotate(w->z + i * w->n, w->z + (i + 1) * w->n, c, s, w->n);
+        mica_cpu_rotate(w->z + i * w->width, w->z + (i + 1) * w->width, c, s, w->width);
     }
     d[first] -= moved;
     e[first] = bulge;
@@ -196,12 +195,17 @@ static void diagonalize(symmetric *w) {
         }
 }
 
+void mica_cpu_ql(double *d, double *e, double *z, int64_t n, int64_t width) {
+    symmetric w = {.n = n, .width = width, .z = z, .d = d, .e = e};
+    diagonalize(&w);
+}
+
 int64_t mica_cpu_eigh_work(int64_t n) {
     return n * n + 3 * n;
 }
 
 void mica_cpu_eigh(double *a, double *values, double *vectors, double *work, int64_t n) {
-    symmetric w = {.n = n, .a = a, .z = work, .d = values};
+    symmetric w = {.n = n, .width = n, .a = a, .z = work, .d = values};
     w.e = work + n * n;
     w.v = w.e + n;
     w.p = w.v + n;
@@ -237,8 +241,8 @@ static bool make_orthogonal(double *x, double *y, double *squares, int64_t rows,
     if (fabs(ab) <= sqrt((double)columns) * DBL_EPSILON * sqrt(aa) * sqrt(bb)) return false;
     double slope = (bb - aa) / (2 * ab);
     double t = copysign(1, slope) / (fabs(slope) + hypot(slope, 1)), c = 1 / hypot(t, 1);
-    rotate(a, b, c, c * t, columns);
-    rotate(y + i * rows, y + j * rows, c, c * t, rows);
+    mica_cpu_rotate(a, b, c, c * t, columns);
+    mica_cpu_rotate(y + i * rows, y + j * rows, c, c * t, rows);
     squares[i] = fmax(aa - t * ab, 0);
     squares[j] = fmax(bb + t * ab, 0);
     return true;

@@ -20,6 +20,10 @@ int64_t ref_matrix_count(const mica_type *type) {
     return count;
 }
 
+bool ref_is_complex(const ref_value *value) {
+    return mica_dtype_kind_of(value->type.dtype) == MICA_KIND_COMPLEX;
+}
+
 mica_status ref_matrix_like(const ref_value *value, ref_matrix *out) {
     const mica_type *type = &value->type;
     return ref_matrix_create(type->dims[type->rank - 2], type->dims[type->rank - 1], out);
@@ -78,6 +82,7 @@ static void solve_system(solve_flags flags, const ref_matrix *a, ref_matrix *x, 
 
 mica_status ref_triangular_solve(const mica_node *n, ref_value *const *operands,
                                  ref_value **results) {
+    if (ref_is_complex(operands[0])) return ref_triangular_solve_complex(n, operands, results);
     solve_flags flags = {mica_node_int(n, "left") != 0, mica_node_int(n, "lower") != 0,
                          mica_node_int(n, "transpose") != 0, mica_node_int(n, "unit") != 0};
     ref_matrix a = {0}, x = {0};
@@ -113,7 +118,7 @@ static bool factor_symmetric(ref_matrix *a) {
 }
 
 mica_status ref_cholesky(const mica_node *n, ref_value *const *operands, ref_value **results) {
-    (void)n;
+    if (ref_is_complex(operands[0])) return ref_cholesky_complex(n, operands, results);
     ref_matrix a;
     MICA_TRY(ref_matrix_like(operands[0], &a));
     for (int64_t b = 0; b < ref_matrix_count(&operands[0]->type); b++) {

@@ -22,5 +22,20 @@ void ref_matrix_load(ref_matrix *matrix, const ref_value *value, int64_t b);
 void ref_matrix_store(const ref_matrix *matrix, ref_value *value, int64_t b);
 /* A matrix of the sizes of the value's last two axes. */
 MICA_MUST_CHECK mica_status ref_matrix_like(const ref_value *value, ref_matrix *out);
+/* pivots and permutation of lu, results 1 and 2; `order` is room for as many as there are rows. */
+void ref_store_permutation(ref_value *const *results, int64_t b, const int64_t *pivots,
+                           int64_t *order, int64_t rows, int64_t count);
+
+/* ---- linalg_complex.c: the same of complex matrices */
+
+bool ref_is_complex(const ref_value *value);
+mica_status ref_triangular_solve_complex(const mica_node *n, ref_value *const *operands,
+                                         ref_value **results);
+mica_status ref_cholesky_complex(const mica_node *n, ref_value *const *operands,
+                                 ref_value **results);
+mica_status ref_lu_complex(const mica_node *n, ref_value *const *operands, ref_value **results);
+mica_status ref_qr_complex(const mica_node *n, ref_value *const *operands, ref_value **results);
+mica_status ref_eigh_complex(const mica_node *n, ref_value *const *operands, ref_value **results);
+mica_status ref_svd_complex(const mica_node *n, ref_value *const *operands, ref_value **results);
 
 #endif

@@ -51,8 +51,8 @@ static void factor_columns(ref_matrix *a, int64_t *pivots) {
     }
 }
 
-static void store_permutation(ref_value *const *results, int64_t b, const int64_t *pivots,
-                              int64_t *order, int64_t rows, int64_t count) {
+void ref_store_permutation(ref_value *const *results, int64_t b, const int64_t *pivots,
+                           int64_t *order, int64_t rows, int64_t count) {
     for (int64_t i = 0; i < rows; i++) order[i] = i;
     for (int64_t j = 0; j < count; j++) {
         int64_t kept = order[j];
@@ -67,7 +67,7 @@ static void store_permutation(ref_value *const *results, int64_t b, const int64_
 }
 
 mica_status ref_lu(const mica_node *n, ref_value *const *operands, ref_value **results) {
-    (void)n;
+    if (ref_is_complex(operands[0])) return ref_lu_complex(n, operands, results);
     ref_matrix a;
     MICA_TRY(ref_matrix_like(operands[0], &a));
     int64_t count = a.rows < a.columns ? a.rows : a.columns;
@@ -80,7 +80,7 @@ mica_status ref_lu(const mica_node *n, ref_value *const *operands, ref_value **r
         ref_matrix_load(&a, operands[0], b);
         factor_columns(&a, pivots);
         ref_matrix_store(&a, results[0], b);
-        store_permutation(results, b, pivots, pivots + count, a.rows, count);
+        ref_store_permutation(results, b, pivots, pivots + count, a.rows, count);
     }
     mica_free(pivots);
     ref_matrix_free(&a);
@@ -134,7 +134,7 @@ static void store_part(const ref_matrix *a, ref_value *value, int64_t b) {
 }
 
 mica_status ref_qr(const mica_node *n, ref_value *const *operands, ref_value **results) {
-    (void)n;
+    if (ref_is_complex(operands[0])) return ref_qr_complex(n, operands, results);
     ref_matrix a = {0}, q = {0};
     mica_status status = ref_matrix_like(operands[0], &a);
     if (!status) status = ref_matrix_create(a.rows, a.rows, &q);
@@ -228,7 +228,7 @@ static void sort_eigenvalues(ref_matrix *a, ref_matrix *v) {
 }
 
 mica_status ref_eigh(const mica_node *n, ref_value *const *operands, ref_value **results) {
-    (void)n;
+    if (ref_is_complex(operands[0])) return ref_eigh_complex(n, operands, results);
     ref_matrix a = {0}, v = {0};
     mica_status status = ref_matrix_like(operands[0], &a);
     if (!status) status = ref_matrix_create(a.rows, a.rows, &v);
@@ -367,7 +367,7 @@ static mica_status run_svd(singular_work *w, double *s, ref_value *const *operan
 }
 
 mica_status ref_svd(const mica_node *n, ref_value *const *operands, ref_value **results) {
-    (void)n;
+    if (ref_is_complex(operands[0])) return ref_svd_complex(n, operands, results);
     singular_work w = {0};
     mica_status status = work_create(&w, operands[0]);
     double *s = mica_calloc((size_t)(w.x.rows + 1), sizeof *s);
