@@ -301,3 +301,33 @@ def test_an_unmodified_script_runs(tmp_path):
         check=False,
     )
     assert done.stdout.splitlines() == ["3 [0. 1.] True", "['a', '-b'] __main__"], done.stderr
+
+
+def test_py_function_and_numpy_function_are_decorators_too():
+    @tf.numpy_function(Tout=tf.float32)
+    def doubled(x):
+        return x * np.float32(2)
+
+    @tf.py_function(Tout=[tf.float32, tf.int32])
+    def parts(x):
+        return x + 1, 3
+
+    @tf.function
+    def both(x):
+        first, second = parts(doubled(x))
+        return first, second
+
+    assert [float(v) for v in both(tf.constant(2.0))] == [5.0, 3.0]
+
+
+def test_a_variable_given_to_a_function_keeps_its_identity_in_every_trace():
+    v = tf.Variable([1.0])
+    seen = []
+
+    @tf.function
+    def f(variable, n):
+        seen.append(variable._unique_id)
+        return variable * n
+
+    f(v, 2.0), f(v, 3.0)
+    assert seen == [v._unique_id, v._unique_id]

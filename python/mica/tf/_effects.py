@@ -130,12 +130,19 @@ def _added(node: _PythonFunction, tensors: list) -> list:
 
 
 def py_function(func=None, inp=None, Tout=None, name=None):
-    """Call a function of Python with eager tensors, in a graph too; tapes see through it."""
+    """Call a function of Python with eager tensors, in a graph too; tapes see through it.
+
+    Without a function it is a decorator.
+    """
+    if func is None:
+        return lambda f: functools.wraps(f)(lambda *args: _call(f, args, Tout, False))
     return _call(func, inp, Tout, False)
 
 
 def numpy_function(func=None, inp=None, Tout=None, stateful=True, name=None):
-    """Call a function of Python with numpy arrays, in a graph too."""
+    """Call a function of Python with numpy arrays, in a graph too; or a decorator, as above."""
+    if func is None:
+        return lambda f: functools.wraps(f)(lambda *args: _call(f, args, Tout, True))
     return _call(func, inp, Tout, True)
 
 

@@ -112,6 +112,7 @@ class Variable(Updates):
         variable = object.__new__(Variable)
         variable.__dict__.update(self.__dict__)
         variable._handle = handle
+        variable._stands_for = self._unique_id
         handle._trainable = self._handle._trainable
         handle._variable = weakref.ref(variable)
         return variable
@@ -167,6 +168,8 @@ class Variable(Updates):
 
     @property
     def _unique_id(self) -> str:
+        if "_stands_for" in self.__dict__:
+            return self._stands_for
         return f"{self._shared_name}_{self._handle._id}"
 
     @property
