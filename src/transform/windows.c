@@ -137,6 +137,7 @@ static pair combine_places(const fold *f, pair first, pair second) {
 /* Positions in x, in row-major order, of the best elements of windows; -1 for none. */
 static mica_value best_places(mica_graph *g, const mica_windows *windows, mica_value x, bool max) {
     const mica_type *type = mica_value_type(x);
+    if (!type) return MICA_NULL_VALUE;
     int64_t count = mica_type_elements(type);
     mica_dtype integer = count <= INT32_MAX ? MICA_DTYPE_i32 : MICA_DTYPE_i64;
     mica_value places = mica_reshape(g, mica_iota(g, MICA_INTS(count), 0, integer), dims_of(type));
@@ -173,6 +174,41 @@ static mica_value window_tangent(mica_graph *g, const mica_node *n, const mica_w
     return take(g, dx, best_places(g, windows, x, !strcmp(kind, "max")));
 }
 
+/* Whether select_and_scatter has such windows. */
+static bool is_dense(const mica_windows *windows) {
+    for (int32_t i = 0; i < windows->rank; i++)
+        if (windows->axes[i].base_dilation != 1 || windows->axes[i].window_dilation != 1)
+            return false;
+    return true;
+}
+
+/* The tangent of max and min as a linear call on (x, dx), whose transpose is select_and_scatter. */
+static mica_value call_best(mica_graph *g, const mica_node *n, const mica_windows *windows,
+                            mica_value dx) {
+    mica_value x = n->operands[0], tangent = MICA_NULL_VALUE;
+    const char *kind = mica_node_string(n, "kind");
+    mica_value forward[2], backward[2], like[2] = {x, mica_node_result(n, 0)};
+    mica_graph *regions[] = {mica_region_create(g, "reduce_window.jvp"),
+                             mica_region_create(g, "reduce_window.vjp")};
+    if (regions[0] && regions[1]) {
+        mica_region_parameters(regions[0], (const mica_value[]){x, x}, 2, forward);
+        mica_region_parameters(regions[1], like, 2, backward);
+        mica_value places = best_places(regions[0], windows, forward[0], !strcmp(kind, "max"));
+        mica_value taken = take(regions[0], forward[1], places);
+        mica_value spread = mica_select_and_scatter(
+            regions[1], backward[0], backward[1], kind, mica_node_ints(n, "window"),
+            mica_node_ints(n, "strides"), mica_node_ints(n, "low"), mica_node_ints(n, "high"));
+        mica_region_output(regions[0], &taken, 1);
+        mica_region_output(regions[1], &spread, 1);
+        if (mica_region_check(g, regions[0]) && mica_region_check(g, regions[1]))
+            mica_make_call(g, "reduce_window.jvp", "reduce_window.vjp", "", 1, regions, 2,
+                           (const mica_value[]){x, dx}, 2, &tangent);
+    }
+    mica_graph_release(regions[0]);
+    mica_graph_release(regions[1]);
+    return tangent;
+}
+
 MICA_JVP_RULE(cumulative) {
     mica_windows windows = mica_windows_of_cumulative(n);
     dy[0] = window_tangent(pass->g, n, &windows, dx[0]);
@@ -180,7 +216,13 @@ MICA_JVP_RULE(cumulative) {
 
 MICA_JVP_RULE(reduce_window) {
     mica_windows windows = mica_windows_of(n);
-    dy[0] = window_tangent(pass->g, n, &windows, dx[0]);
+    const char *kind = mica_node_string(n, "kind");
+    bool selects = !strcmp(kind, "max") || !strcmp(kind, "min");
+    if (selects && !pass->joint && is_dense(&windows) && mica_type_elements(&n->results[0]) &&
+        mica_type_elements(mica_operand_type(n, 0)))
+        dy[0] = call_best(pass->g, n, &windows, dx[0]);
+    else
+        dy[0] = window_tangent(pass->g, n, &windows, dx[0]);
 }
 
 /* Where a window's element goes is constant in pieces. */

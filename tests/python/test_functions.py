@@ -171,3 +171,38 @@ def test_the_mean_of_many_halves_does_not_overflow():
     assert float(mica.mean(x)) == 2 and mica.mean(x).dtype.name == "f16"
     assert float(mica.jit(mica.mean)(x)) == 2
     assert float(mica.var(x)) == 0
+
+
+POOLS = [((3, 6, 4, 67), 2), ((2, 6, 9, 5), 3), ((2, 7, 5, 4), 2)]
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "f16"])
+@pytest.mark.parametrize("shape, window", POOLS)
+def test_the_gradient_of_max_pool_goes_to_the_first_of_the_largest(shape, window, dtype):
+    random = np.random.default_rng(0)
+    x = random.integers(-2, 3, shape).astype(float)  # many are equal
+    x[0, 1, 1, :3] = np.nan
+    n, h, w, c = shape
+    out = h // window, w // window
+    dy = random.integers(-8, 8, (n, *out, c)).astype(float)
+    dy[0, 0, 0, 0] = -0.0
+    expected = np.zeros(shape)
+    for b, i, j, k in np.ndindex(n, *out, c):
+        part = x[b, i * window : (i + 1) * window, j * window : (j + 1) * window, k].ravel()
+        best = np.isnan(part).argmax() if np.isnan(part).any() else part.argmax()
+        at = i * window + best // window, j * window + best % window
+        expected[b, at[0], at[1], k] = dy[b, i, j, k]
+    pool = mica.jit(lambda v, d: mica.vjp(lambda u: mica.max_pool(u, window), v)[1](d)[0])
+    got = pool(mica.tensor(x, dtype), mica.tensor(dy, dtype)).numpy()
+    np.testing.assert_array_equal(got, expected.astype(got.dtype))
+    assert not np.signbit(got[got == 0]).any()
+
+
+def test_max_pool_has_second_derivatives_and_batches():
+    x = mica.tensor(np.random.default_rng(0).normal(size=(2, 4, 4, 3)), "f64")
+    f = lambda v: (mica.max_pool(v * v * v, 2) ** 2).sum()  # noqa: E731
+    gradient = mica.grad(f)(x).numpy()
+    product = mica.jvp(mica.grad(f), (x,), (x,))[1].numpy()  # f is of degree 6
+    np.testing.assert_allclose(product, 5 * gradient, rtol=1e-12)
+    one = mica.vmap(mica.grad(lambda v: f(v.reshape(1, 4, 4, 3))))(x).numpy()
+    np.testing.assert_allclose(one, gradient, rtol=1e-12)

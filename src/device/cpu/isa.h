@@ -105,6 +105,11 @@ typedef struct mica_cpu_windower {
      * become those of x; for i < n. The first of equals stays; NaN is better than what is none. */
     void (*choose)(void *best, int64_t *places, int64_t step, const void *x, int64_t at,
                    int64_t x_step, int64_t n);
+    /* max and min of f32 and f64, for windows that share no element: y is 0 + source[i] at the
+     * element that choose takes of x[offsets[0] + i], x[offsets[1] + i] ... (`count` of them), and
+     * 0 at the others; for i < n <= CPU_WINDOW_STRIP. */
+    void (*place)(const void *x, const void *source, void *y, const int64_t *offsets, int64_t count,
+                  int64_t n);
     int32_t bytes; /* of the compute type */
 } mica_cpu_windower;
 

@@ -4,9 +4,9 @@
  * windows in row-major order: what lies at element w of the windows of a strip is one line of x,
  * with a step. Pieces of work are strips; no result depends on how they are cut.
  *
- * select_and_scatter first finds the place that every window selects, and then adds: the array is
- * cut along its first axis, and every part goes, in order, through the windows that may reach it.
- */
+ * select_and_scatter of windows that share no element writes each window's elements at once.
+ * Otherwise it first finds the place that every window selects, and then adds: the array is cut
+ * along its first axis, and every part goes, in order, through the windows that may reach it. */
 #include "device/cpu/window.h"
 
 #include <string.h>
@@ -14,6 +14,7 @@
 #include "ir/window_layout.h"
 
 #define GRAIN_WORK 16384
+#define MOST_PLACED 64 /* elements of a window that are placed at once */
 
 typedef struct window_kernel {
     cpu_kernel base;
@@ -215,6 +216,54 @@ static void add_part(void *context, int64_t begin, int64_t end) {
         k->adder->store(run->sums + low * k->adder->bytes, run->y + low * k->bytes, high - low);
 }
 
+/* Where the elements of the window of results at `row` lie, by their order in the window. */
+static int64_t find_offsets(const window_kernel *k, int64_t row, int64_t *offsets) {
+    int32_t last = k->windows.rank - 1;
+    int64_t n = 1, at[MICA_MAX_RANK];
+    for (int32_t i = last - 1; i >= 0; i--) {
+        at[i] = row % k->windows.axes[i].results * k->windows.axes[i].stride * k->strides[i];
+        row /= k->windows.axes[i].results;
+    }
+    offsets[0] = 0;
+    for (int32_t i = 0; i < last; i++) {
+        int64_t window = k->windows.axes[i].window;
+        for (int64_t o = n - 1; o >= 0; o--)
+            for (int64_t w = window - 1; w >= 0; w--)
+                offsets[o * window + w] = offsets[o] + at[i] + w * k->strides[i];
+        n *= window;
+    }
+    return n;
+}
+
+static void place_rows(void *context, int64_t first, int64_t limit) {
+    const window_run *run = context;
+    const window_kernel *k = run->kernel;
+    int64_t width = k->windows.axes[k->windows.rank - 1].results, offsets[MOST_PLACED];
+    for (int64_t row = first; row < limit; row++) {
+        int64_t count = find_offsets(k, row, offsets);
+        for (int64_t begin = 0; begin < width; begin += CPU_WINDOW_STRIP) {
+            int64_t at = begin * k->bytes, source = (row * width + begin) * k->bytes;
+            k->windower->place(run->x + at, run->source + source, run->y + at, offsets, count,
+                               cpu_min(CPU_WINDOW_STRIP, width - begin));
+        }
+    }
+}
+
+/* Windows of whole lines side by side, without gaps. */
+static bool may_place(const window_kernel *k) {
+    int32_t last = k->windows.rank - 1;
+    int64_t count = 1;
+    if (!k->windower->place || !mica_window_is_trivial(&k->windows.axes[last])) return false;
+    for (int32_t i = 0; i < last; i++) {
+        const mica_window_axis *a = &k->windows.axes[i];
+        if (a->low != 0 || a->stride != a->window || a->results * a->stride != a->size ||
+            a->base_dilation != 1 || a->window_dilation != 1 || a->window > MOST_PLACED / count)
+            return false;
+        count *= a->window;
+    }
+    return true;
+}
+
 static bool sums_in_place(const window_kernel *k) {
     return k->adder->bytes == k->bytes;
 }
@@ -231,6 +280,11 @@ static void run_select_and_scatter(const cpu_kernel *kernel, const void *const *
     if (k->elements == 0) return;
     if (k->results == 0) {
         memset(run.y, 0, (size_t)(k->elements * k->bytes));
+        return;
+    }
+    if (may_place(k)) {
+        int64_t width = k->windows.axes[k->windows.rank - 1].results;
+        mica_parallel_for(k->rows, cpu_max(1, GRAIN_WORK / width), place_rows, &run);
         return;
     }
     if (!sums_in_place(k)) run.sums = (char *)scratch + cpu_align((size_t)k->results * 8);

@@ -70,6 +70,44 @@
             places[i * step] = take ? at : place;                                                  \
         }                                                                                          \
     }
+/* The best of a window first, then the first element that equals it; of elements that are NaN the
+ * first, and then no other is. In vectors of 64 bytes, the last one of what is left. */
+#define WINDOW_PLACE(name, type, mark, BETTER)                                                     \
+    typedef type values_##name __attribute__((vector_size(64), aligned(sizeof(type))));            \
+    typedef mark marks_##name __attribute__((vector_size(64), aligned(sizeof(mark))));             \
+    static inline void place_vector_##name(const type *x, const type *source, type *y,             \
+                                           const int64_t *offsets, int64_t count, int64_t n) {     \
+        values_##name added = {0}, value = {0}, best = {0};                                        \
+        marks_##name open = {0}, take;                                                             \
+        memcpy(&best, x + offsets[0], (size_t)n * sizeof *x);                                      \
+        for (int64_t e = 1; e < count; e++) {                                                      \
+            memcpy(&value, x + offsets[e], (size_t)n * sizeof *x);                                 \
+            take = (marks_##name)(value BETTER best) | (marks_##name)(value != value);             \
+            best = (values_##name)(((marks_##name)value & take) | ((marks_##name)best & ~take));   \
+        }                                                                                          \
+        memcpy(&added, source, (size_t)n * sizeof *source);                                        \
+        added = (values_##name){0} + added;                                                        \
+        open = ~open;                                                                              \
+        for (int64_t e = 0; e < count; e++) {                                                      \
+            memcpy(&value, x + offsets[e], (size_t)n * sizeof *x);                                 \
+            take = (marks_##name)(value == best) | (marks_##name)(value != value);                 \
+            take &= open;                                                                          \
+            open &= ~take;                                                                         \
+            value = (values_##name)((marks_##name)added & take);                                   \
+            memcpy(y + offsets[e], &value, (size_t)n * sizeof *y);                                 \
+        }                                                                                          \
+    }                                                                                              \
+    static void place_##name(const void *from, const void *source, void *to,                       \
+                             const int64_t *offsets, int64_t count, int64_t n) {                   \
+        enum { LANES = 64 / sizeof(type) };                                                        \
+        const type *x = from, *s = source;                                                         \
+        type *y = to;                                                                              \
+        int64_t i = 0;                                                                             \
+        for (; i + LANES <= n; i += LANES)                                                         \
+            place_vector_##name(x + i, s + i, y + i, offsets, count, LANES);                       \
+        if (i < n) place_vector_##name(x + i, s + i, y + i, offsets, count, n - i);                \
+    }
+
 #define LARGER(a, b) ((a) > (b) || ((a) != (a) && (b) == (b)))
 #define SMALLER(a, b) ((a) < (b) || ((a) != (a) && (b) == (b)))
 #define LARGER_INT(a, b) ((a) > (b))
@@ -108,6 +146,11 @@ WINDOW(bf16, uint16_t, float, f32, mica_convert_bf16_f32, mica_convert_f32_bf16,
 WINDOW(f32, float, float, f32, SAME, SAME, -MICA_INF_F32, MICA_INF_F32, LARGER, SMALLER)
 WINDOW(f64, double, double, f64, SAME, SAME, -MICA_INF_F64, MICA_INF_F64, LARGER, SMALLER)
 
+WINDOW_PLACE(max_f32, float, int32_t, >)
+WINDOW_PLACE(min_f32, float, int32_t, <)
+WINDOW_PLACE(max_f64, double, int64_t, >)
+WINDOW_PLACE(min_f64, double, int64_t, <)
+
 #define WINDOW_COMPLEX(dtype)                                                                      \
     WINDOW_KIND(add_##dtype, mica_##dtype, mica_##dtype, SAME, SAME, mica_add_##dtype,             \
                 mica_make_##dtype(0, 0))                                                           \
@@ -119,24 +162,30 @@ WINDOW(f64, double, double, f64, SAME, SAME, -MICA_INF_F64, MICA_INF_F64, LARGER
 WINDOW_COMPLEX(c64)
 WINDOW_COMPLEX(c128)
 
-#define ENTRY(name, dtype, compute, chooser)                                                       \
+#define ENTRY(name, dtype, compute, chooser, placer)                                               \
     {                                                                                              \
         scan_##name, accumulate_##name, identity_##name, store_##dtype, scatter_##name, chooser,   \
-            sizeof(compute)                                                                        \
+            placer, sizeof(compute)                                                                \
     }
 #define ENTRIES(dtype, compute)                                                                    \
-    [MICA_DTYPE_##dtype] = {ENTRY(add_##dtype, dtype, compute, 0),                                 \
-                            ENTRY(mul_##dtype, dtype, compute, 0),                                 \
-                            ENTRY(max_##dtype, dtype, compute, choose_max_##dtype),                \
-                            ENTRY(min_##dtype, dtype, compute, choose_min_##dtype)}
+    [MICA_DTYPE_##dtype] = {ENTRY(add_##dtype, dtype, compute, 0, 0),                              \
+                            ENTRY(mul_##dtype, dtype, compute, 0, 0),                              \
+                            ENTRY(max_##dtype, dtype, compute, choose_max_##dtype, 0),             \
+                            ENTRY(min_##dtype, dtype, compute, choose_min_##dtype, 0)}
+#define FLOAT_ENTRIES(dtype, compute)                                                              \
+    [MICA_DTYPE_##dtype] = {                                                                       \
+        ENTRY(add_##dtype, dtype, compute, 0, 0), ENTRY(mul_##dtype, dtype, compute, 0, 0),        \
+        ENTRY(max_##dtype, dtype, compute, choose_max_##dtype, place_max_##dtype),                 \
+        ENTRY(min_##dtype, dtype, compute, choose_min_##dtype, place_min_##dtype)}
 
 #define COMPLEX_ENTRIES(dtype)                                                                     \
-    [MICA_DTYPE_##dtype] = {ENTRY(add_##dtype, dtype, mica_##dtype, 0),                            \
-                            ENTRY(mul_##dtype, dtype, mica_##dtype, 0)}
+    [MICA_DTYPE_##dtype] = {ENTRY(add_##dtype, dtype, mica_##dtype, 0, 0),                         \
+                            ENTRY(mul_##dtype, dtype, mica_##dtype, 0, 0)}
 
 const mica_cpu_windower MICA_ISA_NAME(mica_cpu_window)[MICA_DTYPE_COUNT][4] = {
-    ENTRIES(i8, int8_t),  ENTRIES(i16, int16_t),  ENTRIES(i32, int32_t),  ENTRIES(i64, int64_t),
-    ENTRIES(u8, uint8_t), ENTRIES(u16, uint16_t), ENTRIES(u32, uint32_t), ENTRIES(u64, uint64_t),
-    ENTRIES(f16, float),  ENTRIES(bf16, float),   ENTRIES(f32, float),    ENTRIES(f64, double),
-    COMPLEX_ENTRIES(c64), COMPLEX_ENTRIES(c128),
+    ENTRIES(i8, int8_t),    ENTRIES(i16, int16_t),     ENTRIES(i32, int32_t),
+    ENTRIES(i64, int64_t),  ENTRIES(u8, uint8_t),      ENTRIES(u16, uint16_t),
+    ENTRIES(u32, uint32_t), ENTRIES(u64, uint64_t),    ENTRIES(f16, float),
+    ENTRIES(bf16, float),   FLOAT_ENTRIES(f32, float), FLOAT_ENTRIES(f64, double),
+    COMPLEX_ENTRIES(c64),   COMPLEX_ENTRIES(c128),
 };
