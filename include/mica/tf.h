@@ -269,6 +269,8 @@ MICA_API bool mica_tf_graph_ints(const mica_tf_graph *g, mica_tf_ref ref, int64_
 MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_print(const mica_tf_graph *g, char **out_text);
 /* Whether running it may do more than compute its outputs. */
 MICA_API bool mica_tf_graph_has_effects(const mica_tf_graph *g);
+/* Whether it can be a region: nothing in it has to run on the host. Ask when it is complete. */
+MICA_API bool mica_tf_graph_is_lowered(mica_tf_graph *g);
 /* Segments a run goes through, and the nodes of segment i (0 past the end). */
 MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_segments(mica_tf_graph *g, int32_t *out_n);
 MICA_API int32_t mica_tf_graph_segment_size(const mica_tf_graph *g, int32_t i);
@@ -288,12 +290,27 @@ MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_run(mica_tf_graph *g, mica_de
 
 /* The function's gradient with respect to the wanted parameters (a flag for each), as two
  * functions. `forward` is g with residuals as further outputs; `backward` takes the cotangents of
- * g's outputs of float dtype, then the residuals, and gives the gradient of each parameter that is
- * wanted and connected; a handle's is that of its variable. */
+ * g's outputs of float or variant dtype, then the residuals, and gives the gradient of each
+ * parameter that is wanted and connected; a handle's is that of its variable. */
 MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_backward(mica_tf_graph *g, const uint8_t *wanted,
                                                             uint8_t *out_connected,
                                                             mica_tf_graph **out_forward,
                                                             mica_tf_graph **out_backward);
+/* Of what a gradient is: targets, each weighed with a cotangent, with respect to sources; nothing
+ * flows back through what is held. */
+typedef struct mica_tf_gradient_of {
+    const mica_tf_ref *targets, *cotangents;
+    int32_t n_targets;
+    const mica_tf_ref *sources;
+    int32_t n_sources;
+    const mica_tf_ref *held;
+    int32_t n_held;
+} mica_tf_gradient_of;
+/* Adds the nodes of a gradient to the graph; one result per source, node -1 without a connection.
+ */
+MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_gradients(mica_tf_graph *g,
+                                                             const mica_tf_gradient_of *of,
+                                                             mica_tf_ref *out_gradients);
 /* The value of one result of a graph that is being built, computed now. Parameters without an
  * object are unknown; FAILED_PRECONDITION when it depends on one. */
 MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_evaluate(const mica_tf_graph *g,

@@ -21,7 +21,8 @@ void tf_default_attrs(const mica_tf_op_info *info, mica_tf_attr *attrs) {
 
 /* ---- capturing --------------------------------------------------------------------------------*/
 
-/* Small values of numbers become constants of the graph. */
+/* Small values of integers and the like, which nobody differentiates, become constants of the
+ * graph: sizes and axes among them. */
 #define MOST_CONSTANT_ELEMENTS 128
 
 static PyObject *embed(TFGraph *graph, TFTensor *tensor) {
@@ -35,6 +36,18 @@ static PyObject *embed(TFGraph *graph, TFTensor *tensor) {
     mica_status status =
         mica_tf_graph_add(graph->graph, MICA_TF_Const, attrs, NULL, 0, "Const", &ref);
     return status ? tf_raise(status) : tf_symbolic_tensor(graph, ref);
+}
+
+/* What stands for a variable's handle inside knows the variable. */
+static int copy_variable(TFTensor *handle, PyObject *internal) {
+    PyObject *variable = PyObject_GetAttrString((PyObject *)handle, "_variable");
+    if (!variable) { /* a handle of something else */
+        PyErr_Clear();
+        return 0;
+    }
+    int failed = PyObject_SetAttrString(internal, "_variable", variable);
+    Py_DECREF(variable);
+    return failed;
 }
 
 static PyObject *capture(TFGraph *graph, TFTensor *tensor) {
@@ -58,8 +71,10 @@ static PyObject *capture(TFGraph *graph, TFTensor *tensor) {
                      (int)tensor->ref.index);
         return NULL;
     }
-    bool numeric = mica_tf_dtype_core(tensor->value.dtype) != MICA_DTYPE_COUNT;
-    if (tf_is_eager(tensor) && !tf_is_recording() && numeric) {
+    mica_dtype core = mica_tf_dtype_core(tensor->value.dtype);
+    bool discrete = core != MICA_DTYPE_COUNT && mica_dtype_kind_of(core) != MICA_KIND_FLOAT &&
+                    mica_dtype_kind_of(core) != MICA_KIND_COMPLEX;
+    if (tf_is_eager(tensor) && discrete) {
         int64_t elements = 1;
         for (int32_t i = 0; i < shape.rank; i++) elements *= shape.dims[i];
         if (elements <= MOST_CONSTANT_ELEMENTS) internal = embed(graph, tensor);
@@ -75,6 +90,10 @@ static PyObject *capture(TFGraph *graph, TFTensor *tensor) {
     }
     ((TFTensor *)internal)->id = tensor->id;
     ((TFTensor *)internal)->is_watched = tensor->is_watched;
+    if (tensor->value.dtype == MICA_TF_resource && copy_variable(tensor, internal) < 0) {
+        Py_DECREF(internal);
+        return NULL;
+    }
     PyObject *key = PyLong_FromLongLong(tensor->id);
     PyObject *pair = key ? PyTuple_Pack(2, (PyObject *)tensor, internal) : NULL;
     int failed = !pair || PyDict_SetItem(graph->captures, key, pair) < 0 ||

@@ -100,6 +100,13 @@ PyObject *tf_compare(PyObject *a, PyObject *b, int operation);
 
 /* Whether any tape or accumulator of this thread is on. */
 bool tf_is_recording(void);
+/* A function of Python that a graph calls is not recorded by the tapes of the graph's caller. */
+typedef struct tf_tapes {
+    void *tapes, *accumulators;
+    int stopped, watchers;
+} tf_tapes;
+tf_tapes tf_hide_tapes(void);
+void tf_show_tapes(tf_tapes hidden);
 /* Tells them of an op that ran: -1 on error. `operation` is retained by those who keep it. */
 int tf_record(mica_tf_operation *operation, TFTensor *const *inputs, int32_t n_inputs,
               PyObject *const *outputs, int32_t n_outputs);

@@ -280,6 +280,52 @@ static PyObject *backward_method(PyObject *object, PyObject *wanted) {
     return NULL;
 }
 
+static int refs_of(TFGraph *self, PyObject *list, mica_tf_ref *refs) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
+        TFTensor *tensor = (TFTensor *)PyList_GET_ITEM(list, i);
+        if (!tf_is_tensor((PyObject *)tensor) || tensor->graph != self) {
+            PyErr_SetString(PyExc_ValueError, "not a tensor of this graph");
+            return -1;
+        }
+        refs[i] = tensor->ref;
+    }
+    return 0;
+}
+
+/* _gradients(targets, cotangents, sources, held): tensors of this graph; None without a connection.
+ */
+static PyObject *gradients_method(PyObject *object, PyObject *args) {
+    TFGraph *self = (TFGraph *)object;
+    PyObject *targets, *cotangents, *sources, *held, *list = NULL;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!:_gradients", &PyList_Type, &targets, &PyList_Type,
+                          &cotangents, &PyList_Type, &sources, &PyList_Type, &held))
+        return NULL;
+    Py_ssize_t n = PyList_GET_SIZE(targets), m = PyList_GET_SIZE(sources);
+    Py_ssize_t n_held = PyList_GET_SIZE(held);
+    if (PyList_GET_SIZE(cotangents) != n)
+        return PyErr_Format(PyExc_ValueError, "a cotangent for each target is needed");
+    mica_tf_ref *refs = PyMem_Calloc((size_t)(2 * n + 2 * m + n_held) + 1, sizeof *refs);
+    if (!refs) return PyErr_NoMemory();
+    mica_tf_ref *given = refs + n, *from = given + n, *found = from + m, *stops = found + m;
+    if (refs_of(self, targets, refs) == 0 && refs_of(self, cotangents, given) == 0 &&
+        refs_of(self, sources, from) == 0 && refs_of(self, held, stops) == 0) {
+        mica_tf_gradient_of of = {refs,       given, (int32_t)n,     from,
+                                  (int32_t)m, stops, (int32_t)n_held};
+        mica_status status = mica_tf_graph_gradients(self->graph, &of, found);
+        list = status ? tf_raise(status) : PyList_New(m);
+    }
+    for (Py_ssize_t i = 0; list && i < m; i++) {
+        PyObject *item = found[i].node < 0 ? Py_None : tf_symbolic_tensor(self, found[i]);
+        if (item == Py_None) Py_INCREF(item);
+        if (item)
+            PyList_SET_ITEM(list, i, item);
+        else
+            Py_CLEAR(list);
+    }
+    PyMem_Free(refs);
+    return list;
+}
+
 /* _evaluate(tensor): its value, when it follows from constants and what was captured. */
 static PyObject *evaluate_method(PyObject *object, PyObject *tensor) {
     TFGraph *self = (TFGraph *)object;
@@ -342,6 +388,11 @@ static PyObject *get_outer(PyObject *self, void *Py_UNUSED(unused)) {
     Py_INCREF(outer);
     return outer;
 }
+/* Whether it can be part of a segment: nothing in it runs on the host. */
+static PyObject *get_lowers(PyObject *self, void *Py_UNUSED(unused)) {
+    return PyBool_FromLong(mica_tf_graph_is_lowered(((TFGraph *)self)->graph));
+}
+
 static PyObject *get_effects(PyObject *self, void *Py_UNUSED(unused)) {
     return PyBool_FromLong(mica_tf_graph_has_effects(((TFGraph *)self)->graph));
 }
@@ -359,6 +410,7 @@ static PyMethodDef graph_methods[] = {
     {"_describe", describe_method, METH_NOARGS, NULL},
     {"_ints", ints_method, METH_O, NULL},
     {"_backward", backward_method, METH_O, NULL},
+    {"_gradients", gradients_method, METH_VARARGS, NULL},
     {"_evaluate", evaluate_method, METH_O, NULL},
     {"_outputs", outputs_method, METH_NOARGS, NULL},
     {"_parameter_at", parameter_at_method, METH_O, NULL},
@@ -388,6 +440,7 @@ static PyGetSetDef graph_getters[] = {
     {"name", get_name, NULL, "The function's name.", NULL},
     {"outer_graph", get_outer, NULL, "The graph it is built inside of, or None.", NULL},
     {"_has_effects", get_effects, NULL, NULL, NULL},
+    {"_lowers", get_lowers, NULL, NULL, NULL},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
@@ -460,11 +513,13 @@ static mica_status call_python(void *context, int64_t function, const mica_tf_va
     (void)context;
     PyGILState_STATE state = PyGILState_Ensure();
     PyObject *hook = tf_hook("py_func");
+    tf_tapes hidden = tf_hide_tapes();
     PyObject *tensors = hook ? tensors_of(inputs, n_inputs) : NULL;
     PyObject *results =
         tensors ? PyObject_CallFunction(hook, "LO", (long long)function, tensors) : NULL;
     mica_status status = NULL;
     if (take_results(results, outputs, n_outputs) < 0) status = status_from_exception("PyFunc");
+    tf_show_tapes(hidden);
     Py_XDECREF(tensors);
     Py_XDECREF(results);
     PyGILState_Release(state);

@@ -101,6 +101,7 @@ typedef struct TFTape {
     int32_t n_entries, capacity;
     PyObject *watched; /* list of handles of variables that were read */
     bool watches_variables, is_on;
+    bool only_watches;   /* it notes which variables are read, also where recording is stopped */
     struct TFTape *next; /* on this thread's stack */
 } TFTape;
 
@@ -114,9 +115,25 @@ typedef struct TFAccumulator {
 static _Thread_local TFTape *tapes;
 static _Thread_local TFAccumulator *accumulators;
 static _Thread_local int stopped;
+static _Thread_local int watchers; /* tapes that only watch */
 
 bool tf_is_recording(void) {
-    return (tapes || accumulators) && !stopped;
+    return watchers || ((tapes || accumulators) && !stopped);
+}
+
+tf_tapes tf_hide_tapes(void) {
+    tf_tapes hidden = {tapes, accumulators, stopped, watchers};
+    tapes = NULL;
+    accumulators = NULL;
+    stopped = watchers = 0;
+    return hidden;
+}
+
+void tf_show_tapes(tf_tapes hidden) {
+    tapes = hidden.tapes;
+    accumulators = hidden.accumulators;
+    stopped = hidden.stopped;
+    watchers = hidden.watchers;
 }
 
 static void entry_clear(entry *e) {
@@ -260,13 +277,22 @@ static int accumulate_forward(TFAccumulator *a, mica_tf_operation *operation,
     return made < 0 ? -1 : 0;
 }
 
+/* Tapes that only watch are told of a variable that is read, wherever that is. */
+static int note_variable(TFTensor *handle) {
+    for (TFTape *tape = tapes; tape; tape = tape->next)
+        if (tape->only_watches && handle->is_watched && watch_variable(tape, handle) < 0) return -1;
+    return 0;
+}
+
 int tf_record(mica_tf_operation *operation, TFTensor *const *inputs, int32_t n_inputs,
               PyObject *const *outputs, int32_t n_outputs) {
     TFGraph *graph = tf_current_graph();
-    if (stopped) return 0;
     bool reads = mica_tf_operation_op(operation) == MICA_TF_ReadVariableOp;
+    for (int32_t i = 0; i < n_inputs && watchers; i++)
+        if (mica_tf_operation_role(operation, i) == 'd' && note_variable(inputs[i]) < 0) return -1;
+    if (stopped) return 0;
     for (TFTape *tape = tapes; tape; tape = tape->next) {
-        if (!tape->is_on || tape->graph != graph) continue;
+        if (!tape->is_on || tape->graph != graph || tape->only_watches) continue;
         if (reads && tape->watches_variables && inputs[0]->is_watched &&
             watch_variable(tape, inputs[0]) < 0)
             return -1;
@@ -520,12 +546,14 @@ static PyObject *gradient_method(PyObject *self, PyObject *args) {
 /* ---- the types --------------------------------------------------------------------------------*/
 
 static PyObject *tape_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"watch_accessed_variables", NULL};
-    int watches = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p:TFTape", names, &watches)) return NULL;
+    static char *names[] = {"watch_accessed_variables", "only_watches", NULL};
+    int watches = 1, only = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|pp:TFTape", names, &watches, &only))
+        return NULL;
     TFTape *self = (TFTape *)type->tp_alloc(type, 0);
     if (!self) return NULL;
     self->watches_variables = watches;
+    self->only_watches = only;
     self->watched = PyList_New(0);
     if (!self->watched) Py_CLEAR(self);
     return (PyObject *)self;
@@ -542,6 +570,7 @@ static void remove_tape(TFTape *tape) {
     while (*place && *place != tape) place = &(*place)->next;
     if (*place) {
         *place = tape->next;
+        watchers -= tape->only_watches;
         tape->is_on = false;
         Py_CLEAR(tape->graph);
         Py_DECREF(tape);
@@ -585,6 +614,7 @@ static PyObject *push_method(PyObject *object, PyObject *Py_UNUSED(unused)) {
     Py_INCREF(self);
     self->is_on = true;
     self->next = tapes;
+    watchers += self->only_watches;
     tapes = self;
     Py_RETURN_NONE;
 }
@@ -716,9 +746,13 @@ static PyObject *record_function(PyObject *Py_UNUSED(module), PyObject *args) {
     if (check_tensors(inputs) < 0 || check_tensors(outputs) < 0) return NULL;
     TFGraph *graph = tf_current_graph();
     int32_t n_in = (int32_t)PyList_GET_SIZE(inputs), n_out = (int32_t)PyList_GET_SIZE(outputs);
+    for (int32_t i = 0; i < n_in; i++) {
+        TFTensor *input = (TFTensor *)PyList_GET_ITEM(inputs, i);
+        if (watchers && note_variable(input) < 0) return NULL;
+    }
     for (TFTape *tape = stopped ? NULL : tapes; tape; tape = tape->next) {
         bool any = false;
-        if (!tape->is_on || tape->graph != graph) continue;
+        if (!tape->is_on || tape->graph != graph || tape->only_watches) continue;
         for (int32_t i = 0; i < n_in; i++) {
             TFTensor *input = (TFTensor *)PyList_GET_ITEM(inputs, i);
             if (tape->watches_variables && input->is_watched && watch_variable(tape, input) < 0)
@@ -747,11 +781,60 @@ static PyObject *record_function(PyObject *Py_UNUSED(module), PyObject *args) {
     Py_RETURN_NONE;
 }
 
+/* tf_accumulate(inputs, outputs, forward): forward(tangents of the inputs or None) gives those of
+ * the outputs, for every accumulator that follows an input. */
+static PyObject *accumulate_function(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *inputs, *outputs, *forward;
+    if (!PyArg_ParseTuple(args, "O!O!O:tf_accumulate", &PyList_Type, &inputs, &PyList_Type,
+                          &outputs, &forward))
+        return NULL;
+    if (check_tensors(inputs) < 0 || check_tensors(outputs) < 0) return NULL;
+    TFGraph *graph = tf_current_graph();
+    Py_ssize_t n_in = PyList_GET_SIZE(inputs), n_out = PyList_GET_SIZE(outputs);
+    for (TFAccumulator *a = stopped ? NULL : accumulators; a; a = a->next) {
+        if (!a->is_on || a->graph != graph) continue;
+        bool any = false;
+        PyObject *tangents = PyList_New(n_in);
+        if (!tangents) return NULL;
+        for (Py_ssize_t i = 0; i < n_in; i++) {
+            TFTensor *input = (TFTensor *)PyList_GET_ITEM(inputs, i);
+            PyObject *tangent = map_get(&a->tangents, input->id);
+            any |= tangent != NULL;
+            if (!tangent) tangent = Py_None;
+            Py_INCREF(tangent);
+            PyList_SET_ITEM(tangents, i, tangent);
+        }
+        a->is_on = false; /* its own tangents are not tangents' tangents */
+        PyObject *answer = any ? PyObject_CallFunctionObjArgs(forward, tangents, NULL) : NULL;
+        a->is_on = true;
+        Py_DECREF(tangents);
+        if (!any) continue;
+        PyObject *found = answer ? PySequence_Fast(answer, "a list of tangents is needed") : NULL;
+        Py_XDECREF(answer);
+        if (!found) return NULL;
+        for (Py_ssize_t i = 0; i < n_out && i < PySequence_Fast_GET_SIZE(found); i++) {
+            PyObject *tangent = PySequence_Fast_GET_ITEM(found, i);
+            if (tangent == Py_None) continue;
+            Py_INCREF(tangent);
+            if (map_set(&a->tangents, ((TFTensor *)PyList_GET_ITEM(outputs, i))->id, tangent) < 0) {
+                Py_DECREF(found);
+                return NULL;
+            }
+        }
+        Py_DECREF(found);
+    }
+    Py_RETURN_NONE;
+}
+
 /* How many tapes of the current graph follow one of these tensors; -1: an accumulator is on. */
 static PyObject *count_recording(PyObject *Py_UNUSED(module), PyObject *inputs) {
     TFGraph *graph = tf_current_graph();
     long count = 0;
     if (!PyList_Check(inputs) || check_tensors(inputs) < 0) return NULL;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(inputs) && watchers; i++) {
+        TFTensor *input = (TFTensor *)PyList_GET_ITEM(inputs, i);
+        if (note_variable(input) < 0) return NULL;
+    }
     for (TFAccumulator *a = stopped ? NULL : accumulators; a; a = a->next)
         if (a->is_on && a->graph == graph) return PyLong_FromLong(-1);
     for (TFTape *tape = stopped ? NULL : tapes; tape; tape = tape->next) {
@@ -761,7 +844,7 @@ static PyObject *count_recording(PyObject *Py_UNUSED(module), PyObject *inputs) 
             follows = map_has(&tape->tracked, input->id) ||
                       (input->is_watched && tape->watches_variables);
         }
-        count += tape->is_on && tape->graph == graph && follows;
+        count += tape->is_on && tape->graph == graph && follows && !tape->only_watches;
     }
     return PyLong_FromLong(count);
 }
@@ -780,6 +863,7 @@ static PyObject *stop_function(PyObject *Py_UNUSED(module), PyObject *change) {
 
 PyMethodDef tf_tape_functions[] = {
     {"tf_record", record_function, METH_VARARGS, NULL},
+    {"tf_accumulate", accumulate_function, METH_VARARGS, NULL},
     {"tf_count_recording", count_recording, METH_O, NULL},
     {"tf_is_recording", is_recording_function, METH_NOARGS, NULL},
     {"tf_stop_recording", stop_function, METH_O, NULL},

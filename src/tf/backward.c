@@ -2,92 +2,13 @@
  * later (residuals: inputs of ops), and a backward one of Vjp nodes over residuals and cotangents.
  *
  * Calls are inlined on the way. Both are ordinary graphs, so gradients of gradients follow. */
+#include "tf/backward.h"
+
 #include <string.h>
-
-#include "tf/tf.h"
-
-/* ---- copying ----------------------------------------------------------------------------------*/
 
 static const mica_tf_ref no_ref = {-1, 0};
 
-static bool is_call(const mica_tf_node *node) {
-    return node->operation && (node->operation->op == MICA_TF_PartitionedCall ||
-                               node->operation->op == MICA_TF_StatefulPartitionedCall);
-}
-
-static mica_status copy_nodes(const mica_tf_graph *from, mica_tf_graph *to, mica_tf_ref *map);
-
-static mica_status copy_call(const mica_tf_node *node, mica_tf_graph *to, const mica_tf_ref *inputs,
-                             mica_tf_ref *out) {
-    const mica_tf_graph *f =
-        mica_tf_attr_find(node->operation->info, node->operation->attrs, "f")->as.function;
-    mica_tf_ref *map = mica_alloc(((size_t)f->n_results + 1) * sizeof *map);
-    if (!map) return MICA_NO_MEMORY();
-    for (int32_t i = 0; i < f->n_parameters; i++)
-        map[mica_tf_slot(f, f->parameters[i])] = inputs[i];
-    mica_status status = copy_nodes(f, to, map);
-    for (int32_t i = 0; !status && i < f->n_outputs; i++)
-        out[i] = map[mica_tf_slot(f, f->outputs[i])];
-    mica_free(map);
-    return status;
-}
-
-static mica_status copy_node(const mica_tf_graph *from, const mica_tf_node *node, mica_tf_graph *to,
-                             mica_tf_ref *map) {
-    mica_tf_ref *inputs = mica_alloc(((size_t)node->n_inputs + 1) * sizeof *inputs), first;
-    if (!inputs) return MICA_NO_MEMORY();
-    for (int32_t i = 0; i < node->n_inputs; i++)
-        inputs[i] = map[mica_tf_slot(from, node->inputs[i])];
-    mica_status status;
-    if (is_call(node)) {
-        status = copy_call(node, to, inputs, map + node->first);
-    } else {
-        status = mica_tf_graph_add(to, node->operation->op, node->operation->attrs, inputs,
-                                   node->n_inputs, node->name, &first);
-        for (int32_t i = 0; !status && i < node->n_results; i++) {
-            map[node->first + i] = (mica_tf_ref){first.node, i};
-            status = mica_tf_graph_set_shape(to, map[node->first + i], &node->shapes[i]);
-        }
-    }
-    mica_free(inputs);
-    return status;
-}
-
-/* map: by slot of `from`; parameters are set. */
-static mica_status copy_nodes(const mica_tf_graph *from, mica_tf_graph *to, mica_tf_ref *map) {
-    for (int32_t i = 0; i < from->n_nodes; i++)
-        if (from->nodes[i].operation) MICA_TRY(copy_node(from, &from->nodes[i], to, map));
-    return NULL;
-}
-
-static mica_status copy_graph(const mica_tf_graph *g, mica_tf_graph **out) {
-    mica_tf_graph *copy = NULL;
-    mica_tf_ref *map = mica_alloc(((size_t)g->n_results + 1) * sizeof *map);
-    mica_status status = map ? mica_tf_graph_create(g->name, &copy) : MICA_NO_MEMORY();
-    for (int32_t i = 0; !status && i < g->n_parameters; i++) {
-        const mica_tf_node *node = mica_tf_node_of(g, g->parameters[i]);
-        status = mica_tf_graph_parameter(copy, node->dtypes[0], &node->shapes[0], node->name,
-                                         &map[node->first]);
-    }
-    if (!status) status = copy_nodes(g, copy, map);
-    for (int32_t i = 0; !status && i < g->n_outputs; i++)
-        status = mica_tf_graph_output(copy, map[mica_tf_slot(g, g->outputs[i])]);
-    mica_free(map);
-    if (status)
-        mica_tf_graph_release(copy);
-    else
-        *out = copy;
-    return status;
-}
-
-/* ---- walking back -----------------------------------------------------------------------------*/
-
-typedef struct walk {
-    mica_tf_graph *forward, *backward;
-    bool *active;            /* by slot: depends on what is wanted */
-    mica_tf_ref *cotangents; /* by slot: in backward */
-    mica_tf_ref *residuals;  /* by slot: in backward */
-} walk;
+/* ---- what carries gradients -------------------------------------------------------------------*/
 
 static bool is_float(mica_tf_dtype dtype) {
     mica_dtype core = mica_tf_dtype_core(dtype);
@@ -96,34 +17,52 @@ static bool is_float(mica_tf_dtype dtype) {
     return kind == MICA_KIND_FLOAT || kind == MICA_KIND_COMPLEX;
 }
 
-static bool carries(const walk *w, const mica_tf_node *node, int32_t i) {
+bool mica_tf_flows(mica_tf_dtype dtype) {
+    return is_float(dtype) || dtype == MICA_TF_variant;
+}
+
+static bool carries(const mica_tf_walk *w, const mica_tf_node *node, int32_t i) {
     return w->active[mica_tf_slot(w->forward, node->inputs[i])] &&
            mica_tf_operation_role(node->operation, i) == 'd';
 }
 
-static void find_active(walk *w) {
-    const mica_tf_graph *g = w->forward;
-    for (int32_t i = 0; i < g->n_nodes; i++) {
+void mica_tf_find_active(const mica_tf_graph *g, int32_t first_node, uint8_t *active) {
+    for (int32_t i = first_node; i < g->n_nodes; i++) {
         const mica_tf_node *node = &g->nodes[i];
         bool any = false;
-        for (int32_t k = 0; node->operation && k < node->n_inputs; k++) any |= carries(w, node, k);
+        for (int32_t k = 0; node->operation && k < node->n_inputs && !any; k++)
+            any = active[mica_tf_slot(g, node->inputs[k])] &&
+                  mica_tf_operation_role(node->operation, k) == 'd';
         for (int32_t k = 0; any && k < node->n_results; k++)
-            w->active[node->first + k] = is_float(node->dtypes[k]);
+            active[node->first + k] = mica_tf_flows(node->dtypes[k]);
     }
 }
 
-static mica_status add_cotangent(walk *w, int32_t slot, mica_tf_ref ref) {
+/* ---- cotangents and residuals -----------------------------------------------------------------*/
+
+mica_status mica_tf_zeros_like(mica_tf_graph *g, mica_tf_ref like, mica_tf_ref *out) {
+    mica_tf_dtype dtype = mica_tf_graph_type(g, like, NULL);
+    if (dtype == MICA_TF_variant)
+        return mica_tf_graph_add(g, MICA_TF_StackEmpty, NULL, NULL, 0, NULL, out);
+    mica_tf_attr attrs[MICA_TF_MAX_ATTRS] = {{.as.integer = dtype}};
+    return mica_tf_graph_add(g, MICA_TF_ZerosLike, attrs, &like, 1, NULL, out);
+}
+
+mica_status mica_tf_add_cotangent(mica_tf_walk *w, int32_t slot, mica_tf_ref ref) {
     mica_tf_ref before = w->cotangents[slot];
-    if (before.node < 0) {
+    if (!mica_tf_is_ref(before)) {
         w->cotangents[slot] = ref;
         return NULL;
     }
+    if (mica_tf_graph_type(w->backward, ref, NULL) == MICA_TF_variant)
+        return MICA_ERROR(MICA_UNSUPPORTED, "[%s] a stack is used twice", w->forward->name);
     mica_tf_ref both[2] = {before, ref};
     return mica_tf_graph_add(w->backward, MICA_TF_AddV2, NULL, both, 2, NULL, &w->cotangents[slot]);
 }
 
-/* A value of the forward function in the backward one: a constant again, else a parameter. */
-static mica_status residual(walk *w, mica_tf_ref ref, mica_tf_ref *out) {
+mica_status mica_tf_residual(mica_tf_walk *w, mica_tf_ref ref, mica_tf_ref *out) {
+    *out = ref;
+    if (w->forward == w->backward) return NULL;
     int32_t slot = mica_tf_slot(w->forward, ref);
     const mica_tf_node *node = mica_tf_node_of(w->forward, ref);
     if (w->residuals[slot].node < 0 && node->operation && node->operation->op == MICA_TF_Const)
@@ -139,7 +78,166 @@ static mica_status residual(walk *w, mica_tf_ref ref, mica_tf_ref *out) {
     return NULL;
 }
 
-static mica_status add_vjp(walk *w, const mica_tf_node *node) {
+mica_status mica_tf_cotangent_or_zeros(mica_tf_walk *w, int32_t node, int32_t i, mica_tf_ref *out) {
+    *out = w->cotangents[w->forward->nodes[node].first + i];
+    if (mica_tf_is_ref(*out)) return NULL;
+    mica_tf_ref like = {node, i};
+    if (w->forward->nodes[node].dtypes[i] != MICA_TF_variant) {
+        MICA_TRY(mica_tf_residual(w, like, &like));
+        return mica_tf_zeros_like(w->backward, like, out);
+    }
+    return mica_tf_graph_add(w->backward, MICA_TF_StackEmpty, NULL, NULL, 0, NULL, out);
+}
+
+/* ---- ways back of their own -------------------------------------------------------------------*/
+
+/* The function that the user gave, in line. */
+static mica_status back_custom(mica_tf_walk *w, int32_t index) {
+    const mica_tf_node held = w->forward->nodes[index], *node = &held; /* nodes may move */
+    const mica_tf_operation *o = node->operation;
+    const mica_tf_graph *f = mica_tf_attr_find(o->info, o->attrs, "backward")->as.function;
+    const mica_tf_attr *connected = mica_tf_attr_find(o->info, o->attrs, "connected");
+    int32_t first = (int32_t)mica_tf_attr_find(o->info, o->attrs, "n")->as.integer, k = 0;
+    mica_tf_ref *refs = mica_alloc((size_t)(f->n_parameters + f->n_outputs + 1) * sizeof *refs);
+    mica_status status = refs ? NULL : MICA_NO_MEMORY();
+    for (int32_t i = 0; i < node->n_results && !status; i++)
+        if (is_float(node->dtypes[i])) status = mica_tf_cotangent_or_zeros(w, index, i, &refs[k++]);
+    for (int32_t i = first + node->n_results; i < node->n_inputs && !status; i++)
+        status = mica_tf_residual(w, node->inputs[i], &refs[k++]);
+    mica_tf_copier copier = {.to = w->backward};
+    mica_tf_ref *results = refs + f->n_parameters;
+    if (!status) status = mica_tf_copy_function(&copier, f, refs, results);
+    for (int32_t i = 0; i < connected->n && !status; i++) {
+        mica_tf_ref x = node->inputs[connected->as.ints[i]];
+        if (w->active[mica_tf_slot(w->forward, x)])
+            status = mica_tf_add_cotangent(w, mica_tf_slot(w->forward, x), results[i]);
+    }
+    mica_free(refs);
+    return status;
+}
+
+/* Values of a frame that carry gradients: refs in `backward`, and their dtypes. */
+typedef struct frame_values {
+    mica_tf_ref *refs; /* the stack, then the values */
+    int64_t *types;
+    int32_t n;
+} frame_values;
+
+static mica_status frame_room(const mica_tf_node *node, frame_values *f) {
+    size_t n = (size_t)(node->n_inputs + node->n_results) + 1;
+    f->n = 0;
+    f->refs = mica_alloc(n * (sizeof *f->refs + sizeof *f->types));
+    f->types = (int64_t *)(f->refs + n);
+    return f->refs ? NULL : MICA_NO_MEMORY();
+}
+
+/* The cotangent of a stack is the stack of the values' cotangents. */
+static mica_status back_push(mica_tf_walk *w, int32_t index) {
+    const mica_tf_node held = w->forward->nodes[index], *node = &held;
+    frame_values f;
+    mica_tf_ref first = no_ref;
+    MICA_TRY(frame_room(node, &f));
+    mica_status status = mica_tf_cotangent_or_zeros(w, index, 0, &f.refs[0]);
+    for (int32_t i = 1; i < node->n_inputs && !status; i++) {
+        mica_tf_dtype dtype = mica_tf_graph_type(w->forward, node->inputs[i], NULL);
+        if (!mica_tf_flows(dtype)) continue;
+        f.types[f.n++] = dtype;
+        status = mica_tf_residual(w, node->inputs[i], &f.refs[f.n]);
+    }
+    mica_tf_attr attrs[MICA_TF_MAX_ATTRS] = {{.n = f.n, .as.ints = f.types}};
+    if (!status)
+        status = mica_tf_graph_add(w->backward, MICA_TF_StackPopLike, attrs, f.refs, f.n + 1, NULL,
+                                   &first);
+    for (int32_t i = 0, k = 0; i < node->n_inputs && !status; i++) {
+        int32_t slot = mica_tf_slot(w->forward, node->inputs[i]);
+        if (!mica_tf_flows(mica_tf_graph_type(w->forward, node->inputs[i], NULL))) continue;
+        if (w->active[slot]) status = mica_tf_add_cotangent(w, slot, (mica_tf_ref){first.node, k});
+        k++;
+    }
+    mica_free(f.refs);
+    return status;
+}
+
+static mica_status back_pop(mica_tf_walk *w, int32_t index) {
+    const mica_tf_node held = w->forward->nodes[index], *node = &held;
+    frame_values f;
+    mica_tf_ref stack = no_ref;
+    MICA_TRY(frame_room(node, &f));
+    mica_status status = mica_tf_cotangent_or_zeros(w, index, 0, &f.refs[0]);
+    for (int32_t i = 1; i < node->n_results && !status; i++) {
+        if (!mica_tf_flows(node->dtypes[i])) continue;
+        f.types[f.n++] = node->dtypes[i];
+        status = mica_tf_cotangent_or_zeros(w, index, i, &f.refs[f.n]);
+    }
+    mica_tf_attr attrs[MICA_TF_MAX_ATTRS] = {{.n = f.n, .as.ints = f.types}};
+    if (!status)
+        status =
+            mica_tf_graph_add(w->backward, MICA_TF_StackPush, attrs, f.refs, f.n + 1, NULL, &stack);
+    if (!status)
+        status = mica_tf_add_cotangent(w, mica_tf_slot(w->forward, node->inputs[0]), stack);
+    mica_free(f.refs);
+    return status;
+}
+
+/* Of a graph that is differentiated where it stands: a branch, loop or call that stays on the host
+ * runs once more, so that it keeps what is needed. */
+typedef struct again {
+    mica_tf_graph *function, *forward, *backward;
+    uint8_t *wanted, *given, *connected;
+    mica_tf_ref *refs;
+} again;
+
+static mica_status derive_again(mica_tf_walk *w, const mica_tf_node *node, again *a) {
+    size_t n = (size_t)node->n_inputs, m = (size_t)node->n_results;
+    a->wanted = mica_calloc(2 * n + m + 1, 1);
+    if (!a->wanted) return MICA_NO_MEMORY();
+    a->given = a->wanted + n;
+    a->connected = a->given + m;
+    for (size_t i = 0; i < n; i++) a->wanted[i] = carries(w, node, (int32_t)i);
+    for (size_t i = 0; i < m; i++)
+        a->given[i] = mica_tf_is_ref(w->cotangents[(size_t)node->first + i]);
+    MICA_TRY(mica_tf_function_of(node->operation, w->forward, node->inputs, node->n_inputs,
+                                 &a->function));
+    mica_tf_wish wish = {.wanted = a->wanted, .given = a->given};
+    MICA_TRY(mica_tf_derive(a->function, &wish, a->connected, &a->forward, &a->backward));
+    size_t room = (size_t)(a->forward->n_outputs + a->backward->n_parameters);
+    a->refs = mica_alloc((room + (size_t)a->backward->n_outputs + 1) * sizeof *a->refs);
+    return a->refs ? NULL : MICA_NO_MEMORY();
+}
+
+static mica_status run_again(mica_tf_walk *w, const mica_tf_node *node, again *a) {
+    MICA_TRY(derive_again(w, node, a));
+    mica_tf_copier copier = {.to = w->backward};
+    mica_tf_ref *arguments = a->refs + a->forward->n_outputs;
+    mica_tf_ref *results = arguments + a->backward->n_parameters;
+    MICA_TRY(mica_tf_copy_function(&copier, a->forward, node->inputs, a->refs));
+    int32_t k = 0;
+    for (int32_t i = 0; i < node->n_results; i++)
+        if (a->given[i]) arguments[k++] = w->cotangents[node->first + i];
+    for (int32_t i = node->n_results; i < a->forward->n_outputs; i++) arguments[k++] = a->refs[i];
+    MICA_TRY(mica_tf_copy_function(&copier, a->backward, arguments, results));
+    k = 0;
+    for (int32_t i = 0; i < node->n_inputs; i++)
+        if (a->connected[i])
+            MICA_TRY(
+                mica_tf_add_cotangent(w, mica_tf_slot(w->forward, node->inputs[i]), results[k++]));
+    return NULL;
+}
+
+static mica_status back_apart(mica_tf_walk *w, const mica_tf_node *node) {
+    again a = {0};
+    mica_status status = run_again(w, node, &a);
+    mica_free(a.refs);
+    mica_free(a.wanted);
+    mica_tf_graph_release(a.function);
+    mica_tf_graph_release(a.forward);
+    mica_tf_graph_release(a.backward);
+    return status;
+}
+
+/* ---- walking back -----------------------------------------------------------------------------*/
+
+static mica_status add_vjp(mica_tf_walk *w, const mica_tf_node *node) {
     size_t n = (size_t)node->n_inputs, m = (size_t)node->n_results;
     mica_tf_ref *inputs = mica_alloc((n + m + 1) * sizeof *inputs), first;
     int64_t *ints = mica_alloc(3 * (n + m + 1) * sizeof *ints);
@@ -147,7 +245,7 @@ static mica_status add_vjp(walk *w, const mica_tf_node *node) {
     int64_t *outputs = ints, *places = ints + m, *types = places + n, *result_types = types + n + m;
     int32_t n_outputs = 0, n_places = 0, n_all = 0;
     for (int32_t i = 0; !status && i < node->n_inputs; i++) {
-        status = residual(w, node->inputs[i], &inputs[n_all]);
+        status = mica_tf_residual(w, node->inputs[i], &inputs[n_all]);
         if (status) break;
         types[n_all++] = mica_tf_graph_type(w->forward, node->inputs[i], NULL);
         if (!carries(w, node, i) || !is_float((mica_tf_dtype)types[n_all - 1])) continue;
@@ -169,63 +267,116 @@ static mica_status add_vjp(walk *w, const mica_tf_node *node) {
         status = mica_tf_graph_add(w->backward, MICA_TF_Vjp, attrs, inputs, n_all, NULL, &first);
     }
     for (int32_t i = 0; !status && i < n_places; i++)
-        status = add_cotangent(w, mica_tf_slot(w->forward, node->inputs[places[i]]),
-                               (mica_tf_ref){first.node, i});
+        status = mica_tf_add_cotangent(w, mica_tf_slot(w->forward, node->inputs[places[i]]),
+                                       (mica_tf_ref){first.node, i});
     mica_free(inputs);
     mica_free(ints);
     return status;
 }
 
-static mica_status walk_node(walk *w, int32_t i) {
-    const mica_tf_node *node = &w->forward->nodes[i];
+static mica_status walk_node(mica_tf_walk *w, int32_t i) {
+    const mica_tf_node held = w->forward->nodes[i], *node = &held; /* nodes may move */
     bool any = false, leads = false;
-    for (int32_t k = 0; k < node->n_results; k++) any |= w->cotangents[node->first + k].node >= 0;
+    for (int32_t k = 0; k < node->n_results; k++)
+        any |= mica_tf_is_ref(w->cotangents[node->first + k]) &&
+               !(w->held && w->held[node->first + k]);
     for (int32_t k = 0; node->operation && k < node->n_inputs; k++) leads |= carries(w, node, k);
     if (!any || !leads || !node->operation) return NULL;
-    if (node->operation->op == MICA_TF_ReadVariableOp)
-        return add_cotangent(w, mica_tf_slot(w->forward, node->inputs[0]),
-                             w->cotangents[node->first]);
+    if (w->stages && w->stages[i]) return mica_tf_stage_backward(w, i);
+    switch ((int)node->operation->op) {
+    case MICA_TF_ReadVariableOp:
+        return mica_tf_add_cotangent(w, mica_tf_slot(w->forward, node->inputs[0]),
+                                     w->cotangents[node->first]);
+    case MICA_TF_CustomGradient: return back_custom(w, i);
+    case MICA_TF_StackPush: return back_push(w, i);
+    case MICA_TF_StackPop:
+    case MICA_TF_StackPopLike: return back_pop(w, i);
+    default: break;
+    }
+    if (w->forward == w->backward && mica_tf_has_bodies(node->operation) &&
+        mica_tf_operation_lowers(node->operation) == MICA_TF_STAYS_HOST)
+        return back_apart(w, node);
     return add_vjp(w, node);
 }
 
-static mica_status build(walk *w, const mica_tf_graph *g, const uint8_t *wanted,
+static mica_status start(mica_tf_walk *w) {
+    size_t n = (size_t)w->forward->n_results + 1;
+    w->cotangents = mica_arena_alloc(&w->arena, 2 * n * sizeof *w->cotangents);
+    if (!w->cotangents) return MICA_NO_MEMORY();
+    w->residuals = w->cotangents + n;
+    w->n_slots = w->forward->n_results;
+    for (size_t i = 0; i < 2 * n; i++) w->cotangents[i] = no_ref;
+    return NULL;
+}
+
+/* The copy, its parameters active where they are wanted. */
+static mica_status copy_forward(mica_tf_walk *w, const mica_tf_graph *g, const mica_tf_wish *wish) {
+    mica_tf_ref *refs = mica_alloc((size_t)(g->n_parameters + g->n_outputs + 1) * sizeof *refs);
+    if (!refs) return MICA_NO_MEMORY();
+    mica_status status = NULL;
+    for (int32_t i = 0; !status && i < g->n_parameters; i++) {
+        const mica_tf_node *node = mica_tf_node_of(g, g->parameters[i]);
+        status = mica_tf_graph_parameter(w->forward, node->dtypes[0], &node->shapes[0], node->name,
+                                         &refs[i]);
+    }
+    w->slots_capacity = g->n_results + g->n_parameters + 64;
+    w->active = mica_calloc((size_t)w->slots_capacity, 1);
+    if (!status && !w->active) status = MICA_NO_MEMORY();
+    for (int32_t i = 0; !status && i < g->n_parameters; i++)
+        w->active[mica_tf_slot(w->forward, refs[i])] = wish->wanted[i];
+    mica_tf_copier copier = {.to = w->forward, .walk = w, .take_apart = w->take_apart};
+    mica_tf_ref *outputs = refs + g->n_parameters;
+    if (!status) status = mica_tf_copy_function(&copier, g, refs, outputs);
+    for (int32_t i = 0; i < g->n_outputs && !status; i++)
+        status = mica_tf_graph_output(w->forward, outputs[i]);
+    mica_free(refs);
+    return status;
+}
+
+static mica_status build(mica_tf_walk *w, const mica_tf_graph *g, const mica_tf_wish *wish,
                          uint8_t *out_connected) {
-    for (int32_t i = 0; i < w->forward->n_results; i++) w->cotangents[i] = w->residuals[i] = no_ref;
-    for (int32_t i = 0; i < g->n_parameters; i++)
-        w->active[mica_tf_slot(w->forward, w->forward->parameters[i])] = wanted[i];
-    find_active(w);
+    MICA_TRY(copy_forward(w, g, wish));
+    MICA_TRY(start(w));
     for (int32_t i = 0; i < g->n_outputs; i++) {
         mica_tf_ref output = w->forward->outputs[i], cotangent;
         mica_tf_shape shape;
         mica_tf_dtype dtype = mica_tf_graph_type(w->forward, output, &shape);
-        if (!is_float(dtype)) continue;
+        if (!mica_tf_flows(dtype) || (wish->given && !wish->given[i])) continue;
         MICA_TRY(mica_tf_graph_parameter(w->backward, dtype, &shape, "cotangent", &cotangent));
-        MICA_TRY(add_cotangent(w, mica_tf_slot(w->forward, output), cotangent));
+        MICA_TRY(mica_tf_add_cotangent(w, mica_tf_slot(w->forward, output), cotangent));
     }
     for (int32_t i = w->forward->n_nodes; i-- > 0;) MICA_TRY(walk_node(w, i));
     for (int32_t i = 0; i < g->n_parameters; i++) {
-        int32_t slot = mica_tf_slot(w->forward, w->forward->parameters[i]);
-        out_connected[i] = wanted[i] && w->cotangents[slot].node >= 0;
-        if (out_connected[i]) MICA_TRY(mica_tf_graph_output(w->backward, w->cotangents[slot]));
+        mica_tf_ref parameter = w->forward->parameters[i], like;
+        mica_tf_ref *gradient = &w->cotangents[mica_tf_slot(w->forward, parameter)];
+        out_connected[i] = wish->wanted[i] && mica_tf_is_ref(*gradient);
+        if (wish->fill && wish->wanted[i] && !out_connected[i]) {
+            MICA_TRY(mica_tf_residual(w, parameter, &like));
+            MICA_TRY(mica_tf_zeros_like(w->backward, like, gradient));
+        }
+        if (wish->wanted[i] && mica_tf_is_ref(*gradient))
+            MICA_TRY(mica_tf_graph_output(w->backward, *gradient));
     }
     return NULL;
 }
 
-mica_status mica_tf_graph_backward(mica_tf_graph *g, const uint8_t *wanted, uint8_t *out_connected,
-                                   mica_tf_graph **out_forward, mica_tf_graph **out_backward) {
-    walk w = {0};
+static void end(mica_tf_walk *w) {
+    for (int32_t i = 0; i < w->nodes_capacity; i++)
+        if (w->stages[i]) mica_tf_stage_destroy(w->stages[i]);
+    mica_free(w->stages);
+    mica_free(w->active);
+    mica_arena_deinit(&w->arena);
+}
+
+mica_status mica_tf_derive(const mica_tf_graph *g, const mica_tf_wish *wish, uint8_t *out_connected,
+                           mica_tf_graph **out_forward, mica_tf_graph **out_backward) {
+    mica_tf_walk w = {.take_apart = wish->take_apart};
     *out_forward = *out_backward = NULL;
-    mica_status status = copy_graph(g, &w.forward);
+    mica_arena_init(&w.arena);
+    mica_status status = mica_tf_graph_create(g->name, &w.forward);
     if (!status) status = mica_tf_graph_create(g->name, &w.backward);
-    if (!status) {
-        size_t n = (size_t)w.forward->n_results + 1;
-        w.active = mica_calloc(n, 1);
-        w.cotangents = mica_alloc(2 * n * sizeof *w.cotangents);
-        w.residuals = w.cotangents + n;
-        status = w.active && w.cotangents ? build(&w, g, wanted, out_connected) : MICA_NO_MEMORY();
-    }
-    mica_free(w.active);
-    mica_free(w.cotangents);
+    if (!status) status = build(&w, g, wish, out_connected);
+    end(&w);
     if (status) {
         mica_tf_graph_release(w.forward);
         mica_tf_graph_release(w.backward);
@@ -234,6 +385,35 @@ mica_status mica_tf_graph_backward(mica_tf_graph *g, const uint8_t *wanted, uint
     *out_forward = w.forward;
     *out_backward = w.backward;
     return NULL;
+}
+
+mica_status mica_tf_graph_backward(mica_tf_graph *g, const uint8_t *wanted, uint8_t *out_connected,
+                                   mica_tf_graph **out_forward, mica_tf_graph **out_backward) {
+    mica_tf_wish wish = {.wanted = wanted};
+    return mica_tf_derive(g, &wish, out_connected, out_forward, out_backward);
+}
+
+mica_status mica_tf_graph_gradients(mica_tf_graph *g, const mica_tf_gradient_of *of,
+                                    mica_tf_ref *out_gradients) {
+    mica_tf_walk w = {.forward = g, .backward = g};
+    mica_arena_init(&w.arena);
+    int32_t n_nodes = g->n_nodes;
+    w.active = mica_calloc(2 * (size_t)g->n_results + 2, 1);
+    mica_status status = w.active ? start(&w) : MICA_NO_MEMORY();
+    if (!status) {
+        w.held = w.active + g->n_results + 1;
+        for (int32_t i = 0; i < of->n_sources; i++) w.active[mica_tf_slot(g, of->sources[i])] = 1;
+        for (int32_t i = 0; i < of->n_held; i++) w.held[mica_tf_slot(g, of->held[i])] = 1;
+        mica_tf_find_active(g, 0, w.active);
+    }
+    for (int32_t i = 0; i < of->n_targets && !status; i++)
+        if (w.active[mica_tf_slot(g, of->targets[i])])
+            status = mica_tf_add_cotangent(&w, mica_tf_slot(g, of->targets[i]), of->cotangents[i]);
+    for (int32_t i = n_nodes; i-- > 0 && !status;) status = walk_node(&w, i);
+    for (int32_t i = 0; i < of->n_sources && !status; i++)
+        out_gradients[i] = w.cotangents[mica_tf_slot(g, of->sources[i])];
+    end(&w);
+    return status;
 }
 
 /* ---- the value of one result ------------------------------------------------------------------*/

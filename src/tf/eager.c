@@ -409,6 +409,9 @@ static mica_status run_on_host(const call *c, mica_tf_value *outputs, int32_t ca
 static bool runs_on_host(const call *c) {
     mica_tf_run run = mica_tf_rows[c->op].run;
     if (run == MICA_TF_HOST || run == MICA_TF_BOTH) return true;
+    if ((c->op == MICA_TF_Vjp || c->op == MICA_TF_Jvp) &&
+        mica_tf_operation_lowers(c->attrs[0].as.operation) == MICA_TF_STAYS_HOST)
+        return true;
     for (int32_t i = 0; i < c->n_inputs; i++)
         if (!mica_tf_is_core(c->inputs[i].dtype) && c->inputs[i].dtype != MICA_TF_resource)
             return true;

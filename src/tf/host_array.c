@@ -31,6 +31,10 @@ mica_status tf_host_ensure_shape(mica_tf_host *c) {
     return tf_host_identity(c);
 }
 
+mica_status tf_host_stop_gradient(mica_tf_host *c) {
+    return tf_host_identity(c);
+}
+
 static mica_status give_ints(mica_tf_host *c, const int64_t *ints, int32_t n, int32_t rank) {
     mica_tensor *tensor = NULL;
     MICA_TRY(mica_tf_ints_tensor(c->device, mica_tf_dtype_core(c->output_dtypes[0]), ints, n, rank,

@@ -1,4 +1,5 @@
 /* Lowerings of ops that make, reshape and select. */
+#include "mica/nn.h"
 #include "tf/lower_rules.h"
 
 static mica_ints ints_of(const mica_tf_shape *shape) {
@@ -35,6 +36,19 @@ void tf_lower_identity(mica_tf_lowering *c) {
 void tf_lower_ensure_shape(mica_tf_lowering *c) {
     mica_tf_shape shape;
     if (mica_tf_result_dims(c, &shape)) c->outputs[0] = c->inputs[0];
+}
+
+/* As a primitive too: inside a region no role is asked. */
+void tf_lower_stop_gradient(mica_tf_lowering *c) {
+    const mica_type *type = c->inputs[0].node ? mica_tf_type(c, 0) : NULL;
+    c->outputs[0] = c->inputs[0];
+    if (!type) return; /* a handle */
+    if (mica_dtype_kind_of(type->dtype) == MICA_KIND_COMPLEX)
+        c->outputs[0] =
+            mica_complex(c->g, mica_nn_stop_gradient(c->g, mica_real(c->g, c->inputs[0])),
+                         mica_nn_stop_gradient(c->g, mica_imag(c->g, c->inputs[0])));
+    else
+        c->outputs[0] = mica_nn_stop_gradient(c->g, c->inputs[0]);
 }
 
 static mica_value ints_constant(mica_tf_lowering *c, const int64_t *ints, int32_t n, int32_t rank) {

@@ -193,6 +193,7 @@ void mica_tf_operation_release(mica_tf_operation *operation) {
     if (!operation || !mica_refcount_release(&operation->references)) return;
     for (int32_t i = 0; i < operation->info->n_attrs; i++)
         hold_attr(operation->info->attrs[i].kind, &operation->attrs[i], false);
+    mica_tf_graph_release(operation->apart);
     if (operation->philox) mica_tf_philox_destroy(operation->philox);
     mica_arena_deinit(&operation->arena);
     mica_free(operation);

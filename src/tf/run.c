@@ -326,7 +326,14 @@ static mica_status run_host(run *r, const mica_tf_node *node) {
     size_t n = (size_t)node->n_inputs;
     mica_tf_value few[FEW], *inputs = few;
     if (n > FEW && !(inputs = mica_alloc(n * sizeof *inputs))) return MICA_NO_MEMORY();
-    for (size_t i = 0; i < n; i++) inputs[i] = r->slots[mica_tf_slot(r->g, node->inputs[i])];
+    for (size_t i = 0; i < n; i++) {
+        const mica_tf_node *from = mica_tf_node_of(r->g, node->inputs[i]);
+        inputs[i] = r->slots[mica_tf_slot(r->g, node->inputs[i])];
+        /* What was cut anew may need a constant of a step that has run. */
+        if (!inputs[i].object && from->operation && from->operation->op == MICA_TF_Const)
+            inputs[i] =
+                mica_tf_attr_find(from->operation->info, from->operation->attrs, "value")->as.value;
+    }
     mica_tf_host c = {.device = r->device,
                       .operation = node->operation,
                       .info = o->info,

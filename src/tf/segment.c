@@ -79,17 +79,9 @@ static mica_tf_lowers lower_of(mica_tf_lowers a, mica_tf_lowers b) {
     return a < b ? a : b;
 }
 
-mica_tf_lowers mica_tf_node_lowers(const mica_tf_node *node) {
-    const mica_tf_operation *o = node->operation;
-    const mica_tf_row *row = &mica_tf_rows[o->op];
+/* What the bodies of an op allow; of a derivative, those of the op it is of. */
+static mica_tf_lowers bodies_lower(const mica_tf_operation *o) {
     mica_tf_lowers answer = MICA_TF_LOWERS;
-    if (!row->lower) return MICA_TF_STAYS_HOST;
-    for (int32_t i = 0; i < node->n_results; i++)
-        if (!mica_tf_is_core(node->dtypes[i]) && node->dtypes[i] != MICA_TF_resource)
-            return MICA_TF_STAYS_HOST;
-    if ((row->effect == MICA_TF_STATE && o->op != MICA_TF_ReadVariableOp) ||
-        row->effect == MICA_TF_RANDOM) /* each iteration of a loop draws anew */
-        answer = MICA_TF_LOWERS_ASSIGNING;
     bool region = o->op != MICA_TF_PartitionedCall && o->op != MICA_TF_StatefulPartitionedCall;
     for (int32_t i = 0; i < o->info->n_attrs; i++) {
         bool one = o->info->attrs[i].kind == MICA_TF_FUNCTION;
@@ -102,6 +94,23 @@ mica_tf_lowers mica_tf_node_lowers(const mica_tf_node *node) {
         }
     }
     return answer;
+}
+
+mica_tf_lowers mica_tf_operation_lowers(const mica_tf_operation *operation) {
+    const mica_tf_row *row = &mica_tf_rows[operation->op];
+    const mica_tf_operation *of = mica_tf_innermost(operation);
+    if (!row->lower || !mica_tf_rows[of->op].lower) return MICA_TF_STAYS_HOST;
+    bool draws_or_assigns =
+        (row->effect == MICA_TF_STATE && operation->op != MICA_TF_ReadVariableOp) ||
+        row->effect == MICA_TF_RANDOM; /* each iteration of a loop draws anew */
+    return lower_of(draws_or_assigns ? MICA_TF_LOWERS_ASSIGNING : MICA_TF_LOWERS, bodies_lower(of));
+}
+
+mica_tf_lowers mica_tf_node_lowers(const mica_tf_node *node) {
+    for (int32_t i = 0; i < node->n_results; i++)
+        if (!mica_tf_is_core(node->dtypes[i]) && node->dtypes[i] != MICA_TF_resource)
+            return MICA_TF_STAYS_HOST;
+    return mica_tf_operation_lowers(node->operation);
 }
 
 /* An array op on strings runs on the host. */
@@ -145,6 +154,10 @@ mica_tf_lowers mica_tf_graph_lowers(mica_tf_graph *g) {
     mica_tf_lowers answer = look_at(g);
     __atomic_store_n(&g->lowers, (int8_t)(answer + 1), __ATOMIC_RELEASE);
     return answer;
+}
+
+bool mica_tf_graph_is_lowered(mica_tf_graph *g) {
+    return mica_tf_graph_lowers(g) == MICA_TF_LOWERS;
 }
 
 bool mica_tf_is_disabled(void) {

@@ -449,13 +449,23 @@ mica_status mica_tf_op_infer_types(mica_tf_op op, const mica_tf_dtype *inputs, i
 
 /* ---- roles ------------------------------------------------------------------------------------*/
 
+/* A gradient that the user gives: its function says to which arguments there is one. */
+static char role_of_custom(const mica_tf_operation *operation, int32_t i) {
+    const mica_tf_attr *connected =
+        mica_tf_attr_find(operation->info, operation->attrs, "connected");
+    for (int32_t k = 0; k < connected->n; k++)
+        if (connected->as.ints[k] == i) return 'd';
+    return '-';
+}
+
 char mica_tf_operation_role(const mica_tf_operation *operation, int32_t i) {
     const mica_tf_op_info *info = operation->info;
     if (operation->op == MICA_TF_Vjp || operation->op == MICA_TF_Jvp) {
-        int32_t forward = (int32_t)operation->attrs[1].as.integer;
-        if (i >= forward) return 'd';
-        return mica_tf_operation_role(operation->attrs[0].as.operation, i);
+        const mica_tf_operation *of = operation->attrs[0].as.operation;
+        if (i >= operation->attrs[1].as.integer || of->op == MICA_TF_CustomGradient) return 'd';
+        return mica_tf_operation_role(of, i);
     }
+    if (operation->op == MICA_TF_CustomGradient) return role_of_custom(operation, i);
     /* The argument that input i belongs to: those before a variadic one count from the front,
      * those after it from the back. */
     int32_t place = i;

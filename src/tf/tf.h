@@ -95,6 +95,7 @@ struct mica_tf_operation {
     mica_tf_attr *attrs;
     mica_arena arena;
     mica_tf_philox *philox; /* the generator of a random op in a graph; NULL: not drawn yet */
+    mica_tf_graph *apart;   /* of a derivative that ran on the host: the function of it */
 };
 
 uint64_t mica_tf_attrs_hash(mica_tf_op op, const mica_tf_attr *attrs);
@@ -202,6 +203,7 @@ typedef enum mica_tf_lowers {
 mica_tf_lowers mica_tf_graph_lowers(mica_tf_graph *g);
 /* The same for a node with its bodies, without looking at its shape operands. */
 mica_tf_lowers mica_tf_node_lowers(const mica_tf_node *node);
+mica_tf_lowers mica_tf_operation_lowers(const mica_tf_operation *operation);
 /* TF_DISABLE_MLC=1: op by op, on built-in kernels. */
 bool mica_tf_is_disabled(void);
 void mica_tf_steps_destroy(mica_tf_steps *steps);

@@ -1,5 +1,6 @@
 /* Vmap: the body is lowered for one slice, vectorised as a graph of primitives, and put in place.
  */
+#include "tf/host_rules.h"
 #include "tf/lower_rules.h"
 #include "tf/shape_rules.h"
 
@@ -86,4 +87,70 @@ void tf_lower_vmap(mica_tf_lowering *c) {
         mica_inline(c->g, whole, c->inputs, c->n_inputs, c->outputs);
     mica_graph_release(slice);
     mica_graph_release(whole);
+}
+
+/* ---- on the host: one slice after the other ---------------------------------------------------*/
+
+typedef struct slices {
+    mica_tf_host *c;
+    const mica_tf_attr *mapped;
+    int64_t size;
+    mica_tf_value *parts;   /* by input, then by slice */
+    mica_tf_value *results; /* by output, then by slice */
+} slices;
+
+static mica_status one_op(slices *s, mica_tf_op op, const mica_tf_attr *attrs,
+                          const mica_tf_value *inputs, int64_t n, mica_tf_value *out,
+                          int64_t capacity) {
+    int32_t count;
+    return mica_tf_eager(s->c->device, op, attrs, inputs, (int32_t)n, out, (int32_t)capacity,
+                         &count, NULL);
+}
+
+static mica_status run_slices(slices *s) {
+    mica_tf_host *c = s->c;
+    mica_tf_graph *f = mica_tf_host_attr(c, "f")->as.function;
+    mica_tf_value given[MICA_TF_MAX_ARGUMENTS * 4], made[MICA_TF_MAX_ARGUMENTS * 4];
+    if (c->n_inputs > MICA_TF_MAX_ARGUMENTS * 4 || c->n_outputs > MICA_TF_MAX_ARGUMENTS * 4)
+        return MICA_ERROR(MICA_UNSUPPORTED, "[Vmap] more than %d arguments or results",
+                          MICA_TF_MAX_ARGUMENTS * 4);
+    for (int32_t i = 0; i < c->n_inputs; i++) {
+        mica_tf_attr attrs[MICA_TF_MAX_ATTRS] = {{.as.integer = s->size},
+                                                 {.as.integer = c->inputs[i].dtype}};
+        if (s->mapped->as.ints[i])
+            MICA_TRY(one_op(s, MICA_TF_Unpack, attrs, &c->inputs[i], 1, s->parts + i * s->size,
+                            s->size));
+    }
+    for (int64_t k = 0; k < s->size; k++) {
+        for (int32_t i = 0; i < c->n_inputs; i++)
+            given[i] = s->mapped->as.ints[i] ? s->parts[i * s->size + k] : c->inputs[i];
+        MICA_TRY(mica_tf_graph_run(f, c->device, given, c->n_inputs, made, c->n_outputs));
+        for (int32_t i = 0; i < c->n_outputs; i++) s->results[i * s->size + k] = made[i];
+    }
+    for (int32_t i = 0; i < c->n_outputs; i++) {
+        mica_tf_attr attrs[MICA_TF_MAX_ATTRS] = {{.as.integer = s->size},
+                                                 {.as.integer = c->output_dtypes[i]}};
+        MICA_TRY(
+            one_op(s, MICA_TF_Pack, attrs, s->results + i * s->size, s->size, &c->outputs[i], 1));
+    }
+    return NULL;
+}
+
+mica_status tf_host_vmap(mica_tf_host *c) {
+    slices s = {.c = c, .mapped = mica_tf_host_attr(c, "mapped")};
+    for (int32_t i = 0; i < c->n_inputs; i++) {
+        mica_tf_shape shape;
+        mica_tf_value_shape(c->inputs[i], &shape);
+        if (s.mapped->as.ints[i] && shape.rank > 0) s.size = shape.dims[0];
+    }
+    if (s.size < 1 || s.size > MICA_TF_MAX_VALUES)
+        return MICA_ERROR(MICA_UNSUPPORTED, "[Vmap] %lld slices on the host", (long long)s.size);
+    size_t n = (size_t)s.size * (size_t)(c->n_inputs + c->n_outputs);
+    s.parts = mica_calloc(n + 1, sizeof *s.parts);
+    if (!s.parts) return MICA_NO_MEMORY();
+    s.results = s.parts + s.size * c->n_inputs;
+    mica_status status = run_slices(&s);
+    for (size_t i = 0; i < n; i++) mica_tf_value_release(s.parts[i]);
+    mica_free(s.parts);
+    return status;
 }

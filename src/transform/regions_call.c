@@ -246,6 +246,20 @@ static mica_graph *call_transpose(mica_transform *t, mica_graph *g, const mica_n
     return made ? made->graph : NULL;
 }
 
+/* Whether the value is zero whatever the region is given: a symbolic zero then, which nothing
+ * further back can turn into a NaN. */
+static bool is_constant_zero(mica_value v) {
+    const mica_node *n = v.node;
+    while (n->op == MICA_OP_broadcast || n->op == MICA_OP_reshape) n = n->operands[0].node;
+    if (n->op != MICA_OP_constant || n->results[0].kind != MICA_TENSOR ||
+        mica_type_elements(&n->results[0]) != 1)
+        return false;
+    const unsigned char *bytes = n->attrs[0].as.data.bytes;
+    for (size_t i = 0; i < mica_type_bytes(&n->results[0]); i++)
+        if (bytes[i]) return false;
+    return true;
+}
+
 MICA_TRANSPOSE_RULE(call) {
     int32_t fixed = n->n_operands - (int32_t)mica_node_int(n, "linear");
     for (int32_t i = 0; i < fixed; i++)
@@ -263,7 +277,8 @@ MICA_TRANSPOSE_RULE(call) {
     mica_make_call(g, mica_node_string(n, "vjp"), mica_node_string(n, "name"),
                    mica_node_string(n, "config"), n->n_results, regions, 2, operands,
                    fixed + n->n_results, results);
-    for (int32_t i = fixed; i < n->n_operands; i++) out[i] = results[i - fixed];
+    for (int32_t i = fixed; i < n->n_operands; i++)
+        if (!is_constant_zero(back->outputs[i - fixed])) out[i] = results[i - fixed];
 }
 
 /* ---- remat ------------------------------------------------------------------------------------*/

@@ -22,9 +22,11 @@ from ._composite import is_symbolic_tensor, is_tensor
 from ._context import executing_eagerly, init_scope
 from ._control import case, cond, switch_case, while_loop
 from ._core import Tensor, convert_to_tensor
+from ._custom_gradient import custom_gradient, grad_pass_through, recompute_grad
 from ._devices import device
 from ._dtypes import DType, as_dtype
 from ._function import function
+from ._gradients import AggregationMethod, gradients, hessians
 from ._graph import Graph, Operation
 from ._install import install
 from ._math import *  # noqa: F403
@@ -33,13 +35,7 @@ from ._print import Assert, print
 from ._shapes import TensorShape
 from ._slices import IndexedSlices
 from ._specs import TensorSpec, TypeSpec, type_spec_from_value
-from ._tape import (
-    GradientTape,
-    UnconnectedGradients,
-    custom_gradient,
-    grad_pass_through,
-    recompute_grad,
-)
+from ._tape import GradientTape, UnconnectedGradients
 from ._variable import (
     Variable,
     VariableAggregation,

@@ -72,10 +72,39 @@ def _branch_node(op: str, selector, branches, **functions):
         else {"then_branch": graphs[0], "else_branch": graphs[1]}
     )
     results = iter(
-        ops[name](selector, list(externals.values()), Tout=[t.dtype for t in kept], **attrs)
+        _node(
+            lambda tensors: ops[name](
+                tensors[0], tensors[1:], Tout=[t.dtype for t in kept], **attrs
+            ),
+            [operand(selector), *externals.values()],
+            graphs,
+        )
     )
     flat = [None if f is None else next(results) for f in branches[0][2]]
     return nest.pack_sequence_as(branches[0][1], flat, expand_composites=True)
+
+
+def _node(make, tensors: list, bodies: list):
+    """Make a node of these tensors.
+
+    Tapes cannot differentiate one that stays on the host where it stands: they get a call of a
+    function with the node in it, which keeps what its gradient needs.
+    """
+    if (
+        not _mica.tf_is_recording()
+        or all(body._lowers for body in bodies)
+        or _mica.tf_count_recording(tensors) <= 0
+    ):
+        return make(tensors)
+    from ._function import GraphFunction
+
+    whole = FuncGraph("recorded")
+    inner = [whole._parameter(t.dtype, t.shape, "args") for t in tensors]
+    with building(whole):
+        results = make(inner)
+    for result in results:
+        whole._output(result)
+    return GraphFunction(whole)(tensors)
 
 
 def cond(pred, true_fn=None, false_fn=None, name=None):
@@ -369,11 +398,15 @@ def _trace_loop(graph, cond, body, structure, flat, shapes, limit, frozen, given
     body_closed = body_graph.closed(kept, outputs, returns_captured=True)
     cond_closed = cond_graph.closed(kept, [test])
     stateful = body_closed._has_effects or cond_closed._has_effects
-    results = ops["While" if stateful else "StatelessWhile"](
+    results = _node(
+        lambda tensors: ops["While" if stateful else "StatelessWhile"](
+            tensors,
+            cond=cond_closed,
+            body=body_closed,
+            output_shapes=[*shapes, *([[]] if limit is not None else []), *[k.shape for k in kept]],
+        ),
         start + kept,
-        cond=cond_closed,
-        body=body_closed,
-        output_shapes=[*shapes, *([[]] if limit is not None else []), *[k.shape for k in kept]],
+        [cond_closed, body_closed],
     )
     answer = nest.pack_sequence_as(structure, results[:n], expand_composites=True)
     return tuple(answer) if isinstance(answer, list) and not isinstance(structure, list) else answer

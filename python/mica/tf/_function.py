@@ -93,10 +93,7 @@ class GraphFunction:
         Of level k, the forward function gives all that level k - 1 gives and, after it, the
         residuals of that; the backward function of level k takes cotangents of the former.
         """
-        wanted = tuple(
-            t.dtype.is_floating or t.dtype.is_complex or t.dtype == _dtypes.resource
-            for t in tensors
-        )
+        wanted = tuple(_flows(t) or t.dtype == _dtypes.resource for t in tensors)
         forward = self
         backwards = []
         for _ in range(levels):
@@ -117,9 +114,9 @@ class GraphFunction:
             for backward, connected, end in backwards:
                 if all(c is None for c in cotangents[first:]):
                     given = [
-                        ops["ZerosLike"](result) if c is None else convert_to_tensor(c)
+                        _cotangent(c, result)
                         for c, result in zip(cotangents[:first], results[:first], strict=True)
-                        if result.dtype.is_floating or result.dtype.is_complex
+                        if _flows(result)
                     ]
                     answers = iter(backward(given + results[first:end]))
                     return [next(answers) if is_connected else None for is_connected in connected]
@@ -128,6 +125,18 @@ class GraphFunction:
 
         _mica.tf_record(tensors, results, gradient)
         return results[:count]
+
+
+def _flows(tensor) -> bool:
+    """Whether there are cotangents of it; those of a stack are a stack."""
+    dtype = tensor.dtype
+    return dtype.is_floating or dtype.is_complex or dtype == _dtypes.variant
+
+
+def _cotangent(given, result):
+    if given is not None:
+        return convert_to_tensor(given)
+    return ops["StackEmpty"]() if result.dtype == _dtypes.variant else ops["ZerosLike"](result)
 
 
 class ConcreteFunction:

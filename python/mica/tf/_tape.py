@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import enum
-import functools
 
 from .. import _mica
 from . import nest
 from ._core import Tensor, convert_to_tensor, ops
-from ._slices import IndexedSlices
 from ._variable import Variable
 
 
@@ -333,101 +331,3 @@ class _StopAll:
 
     def __exit__(self, *unused) -> None:
         _mica.tf_stop_recording(-1)
-
-
-def custom_gradient(f=None):
-    """Give a function a gradient of one's own.
-
-    The function returns `(result, gradient_function)`; the latter takes the cotangents of the
-    results and gives those of the arguments, and, when variables are used, those of `variables`.
-    """
-    if f is None:
-        return custom_gradient
-
-    @functools.wraps(f)
-    def decorated(*args, **kwargs):
-        return _with_gradient(f, args, kwargs)
-
-    return decorated
-
-
-def _with_gradient(f, args, kwargs):
-    flat = nest.flatten(args)
-    tensors = [
-        ops["Identity"](convert_to_tensor(arg)) if _is_tensor_like(arg) else arg for arg in flat
-    ]
-    inputs = [t for t in tensors if isinstance(t, Tensor)]
-    packed = nest.pack_sequence_as(args, tensors)
-    seen = _mica.TFTape(True)
-    seen.push()
-    try:
-        result, gradient_function = f(*packed, **kwargs)
-    finally:
-        seen.pop()
-    handles = [h for h in seen.watched() if h._trainable]
-    variables = [h._variable() for h in handles if h._variable() is not None]
-    with stop_recording():
-        outputs = [ops["Identity"](convert_to_tensor(r)) for r in nest.flatten(result)]
-    takes_variables = _takes_variables(gradient_function)
-    if variables and not takes_variables:
-        raise TypeError(
-            f"{f} using @custom_gradient(f) uses variables, but `grad_fn` does not accept "
-            "'variables' as keyword argument."
-        )
-
-    def backward(cotangents, results, wanted):
-        cotangents = [
-            ops["ZerosLike"](r) if c is None else c
-            for c, r in zip(cotangents, results, strict=True)
-        ]
-        if variables:
-            gradients, of_variables = gradient_function(*cotangents, variables=variables)
-            of_variables = nest.flatten(of_variables)
-        else:
-            gradients, of_variables = gradient_function(*cotangents), []
-        gradients = nest.flatten(gradients)
-        if len(gradients) != len(inputs):
-            raise ValueError(
-                f"custom_gradient function expected to return {len(inputs)} gradients, but "
-                f"returned {len(gradients)} instead."
-            )
-        return [
-            g if g is None or isinstance(g, IndexedSlices) else convert_to_tensor(g)
-            for g in [*gradients, *of_variables]
-        ]
-
-    _mica.tf_record(inputs + [v.handle for v in variables], outputs, backward)
-    return nest.pack_sequence_as(result, outputs)
-
-
-def _is_tensor_like(value) -> bool:
-    return isinstance(value, Tensor | Variable | float | int) or hasattr(value, "__array__")
-
-
-def _takes_variables(function) -> bool:
-    import inspect
-
-    try:
-        specification = inspect.getfullargspec(function)
-    except TypeError:
-        return False
-    return (
-        "variables" in specification.args
-        or "variables" in specification.kwonlyargs
-        or specification.varkw is not None
-    )
-
-
-def recompute_grad(f):
-    """Return the function; its gradient keeps what TensorFlow would compute again."""
-    return f
-
-
-def grad_pass_through(f):
-    """Return a function with the values of f and the gradient of the identity."""
-
-    @custom_gradient
-    def wrapped(*args, **kwargs):
-        return f(*args, **kwargs), lambda *cotangents: cotangents
-
-    return wrapped

@@ -7,6 +7,7 @@ from . import nest
 from ._context import building
 from ._core import convert_to_tensor, ops
 from ._graph import FuncGraph, operand, read_only_variables
+from ._specs import TensorSpec
 
 
 def vectorized_map(fn, elems, fallback_to_while_loop=True, warn=True):
@@ -23,11 +24,18 @@ def vectorized_map(fn, elems, fallback_to_while_loop=True, warn=True):
     if _mica.tf_executing_eagerly():
         from ._function import function
 
-        return function(lambda given: _traced(fn, given), autograph=False)(tensors)
-    return _traced(fn, tensors)
+        return function(lambda given: _traced(fn, given, fallback_to_while_loop), autograph=False)(
+            tensors
+        )
+    return _traced(fn, tensors, fallback_to_while_loop)
 
 
-def _traced(fn, elems):
+def _spec(value):
+    tensor = convert_to_tensor(value)
+    return TensorSpec(tensor.shape, tensor.dtype)
+
+
+def _traced(fn, elems, fallback: bool):
     graph = _mica.tf_current_graph()
     flat = nest.flatten(elems)
     body = FuncGraph("vectorized_map", graph)
@@ -37,6 +45,12 @@ def _traced(fn, elems):
         outputs = [operand(each) for each in nest.flatten(result)]
     captured = [external for external, _ in body._captures()]
     closed = body.closed(captured, outputs)
+    if not closed._lowers:
+        if not fallback:
+            raise ValueError("The function has ops that cannot be vectorized")
+        from ._functional import map_fn
+
+        return map_fn(fn, elems, fn_output_signature=nest.map_structure(_spec, result))
     mapped = [1] * len(flat) + [0] * len(captured)
     stacked = ops["Vmap"](
         [*flat, *captured], Tout=[t.dtype for t in outputs], f=closed, mapped=mapped
