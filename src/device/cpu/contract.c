@@ -9,8 +9,7 @@ typedef struct contract_run {
     char *c;                                 /* of the compute type */
     char *scratch;                           /* packed y, or partial sums */
     int64_t batch, first_n, n, first_k, n_k; /* shared: the part of y that is packed now */
-    int64_t pieces_m, pieces_n;
-    const cpu_finish *finish; /* or NULL */
+    const cpu_finish *finish;                /* or NULL */
 } contract_run;
 
 /* ---- one piece --------------------------------------------------------------------------------*/
@@ -65,14 +64,27 @@ static void cut_rows(const cpu_contract *k, const contract_block *at, contract_r
 #define PACK_PANELS 8 /* of y that are packed together */
 #define PACK_STEPS 32 /* of k that neighbouring panels are packed for, so that they share lines */
 
+/* Brings the rows of a tile nearer that are lines along k. */
+static void fetch_rows(const cpu_contract *k, const char *x, const int64_t *rows, int64_t n,
+                       const int64_t *steps, int64_t n_k) {
+    int64_t bytes = n_k * k->x_bytes;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t line = 0; line < bytes; line += 64)
+            __builtin_prefetch(x + (rows[i] + steps[0]) * k->x_bytes + line);
+}
+
 /* Panels one after the other, each as wide as its tile is high. */
 static void pack_x(const cpu_contract *k, const char *x, const contract_rows *rows,
                    const int64_t *steps, int64_t n_k, char *panels) {
     mica_cpu_pack pack = k->complex_pack && k->exchanged ? k->complex_pack : k->gemm.pack;
     int64_t chunk = mica_cpu_contract_is_line(&k->x_m) ? PACK_STEPS : n_k;
+    bool is_line = chunk == n_k && steps[n_k - 1] == steps[0] + n_k - 1;
     for (int64_t from = 0; from < n_k; from += chunk)
         for (int32_t i = 0; i < rows->n_tiles; i++) {
             int64_t first = rows->tiles[i].first, width = k->gemm.heights[rows->tiles[i].height];
+            if (is_line && i + 1 < rows->n_tiles)
+                fetch_rows(k, x, rows->x + rows->tiles[i + 1].first, rows->tiles[i + 1].n, steps,
+                           n_k);
             pack(x, rows->x + first, rows->tiles[i].n, steps + from, cpu_min(chunk, n_k - from),
                  width, panels + (first * n_k + from * width) * k->gemm.bytes);
         }
@@ -243,15 +255,25 @@ static const char *batch_of_y(const contract_run *run, int64_t batch) {
     return run->y + mica_cpu_space_position(&k->y_batch, batch) * k->x_bytes;
 }
 
+/* Piece i of `pieces`, whole units of n indices. */
+static int64_t cut_piece(int64_t n, int64_t unit, int64_t pieces, int64_t i, int64_t *out_n) {
+    int64_t units = cpu_ceil_div(n, unit), first = i * units / pieces * unit;
+    *out_n = cpu_min(n, (i + 1) * units / pieces * unit) - first;
+    return first;
+}
+static void cut_block(const cpu_contract *k, int64_t piece, contract_block *at) {
+    at->m = cut_piece(k->c_m.n, k->unit_m, k->pieces_m, piece, &at->n_m);
+}
+
 static void run_local_pieces(void *context, int64_t begin, int64_t end) {
     const contract_run *run = context;
     const cpu_contract *k = run->contract;
     for (int64_t i = begin; i < end; i++) {
-        int64_t n = i % run->pieces_n, m = i / run->pieces_n % run->pieces_m;
-        int64_t batch = i / run->pieces_n / run->pieces_m;
+        int64_t n = i % k->pieces_n, m = i / k->pieces_n % k->pieces_m;
+        int64_t batch = i / k->pieces_n / k->pieces_m;
         contract_block at = {.n_k = k->blocks_k, .first = true, .finish = run->finish};
-        at.m = m * k->block_m, at.n_m = cpu_min(k->block_m, k->c_m.n - at.m);
-        at.n = n * k->block_n, at.n_n = cpu_min(k->block_n, k->c_n.n - at.n);
+        cut_block(k, m, &at);
+        at.n = cut_piece(k->c_n.n, k->unit_n, k->pieces_n, n, &at.n_n);
         at.c = batch_of_c(run, batch);
         run_block(k, batch_of_x(run, batch), batch_of_y(run, batch), &at);
     }
@@ -259,11 +281,10 @@ static void run_local_pieces(void *context, int64_t begin, int64_t end) {
 
 static void run_local(contract_run *run) {
     const cpu_contract *k = run->contract;
-    run->pieces_m = cpu_ceil_div(k->c_m.n, k->block_m);
-    run->pieces_n = cpu_ceil_div(k->c_n.n, k->block_n);
-    double work = (double)k->block_m * (double)k->block_n * (double)k->x_k.n;
+    int64_t pieces = k->pieces_m * k->pieces_n;
+    double work = (double)k->c_m.n * (double)k->c_n.n * (double)k->x_k.n / (double)pieces;
     int64_t grain = work > 65536 ? 1 : (int64_t)(65536 / cpu_max(1, (int64_t)work));
-    mica_parallel_for(run->pieces_m * run->pieces_n * k->c_batch.n, grain, run_local_pieces, run);
+    mica_parallel_for(pieces * k->c_batch.n, grain, run_local_pieces, run);
 }
 
 /* Packs panels of y: [batch][block of k][panel], PACK_PANELS at a time. */
@@ -290,9 +311,9 @@ static void run_shared_pieces(void *context, int64_t begin, int64_t end) {
     int64_t width = k->gemm.columns, panels = cpu_ceil_div(run->n, width);
     int64_t panel = CPU_TILE_K * width * k->gemm.bytes;
     for (int64_t i = begin; i < end; i++) {
-        int64_t batch = i / run->pieces_m;
+        int64_t batch = i / k->pieces_m;
         contract_block at = {.k = run->first_k, .n_k = run->n_k};
-        at.m = i % run->pieces_m * k->block_m, at.n_m = cpu_min(k->block_m, k->c_m.n - at.m);
+        cut_block(k, i % k->pieces_m, &at);
         at.n = run->first_n, at.n_n = run->n;
         at.c = batch_of_c(run, run->batch + batch);
         at.first = run->first_k == 0;
@@ -305,7 +326,6 @@ static void run_shared_pieces(void *context, int64_t begin, int64_t end) {
 
 static void run_shared(contract_run *run) {
     const cpu_contract *k = run->contract;
-    run->pieces_m = cpu_ceil_div(k->c_m.n, k->block_m);
     for (run->batch = 0; run->batch < k->c_batch.n; run->batch += k->shared_batch) {
         int64_t batches = cpu_min(k->shared_batch, k->c_batch.n - run->batch);
         for (run->first_n = 0; run->first_n < k->c_n.n; run->first_n += k->shared_n) {
@@ -315,7 +335,7 @@ static void run_shared(contract_run *run) {
                 int64_t panels = cpu_ceil_div(run->n, k->gemm.columns);
                 mica_parallel_for(cpu_ceil_div(panels, PACK_PANELS) * run->n_k * batches, 1,
                                   pack_shared, run);
-                mica_parallel_for(run->pieces_m * batches, 1, run_shared_pieces, run);
+                mica_parallel_for(k->pieces_m * batches, 1, run_shared_pieces, run);
             }
         }
     }
@@ -332,11 +352,11 @@ static void run_split_pieces(void *context, int64_t begin, int64_t end) {
     mica_cpu_space_add(&dense.c_n, k->c_n.n, 1);
     int64_t size = k->c_m.n * k->c_n.n;
     for (int64_t i = begin; i < end; i++) {
-        int64_t m = i % run->pieces_m, batch = i / run->pieces_m % k->c_batch.n;
-        int64_t group = i / run->pieces_m / k->c_batch.n;
+        int64_t m = i % k->pieces_m, batch = i / k->pieces_m % k->c_batch.n;
+        int64_t group = i / k->pieces_m / k->c_batch.n;
         contract_block at = {.k = group * k->group_blocks, .first = true};
         at.n_k = cpu_min(k->group_blocks, k->blocks_k - at.k);
-        at.m = m * k->block_m, at.n_m = cpu_min(k->block_m, k->c_m.n - at.m);
+        cut_block(k, m, &at);
         at.n_n = k->c_n.n;
         at.c = run->scratch + (group * k->c_batch.n + batch) * size * k->gemm.bytes;
         run_block(&dense, batch_of_x(run, batch), batch_of_y(run, batch), &at);
@@ -367,8 +387,7 @@ static void add_split(void *context, int64_t begin, int64_t end) {
 
 static void run_split(contract_run *run) {
     const cpu_contract *k = run->contract;
-    run->pieces_m = cpu_ceil_div(k->c_m.n, k->block_m);
-    mica_parallel_for(run->pieces_m * k->c_batch.n * k->groups, 1, run_split_pieces, run);
+    mica_parallel_for(k->pieces_m * k->c_batch.n * k->groups, 1, run_split_pieces, run);
     mica_parallel_for(k->c_m.n * k->c_batch.n, cpu_max(1, 4096 / k->c_n.n), add_split, run);
 }
 

@@ -38,7 +38,8 @@ typedef struct cpu_contract {
     /* The plan. */
     cpu_contract_mode mode;
     bool x_lies, y_lies;      /* read as it lies, not packed */
-    int64_t block_m, block_n; /* of a piece */
+    int64_t pieces_m, unit_m; /* rows are cut into so many pieces of whole units, nearly equal */
+    int64_t pieces_n, unit_n; /* and columns */
     int64_t blocks_k, groups, group_blocks;
     int64_t shared_n, shared_k,
         shared_batch;                  /* what is packed at a time: columns, blocks, batches */

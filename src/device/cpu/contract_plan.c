@@ -139,8 +139,8 @@ void mica_cpu_contract_share(int64_t bytes) {
     shared_limit = bytes > 0 ? bytes : SHARED_BYTES;
 }
 
-/* Pieces: as many rows as packed x may have, all columns; when that gives the threads too little to
- * share, few rows are cut by columns, many into pieces of nearly equal size. */
+/* Pieces: as many rows as packed x may have, all columns; when there are few, as many for each
+ * thread, or, of few rows, pieces of columns. */
 static void choose_pieces(cpu_contract *k) {
     int64_t rows = k->gemm.rows, panel = CPU_TILE_K * k->gemm.bytes, threads = mica_pool_threads();
     int64_t m = k->c_m.n, n = k->c_n.n, batch = k->c_batch.n;
@@ -150,14 +150,13 @@ static void choose_pieces(cpu_contract *k) {
     int64_t pieces = cpu_ceil_div(m, most), columns = cpu_ceil_div(n, k->gemm.columns);
     bool is_heavy = (double)batch * (double)m * (double)n * (double)k->x_k.n > HEAVY;
     int64_t pieces_n = 1;
-    if (is_heavy && pieces * batch < 4 * threads) {
-        if (pieces == 1 && columns >= 2 * threads)
-            pieces_n = cpu_min(cpu_ceil_div(2 * threads, batch), columns);
-        else
-            pieces = cpu_min(round_up(pieces, threads), cpu_ceil_div(m, 2 * rows));
-    }
-    k->block_m = cpu_min(most, round_up(cpu_ceil_div(m, pieces), rows));
-    k->block_n = cpu_ceil_div(columns, pieces_n) * k->gemm.columns;
+    bool is_few = pieces * batch < 4 * threads || (batch == 1 && pieces < 16 * threads);
+    if (is_heavy && is_few && pieces == 1 && columns >= 2 * threads)
+        pieces_n = cpu_min(cpu_ceil_div(2 * threads, batch), columns);
+    else if (is_heavy && is_few)
+        pieces = cpu_max(pieces, cpu_min(round_up(pieces, threads), cpu_ceil_div(m, 2 * rows)));
+    k->pieces_m = pieces, k->unit_m = rows;
+    k->pieces_n = pieces_n, k->unit_n = k->gemm.columns;
 }
 
 static void plan_shared(cpu_contract *k) {
@@ -187,7 +186,7 @@ static void choose_mode(cpu_contract *k) {
     if (k->groups > 1) {
         k->mode = CONTRACT_SPLIT;
         k->scratch_bytes = (size_t)(cells * bytes * k->groups);
-    } else if (cpu_ceil_div(m, k->block_m) > 1 && k->block_n >= n && !k->y_lies) {
+    } else if (k->pieces_m > 1 && k->pieces_n == 1 && !k->y_lies) {
         plan_shared(k);
     }
 }

@@ -79,11 +79,13 @@ static __attribute__((noinline)) vector_f64 FMA_f64(vector_f64 a, vector_f64 b, 
                 FMA_##dtype(left, row[j], acc[i][j]);                                              \
         }                                                                                          \
     }
+/* c is brought no nearer than the second level: rows a power of two apart fall on each other in the
+ * first. */
 #define TILE_BEGIN(dtype, type, ROWS, VECTORS)                                                     \
     vector_##dtype acc[ROWS][VECTORS];                                                             \
     UNROLLED for (int i = 0; i < ROWS; i++) {                                                      \
-        __builtin_prefetch((type *)c + rows[i], 1);                                                \
-        __builtin_prefetch((type *)c + rows[i] + VECTORS * LANES(dtype, type) - 1, 1);             \
+        __builtin_prefetch((type *)c + rows[i], 0, 2);                                             \
+        __builtin_prefetch((type *)c + rows[i] + VECTORS * LANES(dtype, type) - 1, 0, 2);          \
         UNROLLED for (int j = 0; j < VECTORS; j++) acc[i][j] = (vector_##dtype){0};                \
     }
 #define TILE_END(dtype, type, ROWS, VECTORS)                                                       \
