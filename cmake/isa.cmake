@@ -17,6 +17,12 @@ if(MICA_TARGET_IS_X86_64)
 else()
   set(MICA_ISAS baseline)
 endif()
+set(MICA_ISA_ONLY "" CACHE STRING
+    "baseline or avx2: kernels for no other instruction set, to build quickly; every machine is taken to have it")
+if(MICA_ISA_ONLY)
+  set(MICA_ISAS ${MICA_ISA_ONLY})
+  add_compile_definitions(MICA_ISA_ONLY=${MICA_ISA_ONLY})
+endif()
 
 # mica_compile_per_isa(name out_objects FLAGS flags... SOURCES sources...)
 # Compiles the sources once for each instruction set of the target processor, with MICA_ISA defined

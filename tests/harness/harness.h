@@ -91,7 +91,8 @@ typedef struct case_table {
     int32_t n;
 } case_table;
 extern const case_table elementwise_cases, array_cases, index_cases, contraction_cases,
-    window_cases, order_cases, linalg_cases, collective_cases, control_cases, nested_cases;
+    window_cases, order_cases, linalg_cases, collective_cases, control_cases, nested_cases,
+    composite_cases;
 
 /* How cases are written. */
 #define SHAPED(d, l, h, ...)                                                                       \

@@ -134,9 +134,10 @@ static void check_refusals(void) {
 
 /* ---- the program ------------------------------------------------------------------------------*/
 
-static const case_table *const tables[] = {
-    &elementwise_cases, &array_cases,  &index_cases,   &contraction_cases, &window_cases,
-    &order_cases,       &linalg_cases, &control_cases, &collective_cases,  &nested_cases};
+static const case_table *const tables[] = {&elementwise_cases, &array_cases,    &index_cases,
+                                           &contraction_cases, &window_cases,   &order_cases,
+                                           &linalg_cases,      &control_cases,  &collective_cases,
+                                           &nested_cases,      &composite_cases};
 enum { N_TABLES = sizeof tables / sizeof *tables };
 
 static void check_every_row_has_a_case(void) {

@@ -22,10 +22,16 @@
             &mica_cpu_attention_##isa, &mica_cpu_winograd_##isa                                    \
     }
 
+#define ISA_TABLE_OF(isa) ISA_TABLE(isa, isa)
+
 /* The best last. */
 static const mica_cpu_isa variants[] = {
+#ifdef MICA_ISA_ONLY
+    ISA_TABLE_OF(MICA_ISA_ONLY),
+#else
     ISA_TABLE(baseline, baseline),
-#if MICA_ISA_HAS_X86
+#endif
+#if MICA_ISA_HAS_X86 && !defined(MICA_ISA_ONLY)
     ISA_TABLE(avx2, avx2),
     ISA_TABLE(avx512, avx2),
 #endif
@@ -54,7 +60,7 @@ static const mica_cpu_isa *default_isa(void) {
     if (isa) return isa;
     isa = find_isa(mica_environment("MICA_ISA"));
     for (int i = VARIANTS - 1; !isa; i--)
-        if (machine_has(&variants[i])) isa = &variants[i];
+        if (i == 0 || machine_has(&variants[i])) isa = &variants[i];
     __atomic_store_n(&found, isa, __ATOMIC_RELAXED);
     return isa;
 }
