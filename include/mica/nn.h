@@ -417,6 +417,15 @@ MICA_API void mica_nn_lstm_steps(mica_graph *g, mica_value projected, mica_value
                                  mica_value cell, mica_value weights, bool reverse,
                                  mica_value out[3]);
 
+/* The recurrence of a GRU, likewise: with gates z r n, projected (T, N, 3 H) holds the inputs' part
+ * (with biases), weights (3 H, H) and bias (3 H) are those of the hidden state h (N, H). With
+ * u = weights h + bias, z = sigmoid(x_z + u_z), r = sigmoid(x_r + u_r), n = tanh(x_n + r u_n) and
+ * the next h = z h + (1 - z) n. out: outputs (T, N, H), and z, r, n and u_n (T, N, 4 H) of every
+ * step. */
+MICA_API void mica_nn_gru_steps(mica_graph *g, mica_value projected, mica_value hidden,
+                                mica_value weights, mica_value bias, bool reverse,
+                                mica_value out[2]);
+
 /* ---- attention --------------------------------------------------------------------------------*/
 
 /* softmax(scale q k^T + mask) v, with q (..., L, D), k (..., S, D), v (..., S, E). mask: null,

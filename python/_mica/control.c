@@ -205,6 +205,28 @@ static PyObject *control_lstm_steps(PyObject *Py_UNUSED(module), PyObject *args)
     return parts_results(&p, out, 3);
 }
 
+/* gru_steps((projected, hidden, weights, bias), reverse) -> [outputs, gates] */
+static PyObject *control_gru_steps(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *operands;
+    int reverse;
+    node_parts p;
+    if (!PyArg_ParseTuple(args, "Op:gru_steps", &operands, &reverse)) return NULL;
+    PyObject *none = PyTuple_New(0);
+    if (!none) return NULL;
+    int failed = parts_from(&p, "gru_steps", operands, none);
+    Py_DECREF(none);
+    if (failed) return NULL;
+    if (p.n != 4) {
+        parts_free(&p);
+        return PyErr_Format(PyExc_TypeError, "[gru_steps] takes 4 arrays, not %d", (int)p.n);
+    }
+    mica_value *out = results_of(&p, 2);
+    if (!out) return NULL;
+    mica_nn_gru_steps(p.trace->graph, p.operands[0], p.operands[1], p.operands[2], p.operands[3],
+                      reverse, out);
+    return parts_results(&p, out, 2);
+}
+
 /* attend((q, k, v[, mask]), scale, causal) -> [y] */
 static PyObject *control_attend(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *operands;
@@ -238,6 +260,7 @@ PyMethodDef control_methods[] = {
     {"remat", control_remat, METH_VARARGS, NULL},
     {"barrier", control_barrier, METH_O, NULL},
     {"lstm_steps", control_lstm_steps, METH_VARARGS, NULL},
+    {"gru_steps", control_gru_steps, METH_VARARGS, NULL},
     {"attend", control_attend, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

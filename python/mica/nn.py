@@ -80,6 +80,67 @@ def lstm(
     return stage("lstm", staged, x, input_weights, hidden_weights, bias, *states)
 
 
+def gru(
+    x: Array,
+    input_weights: Array,
+    hidden_weights: Array,
+    bias: Array | None = None,
+    hidden_bias: Array | None = None,
+    hidden: Array | None = None,
+    reverse: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """A layer of gated recurrent units, in one direction.
+
+    With gates z r n side by side in the weights, at every step ``a = x @ input_weights + bias``,
+    ``u = hidden @ hidden_weights + hidden_bias``, ``z = sigmoid(a_z + u_z)``,
+    ``r = sigmoid(a_r + u_r)``, ``n = tanh(a_n + r * u_n)`` and
+    ``hidden = z * hidden + (1 - z) * n``.
+
+    Parameters
+    ----------
+    x : array (batch, time, features)
+    input_weights : array (features, 3 * size)
+    hidden_weights : array (size, 3 * size)
+    bias, hidden_bias : array (3 * size), optional
+    hidden : array (batch, size), optional
+        The state before the first step; zeros by default.
+    reverse : bool
+        Whether the last step comes first.
+
+    Returns
+    -------
+    tuple
+        The outputs (batch, time, size), and the last of them.
+
+    Examples
+    --------
+    >>> import mica
+    >>> y, h = mica.nn.gru(mica.ones((2, 5, 3)), mica.ones((3, 12)), mica.ones((4, 12)))
+    >>> y.shape, h.shape
+    ((2, 5, 4), (2, 4))
+    """
+    x, input_weights, hidden_weights = map(as_array, (x, input_weights, hidden_weights))
+    if x.ndim != 3 or x.shape[1] == 0:
+        raise ValueError(f"[gru] x must be (batch, time, features), not {tuple(x.shape)}")
+    if hidden_weights.ndim != 2 or hidden_weights.shape[1] != 3 * hidden_weights.shape[0]:
+        raise ValueError(
+            f"[gru] hidden weights must be (size, 3 * size), not {tuple(hidden_weights.shape)}"
+        )
+    size = hidden_weights.shape[0]
+    state = _state(hidden, (x.shape[0], size), x.dtype)
+    inner = zeros((3 * size,), x.dtype) if hidden_bias is None else as_array(hidden_bias)
+
+    def staged(x: Any, wx: Any, wh: Any, b: Any, bh: Any, h: Any) -> Any:
+        projected = x.transpose((1, 0, 2)) @ wx
+        projected = projected if b is None else projected + b
+        steps = _mica.gru_steps((projected, h, wh.transpose((1, 0)), bh), reverse)
+        last = 0 if reverse else x.shape[1] - 1
+        return steps[0].transpose((1, 0, 2)), steps[0][last]
+
+    bias = None if bias is None else as_array(bias)
+    return stage("gru", staged, x, input_weights, hidden_weights, bias, inner, state)
+
+
 # ---- cross entropy -------------------------------------------------------------------------------
 def _hot(logits: Any, labels: Any) -> Any:
     """Where an element is that of its row's label."""

@@ -4,50 +4,9 @@
  * Besides outputs and cells it returns the gates, so that the way back needs nothing but the
  * results. Its vjp is the loop backward, again a composite (mica.lstm_steps.back), and what can be
  * one product over all steps: the gradient of the weights. */
-#include "nn/compose.h"
+#include "nn/recurrent.h"
 
 enum { GATES = 4 };
-
-/* Elements of gate i of (..., 4 H). */
-static mica_value gate_of(mica_graph *g, mica_value x, int32_t axis, int32_t i, int64_t hidden) {
-    return mica_nn_part(g, x, axis, i * hidden, (i + 1) * hidden);
-}
-
-static mica_value parameter_like(mica_graph *body, mica_value value, bool steps) {
-    mica_type type = mica_nn_type(value);
-    if (steps) {
-        for (int32_t i = 1; i < type.rank; i++) type.dims[i - 1] = type.dims[i];
-        type.dims[--type.rank] = 0;
-    }
-    return mica_parameter(body, &type);
-}
-
-/* One step of a loop: builds in body from its parameters, writes results (carry first). */
-typedef void (*step_builder)(mica_graph *body, const mica_value *in, int64_t hidden,
-                             mica_value *out);
-
-/* A scan over time with one constant, two carries and n_steps values read step by step. */
-static void scan_over_time(mica_graph *g, const mica_value *operands, int32_t n_steps,
-                           step_builder build, int32_t n_results, bool reverse, mica_value *out) {
-    mica_graph *body = NULL;
-    mica_value in[12], results[8];
-    int32_t n = 3 + n_steps;
-    for (int32_t i = 0; i < n_results; i++) out[i] = MICA_NULL_VALUE;
-    mica_status status = mica_graph_create("lstm_step", &body);
-    if (status) {
-        mica_graph_fail(g, status);
-        return;
-    }
-    for (int32_t i = 0; i < n; i++) in[i] = parameter_like(body, operands[i], i >= 3);
-    build(body, in, mica_nn_type(operands[1]).dims[1], results);
-    for (int32_t i = 0; i < n_results; i++) mica_output(body, results[i]);
-    status = mica_graph_take_error(body);
-    if (status)
-        mica_graph_fail(g, status);
-    else
-        mica_scan(g, body, operands, n, 1, 2, mica_nn_type(operands[3]).dims[0], reverse, out);
-    mica_graph_release(body);
-}
 
 /* ---- forward ----------------------------------------------------------------------------------*/
 
@@ -58,7 +17,7 @@ static void forward_step(mica_graph *g, const mica_value *in, int64_t hidden, mi
                  mica_dot(g, in[1], in[0], MICA_INTS(1), MICA_INTS(1), MICA_NO_INTS, MICA_NO_INTS));
     mica_value gate[GATES];
     for (int32_t i = 0; i < GATES; i++) {
-        gate[i] = gate_of(g, sums, 1, i, hidden);
+        gate[i] = mica_nn_gate(g, sums, 1, i, hidden);
         gate[i] = i == 2 ? mica_tanh(g, gate[i]) : mica_logistic(g, gate[i]);
     }
     mica_value cell = mica_add(g, mica_mul(g, gate[1], in[2]), mica_mul(g, gate[0], gate[2]));
@@ -74,8 +33,8 @@ static void forward_step(mica_graph *g, const mica_value *in, int64_t hidden, mi
 static void backward_step(mica_graph *g, const mica_value *in, int64_t hidden, mica_value *out) {
     mica_value gate[GATES], d[GATES], own[GATES];
     for (int32_t i = 0; i < GATES; i++) {
-        gate[i] = gate_of(g, in[3], 1, i, hidden);
-        own[i] = gate_of(g, in[8], 1, i, hidden);
+        gate[i] = mica_nn_gate(g, in[3], 1, i, hidden);
+        own[i] = mica_nn_gate(g, in[8], 1, i, hidden);
     }
     mica_value one = mica_nn_number(g, in[4], 1);
     mica_value dh = mica_add(g, in[6], in[1]), bent = mica_tanh(g, in[4]);
@@ -96,18 +55,6 @@ static void backward_step(mica_graph *g, const mica_value *in, int64_t hidden, m
     out[1] = mica_mul(g, dc, gate[1]);
 }
 
-/* (1, N, H) before or after the steps, without the step at the other end: what each step began
- * with. */
-static mica_value shifted(mica_graph *g, mica_value first, mica_value steps, bool reverse) {
-    mica_type type = mica_nn_type(steps);
-    int64_t time = type.dims[0];
-    first = mica_reshape(g, first, MICA_INTS(1, type.dims[1], type.dims[2]));
-    if (time == 1) return first;
-    mica_value rest = mica_nn_part(g, steps, 0, reverse ? 1 : 0, reverse ? time : time - 1);
-    mica_value parts[2] = {reverse ? rest : first, reverse ? first : rest};
-    return mica_concat(g, parts, 2, 0);
-}
-
 enum { GATES_IN, CELLS, FIRST_CELL, WEIGHTS, DY, DCELLS, DGATES, BACK_OPERANDS };
 
 /* out: dz (T, N, 4 H), then dh and dc of what came before the first step. */
@@ -120,11 +67,14 @@ static void loop_backward(mica_graph *g, const mica_value operands[BACK_OPERANDS
     mica_value zero =
         mica_broadcast_to(c.body, mica_nn_number(c.body, c.in[DY], 0), mica_nn_dims(&state));
     mica_value all[] = {
-        c.in[WEIGHTS],  zero,         zero,
-        c.in[GATES_IN], c.in[CELLS],  shifted(c.body, c.in[FIRST_CELL], c.in[CELLS], reverse),
-        c.in[DY],       c.in[DCELLS], c.in[DGATES]};
+        c.in[WEIGHTS], zero,
+        zero,          c.in[GATES_IN],
+        c.in[CELLS],   mica_nn_before_steps(c.body, c.in[FIRST_CELL], c.in[CELLS], reverse),
+        c.in[DY],      c.in[DCELLS],
+        c.in[DGATES]};
     mica_value results[3];
-    scan_over_time(c.body, all, 6, backward_step, 3, !reverse, results);
+    mica_nn_loop loop = {"lstm_step", 1, 2, 6, 3, backward_step, !reverse};
+    mica_nn_loop_over_time(c.body, &loop, all, results);
     mica_composite_result(&c, results[2]);
     mica_composite_result(&c, results[0]);
     mica_composite_result(&c, results[1]);
@@ -143,7 +93,7 @@ static void build_vjp(mica_composite *c, bool reverse) {
     mica_value d[3];
     loop_backward(g, back, reverse, d);
     for (int32_t i = 0; i < 3; i++) mica_composite_cotangent(c, d[i]);
-    mica_value before = shifted(g, c->vjp_in[HIDDEN], c->vjp_out[0], reverse);
+    mica_value before = mica_nn_before_steps(g, c->vjp_in[HIDDEN], c->vjp_out[0], reverse);
     mica_composite_cotangent(
         c, mica_dot(g, d[0], before, MICA_INTS(0, 1), MICA_INTS(0, 1), MICA_NO_INTS, MICA_NO_INTS));
 }
@@ -175,7 +125,8 @@ void mica_nn_lstm_steps(mica_graph *g, mica_value projected, mica_value hidden, 
     if (!mica_composite_begin(&c, g, "mica.lstm_steps", operands, OPERANDS)) return;
     mica_value all[] = {c.in[HIDDEN_WEIGHTS], c.in[HIDDEN], c.in[CELL], c.in[PROJECTED]};
     mica_value results[5];
-    scan_over_time(c.body, all, 1, forward_step, 5, reverse, results);
+    mica_nn_loop loop = {"lstm_step", 1, 2, 1, 5, forward_step, reverse};
+    mica_nn_loop_over_time(c.body, &loop, all, results);
     for (int32_t i = 0; i < 3; i++) mica_composite_result(&c, results[2 + i]);
     if (mica_nn_type(projected).dims[0] > 0 && mica_composite_begin_vjp(&c)) build_vjp(&c, reverse);
     mica_composite_end(&c, false, out, "reverse=%d", (int)reverse);

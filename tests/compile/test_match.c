@@ -63,6 +63,23 @@ static mica_graph *recurrence(int64_t time, int64_t batch, int64_t size, bool re
     return g;
 }
 
+/* The same of a GRU. */
+static mica_graph *gated_recurrence(int64_t time, int64_t batch, int64_t size, bool reverse) {
+    mica_graph *g = NULL;
+    CHECK_OK(mica_graph_create("gated_recurrence", &g));
+    mica_value x[] = {parameter(g, MICA_INTS(time, batch, 3 * size)),
+                      parameter(g, MICA_INTS(batch, size)), parameter(g, MICA_INTS(3 * size, size)),
+                      parameter(g, MICA_INTS(3 * size))};
+    mica_value out[2], gradients[4];
+    mica_nn_gru_steps(g, x[0], x[1], x[2], x[3], reverse, out);
+    mica_value loss = mica_add(g, mica_sum(g, mica_sin(g, out[0]), MICA_INTS(0, 1, 2)),
+                               mica_sum(g, mica_sin(g, out[1]), MICA_INTS(0, 1, 2)));
+    mica_gradient(g, loss, x, 4, gradients);
+    for (int32_t i = 0; i < 2; i++) mica_output(g, out[i]);
+    for (int32_t i = 0; i < 4; i++) mica_output(g, gradients[i]);
+    return g;
+}
+
 /* Attention and its gradients. */
 static mica_graph *attention(int64_t batch, int64_t queries, int64_t keys, int64_t d, int64_t e,
                              bool causal) {
@@ -172,8 +189,10 @@ TEST(calls_inside_regions_are_claimed_too) {
 TEST(a_recurrence_computes_what_its_body_computes) {
     static const int64_t sizes[][3] = {{1, 1, 1}, {4, 3, 5}, {3, 21, 9}, {5, 8, 33}, {2, 9, 70}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        for (int reverse = 0; reverse < 2; reverse++) {
-            mica_graph *g = recurrence(sizes[i][0], sizes[i][1], sizes[i][2], reverse);
+        for (int form = 0; form < 4; form++) {
+            mica_graph *(*make)(int64_t, int64_t, int64_t, bool) =
+                form / 2 ? gated_recurrence : recurrence;
+            mica_graph *g = make(sizes[i][0], sizes[i][1], sizes[i][2], form % 2);
             run("cpu", g, NULL, MICA_TIER_BUILT_IN, &first);
             run("cpu", g, "-match", MICA_TIER_BUILT_IN, &second);
             CHECK(largest_difference(&first, &second) < 1e-5);
@@ -222,6 +241,7 @@ static void check_bits(mica_graph *g) {
 
 TEST(claimed_calls_have_the_same_bits_on_every_instruction_set_and_with_any_threads) {
     check_bits(recurrence(3, 21, 19, false));
+    check_bits(gated_recurrence(3, 21, 19, true));
     check_bits(attention(2, 37, 140, 17, 9, true));
 }
 

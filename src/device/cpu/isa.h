@@ -266,13 +266,19 @@ typedef struct mica_cpu_fft {
                       int64_t begin, int64_t end);
 } mica_cpu_fft;
 
-/* ---- LSTM -------------------------------------------------------------------------------------
- * Rows are of n elements, or of 4 n: the gates i f g o one after the other. */
+/* ---- LSTM and GRU -----------------------------------------------------------------------------
+ * Rows are of n elements, or of several n: the gates i f g o, or z r n, one after the other. */
 typedef struct mica_cpu_lstm_back {
     const float *gates, *cell, *before; /* of the step, and the cell before it */
     const float *dh;                    /* what came back from the step after it */
     const float *dy, *dcell, *dgates;   /* of the step's results */
 } mica_cpu_lstm_back;
+
+typedef struct mica_cpu_gru_back {
+    const float *gates, *before; /* z r n and the hidden part of n; the state before the step */
+    const float *dh;             /* what came back through the weights from the step after it */
+    const float *dy, *dgates;    /* of the step's results */
+} mica_cpu_gru_back;
 
 typedef struct mica_cpu_lstm {
     int64_t rows;    /* at most, of a product: a power of two */
@@ -286,6 +292,12 @@ typedef struct mica_cpu_lstm {
                     float *cell, float *y);
     /* dc: of the step's cell by what came after it; becomes that of the cell before. */
     void (*backward)(const mica_cpu_lstm_back *at, int64_t n, float *dc, float *dz);
+    /* Of a GRU (nn/gru_steps.c). direct: what came back past the weights, becomes that of the step
+     * before; dx and du: of the projected inputs and of the product. */
+    void (*gru_forward)(const float *x, const float *u, const float *bias, const float *before,
+                        int64_t n, float *gates, float *y);
+    void (*gru_backward)(const mica_cpu_gru_back *at, int64_t n, float *direct, float *dx,
+                         float *du);
 } mica_cpu_lstm;
 
 /* ---- attention --------------------------------------------------------------------------------

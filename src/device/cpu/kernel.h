@@ -70,6 +70,10 @@ MICA_MUST_CHECK mica_status mica_cpu_create_lstm_steps(const mica_node *node, cp
 bool mica_cpu_fits_lstm_steps_back(const mica_node *node);
 MICA_MUST_CHECK mica_status mica_cpu_create_lstm_steps_back(const mica_node *node,
                                                             cpu_kernel **out);
+bool mica_cpu_fits_gru_steps(const mica_node *node);
+MICA_MUST_CHECK mica_status mica_cpu_create_gru_steps(const mica_node *node, cpu_kernel **out);
+bool mica_cpu_fits_gru_steps_back(const mica_node *node);
+MICA_MUST_CHECK mica_status mica_cpu_create_gru_steps_back(const mica_node *node, cpu_kernel **out);
 
 /* An elementwise kernel on n elements at other addresses, on the calling thread; not of
  * reduce_precision. */

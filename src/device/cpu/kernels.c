@@ -130,6 +130,8 @@ typedef struct composite {
 static const composite composites[] = {
     {"mica.lstm_steps", mica_cpu_fits_lstm_steps, mica_cpu_create_lstm_steps},
     {"mica.lstm_steps.back", mica_cpu_fits_lstm_steps_back, mica_cpu_create_lstm_steps_back},
+    {"mica.gru_steps", mica_cpu_fits_gru_steps, mica_cpu_create_gru_steps},
+    {"mica.gru_steps.back", mica_cpu_fits_gru_steps_back, mica_cpu_create_gru_steps_back},
     {"mica.attention", mica_cpu_fits_attention, mica_cpu_create_attention},
     {"mica.attention.back", mica_cpu_fits_attention_back, mica_cpu_create_attention_back},
 };

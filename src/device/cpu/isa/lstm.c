@@ -1,5 +1,6 @@
-/* The loops of an LSTM's recurrence in f32: products of a few rows with packed weights, and the
- * gates. Products sum as contractions do: chains of fused multiply-adds over CPU_TILE_K indices. */
+/* The loops of the recurrences of LSTM and GRU in f32: products of a few rows with packed weights,
+ * and the gates. Products sum as contractions do: chains of fused multiply-adds over CPU_TILE_K
+ * indices. */
 #include <string.h>
 
 #include "device/cpu/isa.h"
@@ -135,4 +136,39 @@ static void backward(const mica_cpu_lstm_back *at, int64_t n, float *restrict dc
     }
 }
 
-const mica_cpu_lstm MICA_ISA_NAME(mica_cpu_lstm) = {WIDEST, COLUMNS, product, forward, backward};
+/* ---- GRU --------------------------------------------------------------------------------------*/
+
+static void gru_forward(const float *restrict x, const float *restrict u,
+                        const float *restrict bias, const float *restrict before, int64_t n,
+                        float *restrict gates, float *restrict y) {
+    for (int64_t j = 0; j < 2 * n; j++) gates[j] = mica_logistic_f32(x[j] + (u[j] + bias[j]));
+    for (int64_t j = 0; j < n; j++) {
+        float z = gates[j], r = gates[n + j], m = u[2 * n + j] + bias[2 * n + j];
+        float c = mica_tanh_f32(x[2 * n + j] + r * m);
+        gates[2 * n + j] = c;
+        gates[3 * n + j] = m;
+        y[j] = z * before[j] + (1.0f - z) * c;
+    }
+}
+
+static void gru_backward(const mica_cpu_gru_back *at, int64_t n, float *restrict direct,
+                         float *restrict dx, float *restrict du) {
+    const float *restrict z = at->gates, *restrict r = at->gates + n;
+    const float *restrict c = at->gates + 2 * n, *restrict m = at->gates + 3 * n;
+    const float *restrict before = at->before, *restrict dh = at->dh, *restrict dy = at->dy;
+    const float *restrict own = at->dgates;
+    for (int64_t j = 0; j < n; j++) {
+        float d = dy[j] + (dh[j] + direct[j]), rest = 1.0f - z[j];
+        float dn = (d * rest + own[2 * n + j]) * (1.0f - c[j] * c[j]);
+        float dz = (d * (before[j] - c[j]) + own[j]) * (z[j] * rest);
+        float dr = (dn * m[j] + own[n + j]) * (r[j] * (1.0f - r[j]));
+        dx[j] = du[j] = dz;
+        dx[n + j] = du[n + j] = dr;
+        dx[2 * n + j] = dn;
+        du[2 * n + j] = dn * r[j] + own[3 * n + j];
+        direct[j] = d * z[j];
+    }
+}
+
+const mica_cpu_lstm MICA_ISA_NAME(mica_cpu_lstm) = {WIDEST,   COLUMNS,     product,     forward,
+                                                    backward, gru_forward, gru_backward};
