@@ -110,3 +110,17 @@ def test_ragged_rows_become_a_tensor():
     np.testing.assert_array_equal(rows.row_lengths().numpy(), [2, 0, 1])
     np.testing.assert_array_equal(rows.to_tensor(9).numpy(), [[1, 2], [9, 9], [3, 9]])
     assert rows.shape.as_list() == [3, None]
+
+
+def test_modules_below_tensorflow_keras_are_imported_in_any_order():
+    import sys
+
+    from tensorflow import keras as first
+    from tensorflow.keras import layers as second
+    from tensorflow.keras.models import Sequential
+    from tensorflow.keras.utils import to_categorical
+
+    assert sys.modules["tensorflow.keras"] is first
+    assert second.Dense is first.layers.Dense
+    assert Sequential is first.Sequential
+    assert to_categorical([1], 2).tolist() == [[0.0, 1.0]]

@@ -60,10 +60,12 @@ def install() -> None:
     """
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
+    ours = importlib.import_module(_OURS)
+    if sys.modules.get(_NAME) is ours:
+        return  # and what is below it is ours or Keras's
     for name in [n for n in sys.modules if n == _NAME or n.startswith(_NAME + ".")]:
-        if not getattr(sys.modules[name], "__name__", "").startswith(_OURS):
-            del sys.modules[name]
-    sys.modules[_NAME] = importlib.import_module(_OURS)
+        del sys.modules[name]
+    sys.modules[_NAME] = ours
 
 
 def prepare_keras() -> None:
