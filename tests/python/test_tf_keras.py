@@ -112,15 +112,21 @@ def test_ragged_rows_become_a_tensor():
     assert rows.shape.as_list() == [3, None]
 
 
-def test_modules_below_tensorflow_keras_are_imported_in_any_order():
-    import sys
+IMPORTS = """
+import sys
+from tensorflow import keras as first
+from tensorflow.keras import layers as second
+from tensorflow.keras.models import Sequential
+from tensorflow.keras.utils import to_categorical
 
-    from tensorflow import keras as first
-    from tensorflow.keras import layers as second
-    from tensorflow.keras.models import Sequential
-    from tensorflow.keras.utils import to_categorical
+assert sys.modules["tensorflow.keras"] is first
+assert second.Dense is first.layers.Dense
+assert Sequential is first.Sequential
+assert to_categorical([1], 2).tolist() == [[0.0, 1.0]]
+print("imported")
+"""
 
-    assert sys.modules["tensorflow.keras"] is first
-    assert second.Dense is first.layers.Dense
-    assert Sequential is first.Sequential
-    assert to_categorical([1], 2).tolist() == [[0.0, 1.0]]
+
+def test_modules_below_tensorflow_keras_are_imported_in_any_order(tmp_path):
+    done = run_script(tmp_path, IMPORTS)
+    assert "imported" in done.stdout, done.stderr
