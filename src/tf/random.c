@@ -51,7 +51,7 @@ static void start(mica_tf_philox *p, uint64_t seed, uint64_t seed2) {
     p->counter[3] = (uint32_t)(seed2 >> 32);
 }
 
-static void skip(uint32_t counter[4], uint64_t blocks) {
+void mica_tf_counter_skip(uint32_t counter[4], uint64_t blocks) {
     uint64_t low = (uint64_t)counter[1] << 32 | counter[0];
     uint64_t high = (uint64_t)counter[3] << 32 | counter[2];
     uint64_t sum = low + blocks;
@@ -171,7 +171,7 @@ static mica_status reserve(mica_tf_philox *p, uint64_t blocks, uint32_t out[6]) 
     if (!p) return MICA_NO_MEMORY();
     memcpy(out, p->key, sizeof p->key);
     memcpy(out + 2, p->counter, sizeof p->counter);
-    skip(p->counter, blocks);
+    mica_tf_counter_skip(p->counter, blocks);
     return NULL;
 }
 
@@ -453,10 +453,7 @@ void tf_lower_rng_read_and_skip(mica_tf_lowering *c) {
 
 /* ---- on the host: what draws as often as it takes ---------------------------------------------*/
 
-typedef struct generator {
-    uint32_t key[2], counter[4], block[4];
-    int used;
-} generator;
+typedef mica_tf_generator generator;
 
 static void philox(const uint32_t counter[4], const uint32_t key_given[2], uint32_t out[4]) {
     uint32_t x[4], key[2] = {key_given[0], key_given[1]};
@@ -472,10 +469,17 @@ static void philox(const uint32_t counter[4], const uint32_t key_given[2], uint3
     memcpy(out, x, sizeof x);
 }
 
-static uint32_t next_word(generator *r) {
+generator mica_tf_generator_of(const uint32_t state[6]) {
+    generator r = {.used = 4};
+    memcpy(r.key, state, sizeof r.key);
+    memcpy(r.counter, state + 2, sizeof r.counter);
+    return r;
+}
+
+uint32_t mica_tf_generator_word(generator *r) {
     if (r->used == 4) {
         philox(r->counter, r->key, r->block);
-        skip(r->counter, 1);
+        mica_tf_counter_skip(r->counter, 1);
         r->used = 0;
     }
     return r->block[r->used++];
@@ -488,24 +492,26 @@ static float word_float(uint32_t x) {
     return value - 1.0f;
 }
 
-static double words_double(uint32_t x0, uint32_t x1) {
+double mica_tf_words_double(uint32_t x0, uint32_t x1) {
     uint64_t one = UINT64_C(0x3ff) << 52 | (uint64_t)(x0 & 0xfffff) << 32 | x1;
     double value;
     memcpy(&value, &one, sizeof value);
     return value - 1.0;
 }
 
-static void normal_pair(generator *r, bool is_double, double out[2]) {
+void mica_tf_normal_pair(generator *r, bool is_double, double out[2]) {
     if (is_double) {
         uint32_t x[4];
-        for (int i = 0; i < 4; i++) x[i] = next_word(r);
-        double u = words_double(x[0], x[1]), v = 2.0 * M_PI * words_double(x[2], x[3]);
+        for (int i = 0; i < 4; i++) x[i] = mica_tf_generator_word(r);
+        double u = mica_tf_words_double(x[0], x[1]),
+               v = 2.0 * M_PI * mica_tf_words_double(x[2], x[3]);
         double radius = sqrt(-2.0 * log(u < 1.0e-7 ? 1.0e-7 : u));
         out[0] = sin(v) * radius;
         out[1] = cos(v) * radius;
         return;
     }
-    float u = word_float(next_word(r)), v = 2.0f * (float)M_PI * word_float(next_word(r));
+    float u = word_float(mica_tf_generator_word(r)),
+          v = 2.0f * (float)M_PI * word_float(mica_tf_generator_word(r));
     float radius = sqrtf(-2.0f * logf(u < 1.0e-7f ? 1.0e-7f : u));
     out[0] = sinf(v) * radius;
     out[1] = cosf(v) * radius;
@@ -515,13 +521,12 @@ static void normal_pair(generator *r, bool is_double, double out[2]) {
 static void fill_truncated(const uint32_t state[6], int64_t n, bool is_double, double *out) {
     int group = is_double ? 2 : 4;
     for (int64_t first = 0; first < n; first += group) {
-        generator r = {.used = 4};
-        memcpy(r.key, state, sizeof r.key);
-        memcpy(r.counter, state + 2, sizeof r.counter);
-        skip(r.counter, (uint64_t)(first / group) * (uint64_t)(group * RESERVED_BLOCKS / 4));
+        generator r = mica_tf_generator_of(state);
+        mica_tf_counter_skip(r.counter,
+                             (uint64_t)(first / group) * (uint64_t)(group * RESERVED_BLOCKS / 4));
         for (int filled = 0; filled < group;) {
             double pair[2];
-            normal_pair(&r, is_double, pair);
+            mica_tf_normal_pair(&r, is_double, pair);
             for (int i = 0; i < 2 && filled < group; i++) {
                 if (fabs(pair[i]) >= 2.0) continue;
                 if (first + filled < n) out[first + filled] = pair[i];
@@ -531,7 +536,7 @@ static void fill_truncated(const uint32_t state[6], int64_t n, bool is_double, d
     }
 }
 
-static mica_status give_doubles(mica_tf_host *c, const mica_type *type, const double *data) {
+mica_status mica_tf_give_doubles(mica_tf_host *c, const mica_type *type, const double *data) {
     mica_type wide = *type;
     mica_tensor *tensor = NULL;
     wide.dtype = MICA_DTYPE_f64;
@@ -556,7 +561,7 @@ static mica_status truncated(mica_tf_host *c, const uint32_t state[6]) {
     double *data = mica_alloc(((size_t)n + 1) * sizeof *data);
     if (!data) return MICA_NO_MEMORY();
     fill_truncated(state, n, type.dtype == MICA_DTYPE_f64, data);
-    mica_status status = give_doubles(c, &type, data);
+    mica_status status = mica_tf_give_doubles(c, &type, data);
     mica_free(data);
     return status;
 }
@@ -578,10 +583,29 @@ mica_status tf_host_truncated_normal(mica_tf_host *c) {
     return truncated(c, state);
 }
 
+mica_status mica_tf_key_counter_state(mica_tf_host *c, int32_t key, uint32_t out[6]) {
+    MICA_TRY(mica_tensor_to_host(c->inputs[key].object, out, 2 * sizeof *out));
+    return mica_tensor_to_host(c->inputs[key + 1].object, out + 2, 4 * sizeof *out);
+}
+
+/* As tf_lower_key_counter. */
+mica_status mica_tf_seed_state(mica_tf_host *c, int32_t seed, uint32_t out[6]) {
+    static const uint32_t scramble[2] = {0x3ec8f720, 0x02461e29};
+    int64_t words[2];
+    int32_t n;
+    uint32_t counter[4], mix[4];
+    MICA_TRY(mica_tf_tensor_ints(c->inputs[seed].object, words, 2, &n));
+    if (n != 2) return MICA_INVALID("[%s] seed must have shape [2], not [%d]", c->info->name, n);
+    for (int i = 0; i < 4; i++) counter[i] = (uint32_t)((uint64_t)words[i / 2] >> 32 * (i % 2));
+    philox(counter, scramble, mix);
+    const uint32_t state[6] = {mix[0], mix[1], 0, 0, mix[2], mix[3]};
+    memcpy(out, state, sizeof state);
+    return NULL;
+}
+
 mica_status tf_host_stateless_truncated_normal(mica_tf_host *c) {
     uint32_t state[6];
-    MICA_TRY(mica_tensor_to_host(c->inputs[1].object, state, 2 * sizeof *state));
-    MICA_TRY(mica_tensor_to_host(c->inputs[2].object, state + 2, 4 * sizeof *state));
+    MICA_TRY(mica_tf_key_counter_state(c, 1, state));
     return truncated(c, state);
 }
 
@@ -590,7 +614,7 @@ static void shuffle(generator *r, int64_t n, int64_t *order) {
     for (int64_t i = 0; i < n; i++) order[i] = i;
     for (int64_t i = 0; i + 1 < n; i++) {
         uint32_t range = (uint32_t)(n - i);
-        int64_t k = i + (int64_t)(next_word(r) % range);
+        int64_t k = i + (int64_t)(mica_tf_generator_word(r) % range);
         int64_t kept = order[i];
         order[i] = order[k];
         order[k] = kept;
@@ -614,24 +638,43 @@ static mica_status take_rows(mica_tf_host *c, const int64_t *order) {
     return status;
 }
 
-mica_status tf_host_random_shuffle(mica_tf_host *c) {
-    if (!mica_tf_is_core(c->inputs[0].dtype))
-        return MICA_ERROR(MICA_UNSUPPORTED, "[RandomShuffle] of strings");
-    const mica_type *type = mica_tensor_type(c->inputs[0].object);
-    if (type->rank == 0 || type->dims[0] < 2) {
-        c->outputs[0] = c->inputs[0];
-        mica_tf_value_retain(c->outputs[0]);
-        return NULL;
-    }
-    uint32_t state[6];
-    MICA_TRY(mica_tf_random_reserve(c->operation, c->is_eager, type->dims[0], state));
-    generator r = {.used = 4};
-    memcpy(r.key, state, sizeof r.key);
-    memcpy(r.counter, state + 2, sizeof r.counter);
-    int64_t *order = mica_alloc((size_t)type->dims[0] * sizeof *order);
+static mica_status shuffled(mica_tf_host *c, const uint32_t state[6], int64_t n) {
+    generator r = mica_tf_generator_of(state);
+    int64_t *order = mica_alloc((size_t)n * sizeof *order);
     if (!order) return MICA_NO_MEMORY();
-    shuffle(&r, type->dims[0], order);
+    shuffle(&r, n, order);
     mica_status status = take_rows(c, order);
     mica_free(order);
     return status;
+}
+
+/* How many slices there are to shuffle; with fewer than two the value is given as it is. */
+static mica_status slices_of(mica_tf_host *c, int64_t *out_n) {
+    *out_n = 0;
+    if (!mica_tf_is_core(c->inputs[0].dtype))
+        return MICA_ERROR(MICA_UNSUPPORTED, "[%s] of strings", c->info->name);
+    const mica_type *type = mica_tensor_type(c->inputs[0].object);
+    *out_n = type->rank ? type->dims[0] : 0;
+    if (*out_n > 1) return NULL;
+    c->outputs[0] = c->inputs[0];
+    mica_tf_value_retain(c->outputs[0]);
+    return NULL;
+}
+
+mica_status tf_host_random_shuffle(mica_tf_host *c) {
+    uint32_t state[6];
+    int64_t n;
+    MICA_TRY(slices_of(c, &n));
+    if (n < 2) return NULL;
+    MICA_TRY(mica_tf_random_reserve(c->operation, c->is_eager, n, state));
+    return shuffled(c, state, n);
+}
+
+mica_status tf_host_stateless_shuffle(mica_tf_host *c) {
+    uint32_t state[6];
+    int64_t n;
+    MICA_TRY(slices_of(c, &n));
+    if (n < 2) return NULL;
+    MICA_TRY(mica_tf_key_counter_state(c, 1, state));
+    return shuffled(c, state, n);
 }

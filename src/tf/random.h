@@ -17,4 +17,24 @@ mica_value mica_tf_session_random(mica_tf_session *session, mica_graph *g,
                                   mica_tf_operation *operation, int64_t elements);
 void mica_tf_philox_destroy(mica_tf_philox *philox);
 
+/* ---- drawing on the host ----------------------------------------------------------------------*/
+
+typedef struct mica_tf_generator {
+    uint32_t key[2], counter[4], block[4];
+    int used; /* words of the block */
+} mica_tf_generator;
+
+mica_tf_generator mica_tf_generator_of(const uint32_t state[6]);
+uint32_t mica_tf_generator_word(mica_tf_generator *r);
+void mica_tf_counter_skip(uint32_t counter[4], uint64_t blocks);
+double mica_tf_words_double(uint32_t x0, uint32_t x1); /* in [0, 1) */
+void mica_tf_normal_pair(mica_tf_generator *r, bool is_double, double out[2]);
+/* Key and counter of a stateless op: from its inputs `key` and the one after, or from a seed. */
+MICA_MUST_CHECK mica_status mica_tf_key_counter_state(mica_tf_host *c, int32_t key,
+                                                      uint32_t out[6]);
+MICA_MUST_CHECK mica_status mica_tf_seed_state(mica_tf_host *c, int32_t seed, uint32_t out[6]);
+/* The result of a host op, from doubles. */
+MICA_MUST_CHECK mica_status mica_tf_give_doubles(mica_tf_host *c, const mica_type *type,
+                                                 const double *data);
+
 #endif

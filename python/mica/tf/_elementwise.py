@@ -22,6 +22,13 @@ sin = ops["Sin"]
 sinh = ops["Sinh"]
 tan = ops["Tan"]
 # Names of tf.math alone.
+bessel_i0 = ops["BesselI0"]
+bessel_i0e = ops["BesselI0e"]
+bessel_i1 = ops["BesselI1"]
+bessel_i1e = ops["BesselI1e"]
+betainc = ops["Betainc"]
+polygamma = ops["Polygamma"]
+zeta = ops["Zeta"]
 ceil = ops["Ceil"]
 digamma = ops["Digamma"]
 erf = ops["Erf"]
@@ -286,7 +293,8 @@ TOP = (
     "complex cos cosh floor realdiv round saturate_cast sign sin sinh tan truncatediv truncatemod"
 ).split()
 MATH = (
-    "accumulate_n acos acosh angle asin asinh atan atan2 atanh ceil conj cos cosh digamma "
+    "accumulate_n acos acosh angle asin asinh atan atan2 atanh bessel_i0 bessel_i0e bessel_i1 "
+    "bessel_i1e betainc ceil conj cos cosh digamma polygamma zeta "
     "divide_no_nan erf erfc erfcinv erfinv expm1 floor floordiv floormod igamma igammac imag "
     "is_finite is_inf is_nan lbeta lgamma log1p log_sigmoid logical_xor mod multiply_no_nan ndtri "
     "nextafter polyval real reciprocal reciprocal_no_nan rint round rsqrt sign sin sinh softplus "

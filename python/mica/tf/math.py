@@ -8,3 +8,5 @@ for _module in (_elementwise, _reduce):
     for _name in _module.MATH:
         globals()[_name] = getattr(_module, _name)
 del _name, _module
+
+from . import _special as special  # noqa: E402, F401

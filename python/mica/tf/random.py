@@ -148,6 +148,52 @@ def shuffle(value, seed=None, name=None):
     return ops["RandomShuffle"](convert_to_tensor(value), seed=first, seed2=second)
 
 
+def categorical(logits, num_samples, dtype=None, seed=None, name=None):
+    """Return classes drawn by unnormalised log probabilities, num_samples for each row."""
+    first, second = get_seed(seed)
+    dtype = _dtypes.int64 if dtype is None else _dtypes.as_dtype(dtype)
+    x = convert_to_tensor(logits, dtype_hint=_dtypes.float32)
+    count = convert_to_tensor(num_samples, _dtypes.int32)
+    return ops["Multinomial"](x, count, seed=first, seed2=second, output_dtype=dtype)
+
+
+def _least(dtype) -> float:
+    import numpy
+
+    return float(numpy.finfo(dtype.as_numpy_dtype).tiny) if dtype != _dtypes.bfloat16 else 1e-38
+
+
+def _gamma_parameters(alpha, beta, dtype):
+    from ._array import broadcast_to
+    from ._select import broadcast_dynamic_shape
+
+    alpha = convert_to_tensor(alpha, dtype)
+    beta = convert_to_tensor(1.0 if beta is None else beta, dtype)
+    sizes = broadcast_dynamic_shape(ops["Shape"](alpha), ops["Shape"](beta))
+    return broadcast_to(alpha, sizes), beta
+
+
+def gamma(shape, alpha, beta=None, dtype=_dtypes.float32, seed=None, name=None):
+    """Return gamma distributed numbers, shape of them for each alpha."""
+    dtype = _float(dtype)
+    first, second = get_seed(seed)
+    alpha, beta = _gamma_parameters(alpha, beta, dtype)
+    x = ops["RandomGamma"](shape_operand(shape), alpha, seed=first, seed2=second)
+    return ops["Maximum"](convert_to_tensor(_least(dtype), dtype), ops["RealDiv"](x, beta))
+
+
+def poisson(shape, lam, dtype=_dtypes.float32, seed=None, name=None):
+    """Return Poisson distributed numbers, shape of them for each rate."""
+    first, second = get_seed(seed)
+    return ops["RandomPoissonV2"](
+        shape_operand(shape),
+        convert_to_tensor(lam, dtype_hint=_dtypes.float32),
+        seed=first,
+        seed2=second,
+        dtype=_dtypes.as_dtype(dtype),
+    )
+
+
 # ---- stateless -----------------------------------------------------------------------------------
 
 
@@ -208,6 +254,57 @@ def stateless_truncated_normal(
     key, counter = _key_counter(seed)
     x = ops["StatelessTruncatedNormalV2"](shape_operand(shape), key, counter, 1, dtype=dtype)
     return _moved(x, mean, stddev, dtype)
+
+
+def stateless_categorical(logits, num_samples, seed, dtype=_dtypes.int64, name=None):
+    """Return classes drawn by unnormalised log probabilities, which depend on the seed alone."""
+    x = convert_to_tensor(logits, dtype_hint=_dtypes.float32)
+    count = convert_to_tensor(num_samples, _dtypes.int32)
+    dtype = _dtypes.as_dtype(dtype)
+    return ops["StatelessMultinomial"](x, count, convert_to_tensor(seed), output_dtype=dtype)
+
+
+def stateless_gamma(
+    shape, seed, alpha, beta=None, dtype=_dtypes.float32, name=None, alg="auto_select"
+):
+    """Return gamma distributed numbers that depend on the seed alone."""
+    dtype = _float(dtype)
+    key, counter = _key_counter(seed)
+    alpha, beta = _gamma_parameters(alpha, beta, dtype)
+    x = ops["StatelessRandomGammaV3"](shape_operand(shape), key, counter, 1, alpha)
+    return ops["Maximum"](convert_to_tensor(_least(dtype), dtype), ops["RealDiv"](x, beta))
+
+
+def stateless_poisson(shape, seed, lam, dtype=_dtypes.int32, name=None):
+    """Return Poisson distributed numbers that depend on the seed alone."""
+    rates = convert_to_tensor(lam, dtype_hint=_dtypes.float32)
+    dtype = _dtypes.as_dtype(dtype)
+    return ops["StatelessRandomPoisson"](
+        shape_operand(shape), convert_to_tensor(seed), rates, dtype=dtype
+    )
+
+
+def stateless_binomial(shape, seed, counts, probs, output_dtype=_dtypes.int32, name=None):
+    """Return binomially distributed numbers that depend on the seed alone."""
+    from ._array import broadcast_to
+    from ._select import broadcast_dynamic_shape
+
+    probs = convert_to_tensor(probs, dtype_hint=_dtypes.float32)
+    counts = ops["Cast"](convert_to_tensor(counts, dtype_hint=probs.dtype), DstT=probs.dtype)
+    sizes = broadcast_dynamic_shape(ops["Shape"](counts), ops["Shape"](probs))
+    return ops["StatelessRandomBinomial"](
+        shape_operand(shape),
+        convert_to_tensor(seed),
+        broadcast_to(counts, sizes),
+        broadcast_to(probs, sizes),
+        dtype=_dtypes.as_dtype(output_dtype),
+    )
+
+
+def stateless_shuffle(value, seed, alg="auto_select", name=None):
+    """Return the slices along the first axis in an order that depends on the seed alone."""
+    key, counter = _key_counter(seed)
+    return ops["StatelessShuffle"](convert_to_tensor(value), key, counter, 1)
 
 
 def split(seed, num=2, alg="auto_select"):
@@ -399,6 +496,7 @@ class _Experimental:
     get_global_generator = staticmethod(get_global_generator)
     set_global_generator = staticmethod(set_global_generator)
     stateless_split = staticmethod(split)
+    stateless_shuffle = staticmethod(stateless_shuffle)
     stateless_fold_in = staticmethod(fold_in)
     create_rng_state = staticmethod(create_rng_state)
 

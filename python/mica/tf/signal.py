@@ -137,6 +137,169 @@ def hamming_window(window_length, periodic=True, dtype=_dtypes.float32, name=Non
     return _raised_cosine(window_length, periodic, dtype, 0.54, 0.46)
 
 
+def _positions(window_length, dtype):
+    """Return the length, and the places of a window from -1 to 1."""
+    n = convert_to_tensor(window_length, _dtypes.int32)
+    dtype = _dtypes.as_dtype(dtype)
+    if not dtype.is_floating:
+        raise ValueError(f"dtype must be a floating point type. Found {dtype!r}")
+    return n, dtype
+
+
+def kaiser_window(window_length, beta=12.0, dtype=_dtypes.float32, name=None):
+    """Return a Kaiser window."""
+    n, dtype = _positions(window_length, dtype)
+    known = static_value(n)
+    if known is not None and int(known) == 1:
+        return ops["Fill"]([1], cast(1, dtype))
+    alpha = cast(n - 1, dtype) / 2
+    beta = convert_to_tensor(beta, dtype)
+    inside = 1 - ops["Square"]((cast(range(n), dtype) - alpha) / alpha)
+    argument = beta * ops["Sqrt"](ops["Maximum"](inside, convert_to_tensor(0, dtype)))
+    growth = ops["Exp"](ops["Abs"](argument) - ops["Abs"](beta))
+    return growth * ops["BesselI0e"](argument) / ops["BesselI0e"](beta)
+
+
+def kaiser_bessel_derived_window(window_length, beta=12.0, dtype=_dtypes.float32, name=None):
+    """Return a Kaiser-Bessel derived window."""
+    n, dtype = _positions(window_length, dtype)
+    half = n // 2
+    sums = ops["Cumsum"](kaiser_window(half + 1, beta, dtype), 0)
+    rising = ops["Sqrt"](sums[:-1] / sums[-1])
+    return concat([rising, ops["ReverseV2"](rising, [0])], 0)
+
+
+def vorbis_window(window_length, dtype=_dtypes.float32, name=None):
+    """Return the window of Ogg Vorbis."""
+    n, dtype = _positions(window_length, dtype)
+    places = (cast(range(n), dtype) + 0.5) / cast(n, dtype)
+    return ops["Sin"](PI / 2 * ops["Square"](ops["Sin"](PI * places)))
+
+
+# ---- cosine transforms ---------------------------------------------------------------------------
+
+
+def dct(input, type=2, n=None, axis=-1, norm=None, name=None):
+    """Return the discrete cosine transform along the last axis."""
+    if axis != -1:
+        raise NotImplementedError(f"axis must be -1. Received: {axis}")
+    if n is not None and n < 1:
+        raise ValueError("n should be a positive integer or None")
+    if type not in (1, 2, 3, 4):
+        raise ValueError("Types I, II, III and IV (I)DCT are supported.")
+    if norm not in (None, "ortho"):
+        raise ValueError(f"Unknown normalization. Expected None or 'ortho', got: {norm}")
+    x = convert_to_tensor(input, dtype_hint=_dtypes.float32)
+    if n is not None:
+        x = x[..., :n]
+        missing = ops["Maximum"](n - shape(x)[-1], 0)
+        pairs = [stack([0, 0])] * (x.shape.rank - 1) + [stack([0, missing])]
+        x = pad(x, stack(pairs))
+    size = shape(x)[-1]
+    count = cast(size, x.dtype)
+    if type == 1:
+        if norm:
+            raise ValueError("Normalization is not supported for the Type-I DCT.")
+        mirrored = concat([x, ops["ReverseV2"](x, [-1])[..., 1:-1]], -1)
+        return ops["Real"](rfft(mirrored), Tout=x.dtype)
+    if type == 2:
+        wide = rfft(x, expand_dims(2 * size, 0))[..., :size]
+        turned = wide * _turn(cast(range(size), x.dtype) * (-PI / 2) / count)
+        result = 2 * ops["Real"](turned, Tout=x.dtype)
+        if norm is None:
+            return result
+        result = result * (0.5 * ops["Rsqrt"](count / 2))
+        return concat([result[..., :1] * (0.5**0.5), result[..., 1:]], -1)
+    if type == 3:
+        if norm is None:
+            halved = concat([x[..., :1] * 0.5, x[..., 1:]], -1)
+        else:
+            halved = concat([x[..., :1] * 0.5**0.5, x[..., 1:]], -1) * ops["Rsqrt"](2 * count)
+        return 2 * _third(halved, size, count)
+    pieces = concat([x, ops["ZerosLike"](x)], -1)
+    odd = dct(pieces, 2)[..., 1::2]
+    return odd * ops["Rsqrt"](2 * count) if norm else odd
+
+
+def _turn(angle):
+    """Return e^(i angle)."""
+    return ops["Complex"](cos(angle), ops["Sin"](angle), Tout=_COMPLEX[angle.dtype])
+
+
+def _third(x, size, count):
+    """Return the sum over k of x[k] cos(pi k (2 j + 1) / 2 n) for each j."""
+    turned = cast(x, _COMPLEX[x.dtype]) * _turn(cast(range(size), x.dtype) * (PI / 2) / count)
+    wide = pad(turned, stack([stack([0, 0])] * (x.shape.rank - 1) + [stack([0, size])]))
+    transformed = ops["IFFT"](wide)[..., :size]
+    return ops["Real"](transformed, Tout=x.dtype) * (2 * count)
+
+
+def idct(input, type=2, n=None, axis=-1, norm=None, name=None):
+    """Return what dct of this type, and a scale, undoes."""
+    return dct(input, {1: 1, 2: 3, 3: 2, 4: 4}.get(type, type), n, axis, norm)
+
+
+def mdct(signals, frame_length, window_fn=vorbis_window, pad_end=False, norm=None, name=None):
+    """Return the modified discrete cosine transform of overlapping pieces of signals."""
+    x = convert_to_tensor(signals)
+    length = int(static_value(convert_to_tensor(frame_length)))
+    if length % 4:
+        raise ValueError("The frame length must be a multiple of 4.")
+    pieces = frame(x, length, length // 2, pad_end)
+    if window_fn is not None:
+        pieces = pieces * window_fn(length, dtype=pieces.dtype)
+    elif norm is None:
+        pieces = pieces * cast(0.5**0.5, pieces.dtype)
+    a, b, c, d = ops["Split"](-1, pieces, num_split=4)
+    first = -ops["ReverseV2"](c, [-1]) - d
+    second = a - ops["ReverseV2"](b, [-1])
+    return dct(concat([first, second], -1), 4, norm=norm)
+
+
+# ---- mel -----------------------------------------------------------------------------------------
+
+
+def linear_to_mel_weight_matrix(
+    num_mel_bins=20,
+    num_spectrogram_bins=129,
+    sample_rate=8000,
+    lower_edge_hertz=125.0,
+    upper_edge_hertz=3800.0,
+    dtype=_dtypes.float32,
+    name=None,
+):
+    """Return the matrix that turns a linear spectrogram into one on the mel scale."""
+    import numpy
+
+    dtype = _dtypes.as_dtype(dtype)
+    if num_mel_bins <= 0:
+        raise ValueError(f"num_mel_bins must be positive. Got: {num_mel_bins}")
+    if not 0 <= lower_edge_hertz < upper_edge_hertz:
+        raise ValueError(
+            f"lower_edge_hertz {lower_edge_hertz:.1f} >= upper_edge_hertz {upper_edge_hertz:.1f}"
+        )
+
+    def mel(hertz):
+        return 1127.0 * numpy.log(1.0 + hertz / 700.0)
+
+    def row(start, stop, n):
+        return numpy.linspace(start, stop, n)
+
+    bins = mel(row(0.0, float(sample_rate) / 2.0, num_spectrogram_bins)[1:])[:, None]
+    edges = row(mel(lower_edge_hertz), mel(upper_edge_hertz), num_mel_bins + 2)
+    low, center, high = (edges[i : i + num_mel_bins][None] for i in (0, 1, 2))
+    rising, falling = (bins - low) / (center - low), (high - bins) / (high - center)
+    weights = numpy.maximum(0.0, numpy.minimum(rising, falling))
+    padded = numpy.pad(weights, [[1, 0], [0, 0]])
+    return convert_to_tensor(padded.astype(dtype.as_numpy_dtype))
+
+
+def mfccs_from_log_mel_spectrograms(log_mel_spectrograms, name=None):
+    """Return the cepstral coefficients of log mel spectrograms."""
+    x = convert_to_tensor(log_mel_spectrograms)
+    return dct(x, 2) * ops["Rsqrt"](cast(2 * shape(x)[-1], x.dtype))
+
+
 def stft(
     signals,
     frame_length,
@@ -194,7 +357,33 @@ def inverse_stft(
 
 
 __all__ = [
-    "fft", "fft2d", "fft3d", "fftshift", "frame", "hamming_window", "hann_window", "ifft", "ifft2d",
-    "ifft3d", "ifftshift", "inverse_stft", "inverse_stft_window_fn", "irfft", "irfft2d", "irfft3d",
-    "overlap_and_add", "rfft", "rfft2d", "rfft3d", "stft",
+    "dct",
+    "fft",
+    "fft2d",
+    "fft3d",
+    "fftshift",
+    "frame",
+    "hamming_window",
+    "hann_window",
+    "idct",
+    "ifft",
+    "ifft2d",
+    "ifft3d",
+    "ifftshift",
+    "inverse_stft",
+    "inverse_stft_window_fn",
+    "irfft",
+    "irfft2d",
+    "irfft3d",
+    "kaiser_bessel_derived_window",
+    "kaiser_window",
+    "linear_to_mel_weight_matrix",
+    "mdct",
+    "mfccs_from_log_mel_spectrograms",
+    "overlap_and_add",
+    "rfft",
+    "rfft2d",
+    "rfft3d",
+    "stft",
+    "vorbis_window",
 ]  # fmt: skip

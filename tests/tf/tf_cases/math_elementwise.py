@@ -243,6 +243,17 @@ case(
     "tf.math.special.fresnel_sin", "a vector", unary("tf.math.special.fresnel_sin"), f(5), rtol=3e-5
 )
 
+for _name in "j0 j1 k0 k0e k1 k1e y0 y1".split():
+    case(
+        f"tf.math.special.bessel_{_name}",
+        "a vector",
+        unary(f"tf.math.special.bessel_{_name}"),
+        pos(7, high=20.0),
+        rtol=1e-4,
+        atol=1e-6,
+        second=True,
+    )
+
 # Functions of two tensors: symbol, draws of their domains.
 BINARY = {
     "tf.add": (f, f),
@@ -417,6 +428,24 @@ case(
     pos(5, low=0.1, high=0.9),
     grad=False,
     rtol=1e-4,
+)
+case(
+    "tf.math.betainc",
+    "by x",
+    lambda tf, x: tf.math.betainc([0.5, 1.0, 2.0, 3.0, 30.0], [3.0, 0.5, 2.0, 1.0, 20.0], x),
+    pos(5, low=0.1, high=0.9),
+    second=True,
+    rtol=1e-4,
+    vmap=False,
+)
+case("tf.math.zeta", "by q", lambda tf, q: tf.math.zeta([1.5, 2.0, 4.0], q), pos(3), vmap=False)
+case(
+    "tf.math.polygamma",
+    "by x",
+    lambda tf, x: tf.math.polygamma([0.0, 1.0, 3.0], x),
+    pos(3),
+    rtol=3e-5,
+    vmap=False,
 )
 case(
     "tf.math.zeta",

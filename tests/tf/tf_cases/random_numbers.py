@@ -67,7 +67,16 @@ of(
     i32=lambda tf: tf.random.categorical([[0.0, 1.0]], 5, dtype=tf.int32, seed=2),
 )
 of("tf.random.gamma", alpha=lambda tf: tf.random.gamma([4], [0.5, 2.0], seed=1))
+of(
+    "tf.random.gamma",
+    one_and_a_scale=lambda tf: tf.random.gamma([3, 2], [1.0, 7.5], beta=[2.0, 0.5], seed=3),
+    f64=lambda tf: tf.random.gamma([5], 0.3, dtype=tf.float64, seed=4),
+)
 of("tf.random.poisson", rates=lambda tf: tf.random.poisson([4], [0.5, 20.0], seed=1))
+of(
+    "tf.random.poisson",
+    many=lambda tf: tf.random.poisson([20], [3.0, 11.0, 200.0], dtype=tf.int32, seed=5),
+)
 of("tf.image.random_crop", a_picture=lambda tf: tf.image.random_crop(tf.range(36), [5], seed=1))
 of(
     "tf.image.random_flip_left_right",
@@ -189,6 +198,9 @@ stateless(
 stateless(
     "tf.random.stateless_binomial",
     counts=lambda tf, s: tf.random.stateless_binomial([5], s, counts=10.0, probs=0.3),
+    several=lambda tf, s: tf.random.stateless_binomial(
+        [20, 3], s, counts=[5.0, 60.0, 100.0], probs=[0.9, 0.5, 0.8]
+    ),
 )
 stateless(
     "tf.random.experimental.stateless_shuffle",
