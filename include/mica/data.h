@@ -55,6 +55,10 @@ MICA_API MICA_MUST_CHECK mica_status mica_dataset_tensors(const mica_tf_value *v
 MICA_API MICA_MUST_CHECK mica_status mica_dataset_slices(const mica_tf_value *values, int32_t n,
                                                          mica_dataset **out_dataset);
 
+/* Scalars of int64 below 2^32 at random, as TensorFlow's are with these seeds; without end. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_random(uint64_t seed, uint64_t seed2, bool reseed,
+                                                         mica_dataset **out_dataset);
+
 /* ---- what is made of other datasets -----------------------------------------------------------*/
 
 /* Components of all the inputs side by side, until the first of them ends. */
@@ -75,7 +79,26 @@ MICA_API MICA_MUST_CHECK mica_status mica_dataset_skip(mica_dataset *input, int6
 MICA_API MICA_MUST_CHECK mica_status mica_dataset_batch(mica_dataset *input, int64_t size,
                                                         bool drop_remainder,
                                                         mica_dataset **out_dataset);
-/* The inverse: an element for each index of the first axis of each element. */
+/* The same for elements of different sizes: component i is filled up with padding[i], a scalar, to
+ * shapes[i]; a size of -1 there is that of the largest element of the batch. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_padded_batch(mica_dataset *input, int64_t size,
+                                                               const mica_tf_shape *shapes,
+                                                               const mica_tf_value *padding,
+                                                               bool drop_remainder,
+                                                               mica_dataset **out_dataset);
+/* Datasets of up to `size` elements, every stride-th one; the next begins `shift` elements later.
+ * Each component is a dataset of its own. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_window(mica_dataset *input, int64_t size,
+                                                         int64_t shift, int64_t stride,
+                                                         bool drop_remainder,
+                                                         mica_dataset **out_dataset);
+/* The same elements, of which there are said to be so many; another number is an error. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_counted(mica_dataset *input, int64_t count,
+                                                          mica_dataset **out_dataset);
+/* Elements are made by the first iterator that comes to the end, and kept for those after it. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_cache(mica_dataset *input,
+                                                        mica_dataset **out_dataset);
+/* The inverse of a batch: an element for each index of the first axis of each element. */
 MICA_API MICA_MUST_CHECK mica_status mica_dataset_unbatch(mica_dataset *input,
                                                           mica_dataset **out_dataset);
 /* Elements at random out of a buffer of `size` that is kept full. The order follows from the seeds
@@ -108,6 +131,35 @@ MICA_API MICA_MUST_CHECK mica_status mica_dataset_flat_map(mica_dataset *input,
 MICA_API MICA_MUST_CHECK mica_status mica_dataset_filter(mica_dataset *input,
                                                          const mica_dataset_function *function,
                                                          mica_dataset **out_dataset);
+
+/* The elements up to the first for which the function does not give true. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_take_while(mica_dataset *input,
+                                                             const mica_dataset_function *function,
+                                                             mica_dataset **out_dataset);
+/* As flat_map, with cycle_length of the datasets open at a time, block_length elements of each in
+ * turn. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_interleave(
+    mica_dataset *input, const mica_dataset_function *function, int64_t cycle_length,
+    int64_t block_length, int32_t n_components, mica_dataset **out_dataset);
+/* The next element of the input that `choices`, a dataset of scalars of int64, names; one that has
+ * ended is passed over, or ends the whole. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_directed(mica_dataset *choices,
+                                                           mica_dataset *const *inputs, int32_t n,
+                                                           bool stop_on_empty,
+                                                           mica_dataset **out_dataset);
+/* The function takes n_state values and an element to the next state and an element of the result.
+ */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_scan(mica_dataset *input,
+                                                       const mica_tf_value *initial,
+                                                       int32_t n_state,
+                                                       const mica_dataset_function *function,
+                                                       mica_dataset **out_dataset);
+/* What functions make: the first gives a value for each iterator; the second takes it to an
+ * element, and to an error with code OUT_OF_RANGE at the end; the third takes it when the iterator
+ * is gone.
+ */
+MICA_API MICA_MUST_CHECK mica_status
+mica_dataset_generator(const mica_dataset_function functions[3], mica_dataset **out_dataset);
 
 /* ---- as values of graphs ----------------------------------------------------------------------*/
 

@@ -24,6 +24,7 @@ static void kept_clear(int i) {
     kept[i].message = NULL;
 }
 
+/* StopIteration is the end of a sequence, as it is for TensorFlow. */
 mica_status status_from_exception(const char *name) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
@@ -31,9 +32,10 @@ mica_status status_from_exception(const char *name) {
     PyObject *text = value ? PyObject_Str(value) : NULL;
     const char *said = text ? PyUnicode_AsUTF8(text) : NULL;
     if (!said) PyErr_Clear();
-    mica_status status =
-        mica_status_create(MICA_CALLBACK_ERROR, "[callback] %s raised %s: %s", name,
-                           type ? ((PyTypeObject *)type)->tp_name : "an error", said ? said : "");
+    bool is_end = type && PyErr_GivenExceptionMatches(type, PyExc_StopIteration);
+    mica_status status = mica_status_create(
+        is_end ? MICA_OUT_OF_RANGE : MICA_CALLBACK_ERROR, "[callback] %s raised %s: %s", name,
+        type ? ((PyTypeObject *)type)->tp_name : "an error", said ? said : "");
     Py_XDECREF(text);
     const char *message = mica_status_message(status);
     int i = kept_next;

@@ -47,16 +47,19 @@ PyObject *tf_symbolic_tensor(TFGraph *graph, mica_tf_ref ref) {
     return (PyObject *)self;
 }
 
-/* The last reference to an iterator waits for its thread, which may be waiting for the interpreter.
- */
+/* The last reference to an iterator waits for its thread, which may be waiting for the interpreter,
+ * and may call a function of Python: an exception that is on its way is kept. */
 static void release_value(mica_tf_value value) {
     if (value.dtype != MICA_TF_resource && value.dtype != MICA_TF_variant) {
         mica_tf_value_release(value);
         return;
     }
+    PyObject *type, *raised, *traceback;
+    PyErr_Fetch(&type, &raised, &traceback);
     Py_BEGIN_ALLOW_THREADS;
     mica_tf_value_release(value);
     Py_END_ALLOW_THREADS;
+    PyErr_Restore(type, raised, traceback);
 }
 
 static void eager_dealloc(PyObject *object) {

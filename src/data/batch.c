@@ -7,50 +7,16 @@ typedef struct batch_dataset {
     bool drop_remainder;
 } batch_dataset;
 
-/* Rows collected so far; as many as fit, so that a huge batch size costs nothing by itself. */
-typedef struct collection {
-    mica_tf_value *rows;
-    int64_t n, capacity;
-} collection;
-
-static mica_status make_room(collection *c, int32_t n_components, int64_t most) {
-    if (c->n < c->capacity) return NULL;
-    int64_t capacity = c->capacity ? c->capacity * 2 : 64;
-    if (capacity > most) capacity = most;
-    int32_t width = n_components ? n_components : 1;
-    mica_tf_value *rows = NULL;
-    size_t bytes;
-    if (!__builtin_mul_overflow((size_t)capacity * sizeof *rows, (size_t)width, &bytes))
-        rows = mica_realloc(c->rows, bytes);
-    if (!rows) return MICA_NO_MEMORY();
-    c->rows = rows;
-    c->capacity = capacity;
-    return NULL;
-}
-
-static mica_status collect(mica_iterator *it, collection *c) {
-    const batch_dataset *b = (const batch_dataset *)it->dataset;
-    int32_t width = it->dataset->n_components;
-    while (c->n < b->size) {
-        bool end;
-        MICA_TRY(make_room(c, width, b->size));
-        MICA_TRY(mica_iterator_pull(it, 0, c->rows + c->n * width, &end));
-        if (end) return NULL;
-        c->n++;
-    }
-    return NULL;
-}
-
 static mica_status batch_next(mica_iterator *it, mica_tf_value *out, bool *end) {
     const batch_dataset *b = (const batch_dataset *)it->dataset;
     int32_t width = it->dataset->n_components;
-    collection c = {0};
-    mica_status status = collect(it, &c);
-    *end = !status && (c.n == 0 || (c.n < b->size && b->drop_remainder));
+    mica_rows rows = {.width = width};
+    mica_status status = mica_rows_pull(&rows, it, b->size);
+    *end = !status && (rows.n == 0 || (rows.n < b->size && b->drop_remainder));
     for (int32_t k = 0; !status && !*end && k < width; k++)
-        status = mica_value_stack("BatchDataset", it->device, c.rows + k, width, c.n, &out[k]);
-    for (int64_t i = 0; i < c.n; i++) mica_values_release(c.rows + i * width, width);
-    mica_free(c.rows);
+        status =
+            mica_value_stack("BatchDataset", it->device, rows.values + k, width, rows.n, &out[k]);
+    mica_rows_deinit(&rows);
     return status;
 }
 

@@ -194,6 +194,27 @@ static const mica_dataset_class skip_class = {
     .cardinality = skip_count,
 };
 
+/* A number of elements that is promised. */
+static mica_status asserted_next(mica_iterator *it, mica_tf_value *out, bool *end) {
+    int64_t *made = it->state, count = count_of(it->dataset);
+    MICA_TRY(mica_iterator_pull(it, 0, out, end));
+    if (!*end) ++*made;
+    if (count >= 0 && (*end ? *made < count : *made > count))
+        return MICA_ERROR(MICA_FAILED_PRECONDITION,
+                          "[AssertCardinalityDataset] input dataset was expected to contain %lld "
+                          "elements but contained %s %lld",
+                          (long long)count, *end ? "only" : "at least", (long long)*made);
+    return NULL;
+}
+
+static const mica_dataset_class asserted_class = {
+    .name = "AssertCardinalityDataset",
+    .bytes = sizeof(counted_dataset),
+    .state_bytes = sizeof(int64_t),
+    .next = asserted_next,
+    .cardinality = count_of,
+};
+
 static mica_status make_counted(const mica_dataset_class *class, mica_dataset *input, int64_t count,
                                 mica_dataset **out) {
     MICA_TRY(mica_dataset_make(class, &input, 1, input->n_components, out));
@@ -211,4 +232,8 @@ mica_status mica_dataset_take(mica_dataset *input, int64_t count, mica_dataset *
 
 mica_status mica_dataset_skip(mica_dataset *input, int64_t count, mica_dataset **out_dataset) {
     return make_counted(&skip_class, input, count, out_dataset);
+}
+
+mica_status mica_dataset_counted(mica_dataset *input, int64_t count, mica_dataset **out_dataset) {
+    return make_counted(&asserted_class, input, count, out_dataset);
 }

@@ -62,6 +62,25 @@ void mica_values_release(mica_tf_value *values, int32_t n); /* and forgets them 
 MICA_MUST_CHECK mica_status mica_values_copy(const mica_tf_value *values, int32_t n,
                                              mica_tf_value **out);
 
+/* ---- rows.c: elements that are kept -----------------------------------------------------------*/
+
+/* Elements one after the other; it grows as they come, so that a huge size costs nothing. */
+typedef struct mica_rows {
+    mica_tf_value *values; /* row i begins at i * width */
+    int64_t n, capacity;
+    int32_t width;
+} mica_rows;
+/* Room for one more row, empty; the caller fills it and counts it in n. */
+MICA_MUST_CHECK mica_status mica_rows_room(mica_rows *rows, mica_tf_value **out_row);
+/* Pulls elements of input 0 until there are `most`, or no more of them. */
+MICA_MUST_CHECK mica_status mica_rows_pull(mica_rows *rows, mica_iterator *it, int64_t most);
+/* Lets go of the first rows. */
+void mica_rows_drop(mica_rows *rows, int64_t count);
+void mica_rows_deinit(mica_rows *rows);
+/* A dataset of the values of one component of every stride-th row. */
+MICA_MUST_CHECK mica_status mica_rows_dataset(const mica_rows *rows, int32_t component,
+                                              int64_t stride, mica_dataset **out);
+
 /* ---- elements.c: rows of values ---------------------------------------------------------------*/
 
 /* The size of the first axis; INVALID_ARGUMENT for a scalar. */

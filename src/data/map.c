@@ -90,7 +90,7 @@ static mica_status is_true(mica_tf_value value, bool *out) {
     uint8_t truth = 0;
     mica_status status = NULL;
     if (value.dtype != MICA_TF_bool || mica_tensor_type(value.object)->rank != 0)
-        status = MICA_INVALID("[FilterDataset] the function gives a %s, not a scalar of bool",
+        status = MICA_INVALID("[FilterDataset] the predicate gives a %s, not a scalar of bool",
                               mica_tf_dtype_name(value.dtype));
     if (!status) status = mica_tensor_to_host(value.object, &truth, sizeof truth);
     *out = truth != 0;
@@ -124,6 +124,38 @@ mica_status mica_dataset_filter(mica_dataset *input, const mica_dataset_function
     *out_dataset = NULL;
     MICA_TRY(check_outputs("FilterDataset", function, 1));
     return make_function(&filter_class, input, function, input->n_components, out_dataset);
+}
+
+/* ---- take_while -------------------------------------------------------------------------------*/
+
+static mica_status take_while_next(mica_iterator *it, mica_tf_value *out, bool *end) {
+    bool *ended = it->state, keep = false;
+    int32_t n = it->dataset->n_components;
+    mica_tf_value answer = {0};
+    *end = *ended;
+    if (*end) return NULL;
+    MICA_TRY(mica_iterator_pull(it, 0, out, end));
+    if (*end) return NULL;
+    MICA_TRY(mica_data_call_run(call_of(it), it, out, n, &answer, 1));
+    mica_status status = is_true(answer, &keep);
+    mica_tf_value_release(answer);
+    if (!status) *end = *ended = !keep;
+    return status;
+}
+
+static const mica_dataset_class take_while_class = {
+    .name = "TakeWhileDataset",
+    .bytes = sizeof(function_dataset),
+    .state_bytes = sizeof(bool),
+    .destroy = function_destroy,
+    .next = take_while_next,
+};
+
+mica_status mica_dataset_take_while(mica_dataset *input, const mica_dataset_function *function,
+                                    mica_dataset **out_dataset) {
+    *out_dataset = NULL;
+    MICA_TRY(check_outputs("TakeWhileDataset", function, 1));
+    return make_function(&take_while_class, input, function, input->n_components, out_dataset);
 }
 
 /* ---- flat_map ---------------------------------------------------------------------------------*/

@@ -1,4 +1,4 @@
-/* Elements at random out of a buffer that is kept full. */
+/* Elements at random out of a buffer that is kept full, and numbers at random. */
 #include "data/data.h"
 
 #include "base/philox.h"
@@ -115,6 +115,57 @@ mica_status mica_dataset_shuffle(mica_dataset *input, int64_t size, uint64_t see
     s->seed = seed;
     s->seed2 = seed2;
     s->reshuffle = reshuffle;
+    s->seeds = mica_philox_begin(seed, seed2);
+    return NULL;
+}
+
+/* ---- random numbers ---------------------------------------------------------------------------*/
+
+static mica_status random_open(mica_iterator *it) {
+    shuffle_dataset *s = (shuffle_dataset *)it->dataset;
+    mica_philox_stream *random = it->state;
+    uint64_t seed = s->seed, seed2 = s->seed2;
+    if (s->reshuffle) {
+        mica_mutex_lock(&s->lock);
+        seed = mica_philox_word(&s->seeds);
+        seed2 = mica_philox_word(&s->seeds);
+        mica_mutex_unlock(&s->lock);
+    }
+    *random = mica_philox_begin(seed, seed2);
+    return NULL;
+}
+
+static mica_status random_next(mica_iterator *it, mica_tf_value *out, bool *end) {
+    mica_type type = mica_type_scalar(MICA_DTYPE_i64);
+    mica_tensor *tensor = NULL;
+    int64_t number = mica_philox_word(it->state);
+    *end = false;
+    MICA_TRY(mica_tensor_from_host(it->device, &type, &number, &tensor));
+    *out = mica_tf_value_of(tensor);
+    return NULL;
+}
+
+static int64_t random_count(const mica_dataset *dataset) {
+    (void)dataset;
+    return MICA_DATASET_INFINITE;
+}
+
+static const mica_dataset_class random_class = {
+    .name = "RandomDataset",
+    .bytes = sizeof(shuffle_dataset),
+    .state_bytes = sizeof(mica_philox_stream),
+    .open = random_open,
+    .next = random_next,
+    .cardinality = random_count,
+};
+
+mica_status mica_dataset_random(uint64_t seed, uint64_t seed2, bool reseed,
+                                mica_dataset **out_dataset) {
+    MICA_TRY(mica_dataset_make(&random_class, NULL, 0, 1, out_dataset));
+    shuffle_dataset *s = (shuffle_dataset *)*out_dataset;
+    s->seed = seed;
+    s->seed2 = seed2;
+    s->reshuffle = reseed;
     s->seeds = mica_philox_begin(seed, seed2);
     return NULL;
 }

@@ -160,6 +160,168 @@ mica_status tf_host_filter_dataset(mica_tf_host *c) {
     return finish(c, mica_dataset_filter(input, &f, &dataset), &dataset);
 }
 
+mica_status tf_host_take_while_dataset(mica_tf_host *c) {
+    mica_dataset *input, *dataset = NULL;
+    mica_dataset_function f = function_of(c, "predicate");
+    MICA_TRY(dataset_input(c, 0, &input));
+    return finish(c, mica_dataset_take_while(input, &f, &dataset), &dataset);
+}
+
+mica_status tf_host_interleave_dataset(mica_tf_host *c) {
+    mica_dataset *input, *dataset = NULL;
+    int32_t n = mica_tf_host_attr(c, "output_types")->n, last = c->n_inputs - 2;
+    mica_dataset_function f = function_of(c, "f");
+    f.n_captured -= 2; /* the lengths are last */
+    int64_t cycle, block;
+    MICA_TRY(dataset_input(c, 0, &input));
+    MICA_TRY(int_input(c, last, &cycle));
+    MICA_TRY(int_input(c, last + 1, &block));
+    return finish(c, mica_dataset_interleave(input, &f, cycle, block, n, &dataset), &dataset);
+}
+
+mica_status tf_host_directed_interleave_dataset(mica_tf_host *c) {
+    mica_dataset **inputs = mica_calloc((size_t)c->n_inputs + 1, sizeof(mica_dataset *));
+    mica_dataset *dataset = NULL;
+    bool stops = mica_tf_host_attr(c, "stop_on_empty_dataset")->as.integer != 0;
+    mica_status status = inputs ? NULL : MICA_NO_MEMORY();
+    for (int32_t i = 0; !status && i < c->n_inputs; i++) status = dataset_input(c, i, &inputs[i]);
+    if (!status)
+        status = mica_dataset_directed(inputs[0], inputs + 1, c->n_inputs - 1, stops, &dataset);
+    mica_free(inputs);
+    return finish(c, status, &dataset);
+}
+
+mica_status tf_host_scan_dataset(mica_tf_host *c) {
+    mica_dataset *input, *dataset = NULL;
+    int32_t n = mica_tf_host_attr(c, "Tstate")->n;
+    mica_dataset_function f = {.graph = mica_tf_host_attr(c, "f")->as.function,
+                               .captured = c->inputs + 1 + n,
+                               .n_captured = c->n_inputs - 1 - n};
+    MICA_TRY(dataset_input(c, 0, &input));
+    return finish(c, mica_dataset_scan(input, c->inputs + 1, n, &f, &dataset), &dataset);
+}
+
+mica_status tf_host_generator_dataset(mica_tf_host *c) {
+    static const char *const names[3] = {"init_func", "next_func", "finalize_func"};
+    static const char *const captured[3] = {"Tinit_func_args", "Tnext_func_args",
+                                            "Tfinalize_func_args"};
+    mica_dataset_function functions[3];
+    mica_dataset *dataset = NULL;
+    int32_t at = 0;
+    for (int i = 0; i < 3; i++) {
+        int32_t n = mica_tf_host_attr(c, captured[i])->n;
+        functions[i] = (mica_dataset_function){.graph = mica_tf_host_attr(c, names[i])->as.function,
+                                               .captured = c->inputs + at,
+                                               .n_captured = n};
+        at += n;
+    }
+    return finish(c, mica_dataset_generator(functions, &dataset), &dataset);
+}
+
+/* ---- kept elements ----------------------------------------------------------------------------*/
+
+mica_status tf_host_padded_batch_dataset(mica_tf_host *c) {
+    mica_dataset *input, *dataset = NULL;
+    int64_t size, drop;
+    MICA_TRY(dataset_input(c, 0, &input));
+    MICA_TRY(int_input(c, 1, &size));
+    int32_t n = mica_dataset_component_count(input);
+    if (c->n_inputs != 2 * n + 3)
+        return MICA_INVALID("[PaddedBatchDatasetV2] %d inputs for %d components", c->n_inputs, n);
+    MICA_TRY(int_input(c, 2 * n + 2, &drop));
+    mica_tf_shape *shapes = mica_calloc((size_t)n + 1, sizeof *shapes);
+    if (!shapes) return MICA_NO_MEMORY();
+    mica_status status = NULL;
+    for (int32_t i = 0; !status && i < n; i++)
+        status = mica_tf_tensor_ints(mica_tf_tensor(c->inputs[2 + i]), shapes[i].dims,
+                                     MICA_MAX_RANK, &shapes[i].rank);
+    if (!status)
+        status =
+            mica_dataset_padded_batch(input, size, shapes, c->inputs + 2 + n, drop != 0, &dataset);
+    mica_free(shapes);
+    return finish(c, status, &dataset);
+}
+
+mica_status tf_host_window_dataset(mica_tf_host *c) {
+    mica_dataset *input, *dataset = NULL;
+    int64_t v[4];
+    MICA_TRY(dataset_input(c, 0, &input));
+    for (int32_t i = 0; i < 4; i++) MICA_TRY(int_input(c, i + 1, &v[i]));
+    return finish(c, mica_dataset_window(input, v[0], v[1], v[2], v[3] != 0, &dataset), &dataset);
+}
+
+mica_status tf_host_cache_dataset(mica_tf_host *c) {
+    mica_dataset *input, *dataset = NULL;
+    size_t length = 0;
+    MICA_TRY(dataset_input(c, 0, &input));
+    mica_tf_strings_get(c->inputs[1], 0, &length);
+    if (length)
+        return MICA_ERROR(MICA_UNSUPPORTED, "[CacheDataset] elements are kept in memory, not in "
+                                            "files: give no file name");
+    return finish(c, mica_dataset_cache(input, &dataset), &dataset);
+}
+
+mica_status tf_host_assert_cardinality_dataset(mica_tf_host *c) {
+    return counted(c, mica_dataset_counted);
+}
+
+mica_status tf_host_random_dataset(mica_tf_host *c) {
+    mica_dataset *dataset = NULL;
+    int64_t seed, seed2;
+    MICA_TRY(int_input(c, 0, &seed));
+    MICA_TRY(int_input(c, 1, &seed2));
+    bool again = mica_tf_host_attr(c, "rerandomize_each_iteration")->as.integer != 0;
+    return finish(c, mica_dataset_random((uint64_t)seed, (uint64_t)seed2, again, &dataset),
+                  &dataset);
+}
+
+/* ---- the whole of a dataset -------------------------------------------------------------------*/
+
+/* One step: the state and an element give the next state, in its place. */
+static mica_status reduce_step(mica_tf_host *c, mica_tf_graph *graph, mica_tf_value *values,
+                               int32_t n_state, int32_t n_inputs, mica_tf_value *given) {
+    MICA_TRY(mica_tf_graph_run(graph, c->device, values, n_inputs, given, n_state));
+    for (int32_t i = 0; i < n_state; i++) {
+        mica_tf_value_release(values[i]);
+        values[i] = given[i];
+    }
+    return NULL;
+}
+
+mica_status tf_host_reduce_dataset(mica_tf_host *c) {
+    mica_dataset *input;
+    mica_iterator *it = NULL;
+    mica_tf_graph *graph = mica_tf_host_attr(c, "f")->as.function;
+    int32_t n_state = mica_tf_host_attr(c, "Tstate")->n, n_captured = c->n_inputs - 1 - n_state;
+    MICA_TRY(dataset_input(c, 0, &input));
+    int32_t n = mica_dataset_component_count(input), n_inputs = n_state + n + n_captured;
+    /* The state, an element, what is captured; then room for a step's results. */
+    mica_tf_value *values = mica_calloc((size_t)(n_inputs + n_state) + 1, sizeof *values);
+    mica_status status = values ? NULL : MICA_NO_MEMORY();
+    for (int32_t i = 0; !status && i < n_state; i++) {
+        values[i] = c->inputs[1 + i];
+        mica_tf_value_retain(values[i]);
+    }
+    for (int32_t i = 0; !status && i < n_captured; i++)
+        values[n_state + n + i] = c->inputs[1 + n_state + i];
+    if (!status) status = mica_iterator_create(input, c->device, &it);
+    for (bool end = false; !status;) {
+        status = mica_iterator_next(it, values + n_state, n, &end);
+        if (status || end) break;
+        status = reduce_step(c, graph, values, n_state, n_inputs, values + n_inputs);
+        for (int32_t i = 0; i < n; i++) mica_tf_value_release(values[n_state + i]);
+    }
+    for (int32_t i = 0; values && i < n_state; i++) {
+        if (!status)
+            c->outputs[i] = values[i];
+        else if (values[i].object)
+            mica_tf_value_release(values[i]);
+    }
+    mica_iterator_release(it);
+    mica_free(values);
+    return status;
+}
+
 mica_status tf_host_dataset_cardinality(mica_tf_host *c) {
     mica_dataset *input;
     mica_tensor *tensor = NULL;

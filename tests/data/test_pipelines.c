@@ -304,15 +304,176 @@ TEST(flat_map_takes_the_datasets_that_a_graph_makes) {
     CHECK_OK(mica_tf_graph_add(g, MICA_TF_RangeDataset, attrs, (mica_tf_ref[]){zero, x, one}, 3,
                                NULL, &made));
     CHECK_OK(mica_tf_graph_output(g, made));
-    mica_dataset *numbers = range(0, 4, 1), *flat = NULL;
+    mica_dataset *numbers = range(0, 4, 1), *flat = NULL, *bad = NULL;
     mica_dataset_function function = {.graph = g};
     CHECK_OK(mica_dataset_flat_map(numbers, &function, 1, &flat));
     CHECK_GIVES(flat, 0, 0, 1, 0, 1, 2);
     mica_dataset_release(flat);
+    CHECK_OK(mica_dataset_interleave(numbers, &function, 2, 1, 1, &flat));
+    CHECK_GIVES(flat, 0, 0, 1, 0, 1, 2);
+    mica_dataset_release(flat);
+    CHECK_OK(mica_dataset_interleave(numbers, &function, 4, 2, 1, &flat));
+    CHECK_GIVES(flat, 0, 0, 1, 0, 1, 2);
+    mica_dataset_release(flat);
+    CHECK_FAILS(mica_dataset_interleave(numbers, &function, 0, 1, 1, &bad), MICA_INVALID_ARGUMENT,
+                "cycle_length");
     mica_dataset_release(numbers);
     mica_tf_value_release(no);
     mica_tf_value_release(yes);
     mica_tf_graph_release(g);
+}
+
+/* The sum of a state and an element, twice: the next state and what is given. */
+static mica_tf_graph *sums(void) {
+    mica_tf_graph *g = NULL;
+    mica_tf_shape scalar = {.rank = 0};
+    mica_tf_ref x, y, sum;
+    CHECK_OK(mica_tf_graph_create("sums", &g));
+    CHECK_OK(mica_tf_graph_parameter(g, MICA_TF_int64, &scalar, "state", &x));
+    CHECK_OK(mica_tf_graph_parameter(g, MICA_TF_int64, &scalar, "x", &y));
+    CHECK_OK(mica_tf_graph_add(g, MICA_TF_AddV2, NULL, (mica_tf_ref[]){x, y}, 2, NULL, &sum));
+    CHECK_OK(mica_tf_graph_output(g, sum));
+    CHECK_OK(mica_tf_graph_output(g, sum));
+    return g;
+}
+
+TEST(a_scan_carries_a_state_and_take_while_ends_for_good) {
+    mica_dataset *numbers = range(1, 6, 1), *scanned = NULL, *taken = NULL, *bad = NULL;
+    mica_tf_graph *f = sums(), *predicate = below();
+    mica_tf_value zero = scalar_of(0), bound = scalar_of(4);
+    mica_dataset_function function = {.graph = f};
+    mica_dataset_function less = {.graph = predicate, .captured = &bound, .n_captured = 1};
+    CHECK_OK(mica_dataset_scan(numbers, &zero, 1, &function, &scanned));
+    CHECK_GIVES(scanned, 1, 3, 6, 10, 15);
+    CHECK_GIVES(scanned, 1, 3, 6, 10, 15);
+    CHECK(mica_dataset_cardinality(scanned) == 5);
+    CHECK_FAILS(mica_dataset_scan(numbers, &zero, 3, &function, &bad), MICA_INVALID_ARGUMENT,
+                "state of 3");
+    CHECK_OK(mica_dataset_take_while(numbers, &less, &taken));
+    CHECK_GIVES(taken, 1, 2, 3);
+    mica_tf_value_release(zero);
+    mica_tf_value_release(bound);
+    mica_tf_graph_release(f);
+    mica_tf_graph_release(predicate);
+    mica_dataset_release(taken);
+    mica_dataset_release(scanned);
+    mica_dataset_release(numbers);
+}
+
+TEST(a_cache_is_full_after_the_first_whole_round) {
+    mica_dataset *random = NULL, *few = NULL, *kept = NULL;
+    int64_t first[MOST], second[MOST], cut;
+    bool end;
+    CHECK_OK(mica_dataset_random(1, 2, true, &random));
+    CHECK(mica_dataset_cardinality(random) == MICA_DATASET_INFINITE);
+    CHECK_OK(mica_dataset_take(random, 4, &few));
+    CHECK_OK(mica_dataset_cache(few, &kept));
+    mica_iterator *it = NULL;
+    mica_tf_value value;
+    CHECK_OK(mica_iterator_create(kept, NULL, &it));
+    CHECK_OK(mica_iterator_next(it, &value, 1, &end));
+    CHECK_OK(mica_tensor_to_host(value.object, &cut, sizeof cut));
+    mica_tf_value_release(value);
+    mica_iterator_release(it); /* not the whole: nothing is kept */
+    CHECK(drain(kept, first) == 4 && drain(kept, second) == 4);
+    CHECK(!memcmp(first, second, 4 * sizeof *first) && first[0] != cut);
+    mica_dataset_release(kept);
+    mica_dataset_release(few);
+    mica_dataset_release(random);
+}
+
+TEST(another_dataset_chooses_and_those_that_end_are_passed_over_or_end_it) {
+    int64_t chosen[] = {0, 1, 0, 0, 1, 2, 0};
+    mica_tf_value order = vector_of(6, chosen), wrong = vector_of(7, chosen);
+    mica_dataset *choices = NULL, *made = NULL, *a = range(0, 2, 1), *b = range(10, 20, 1);
+    mica_dataset *three[3] = {a, b, b};
+    CHECK_OK(mica_dataset_slices(&order, 1, &choices));
+    CHECK_OK(mica_dataset_directed(choices, three, 3, false, &made));
+    CHECK_GIVES(made, 0, 10, 1, 11, 10);
+    mica_dataset_release(made);
+    CHECK_OK(mica_dataset_directed(choices, three, 3, true, &made));
+    CHECK_GIVES(made, 0, 10, 1);
+    mica_dataset_release(made);
+    mica_dataset *counted = NULL;
+    CHECK_OK(mica_dataset_counted(a, 3, &counted));
+    CHECK(mica_dataset_cardinality(counted) == 3);
+    mica_iterator *it = NULL;
+    mica_tf_value value = {0};
+    mica_status status = NULL;
+    bool end = false;
+    CHECK_OK(mica_iterator_create(counted, NULL, &it));
+    for (int i = 0; i < 3 && !status; i++) {
+        status = mica_iterator_next(it, &value, 1, &end);
+        if (!status && !end) mica_tf_value_release(value);
+    }
+    CHECK_FAILS(status, MICA_FAILED_PRECONDITION, "only 2");
+    mica_iterator_release(it);
+    mica_dataset_release(counted);
+    mica_dataset_release(choices);
+    mica_dataset_release(a);
+    mica_dataset_release(b);
+    mica_tf_value_release(order);
+    mica_tf_value_release(wrong);
+}
+
+/* Batches of windows, padded: a pipeline whose every part keeps elements. */
+static mica_dataset *padded_rows(mica_dataset *numbers) {
+    mica_dataset *batches = NULL, *padded = NULL, *kept = NULL;
+    mica_tf_shape shape = {.rank = 1, .dims = {-1}};
+    mica_tf_value minus = scalar_of(-1);
+    CHECK_OK(mica_dataset_batch(numbers, 2, false, &batches));
+    CHECK_OK(mica_dataset_padded_batch(batches, 2, &shape, &minus, false, &padded));
+    CHECK_OK(mica_dataset_cache(padded, &kept));
+    mica_tf_value_release(minus);
+    mica_dataset_release(batches);
+    mica_dataset_release(padded);
+    return kept;
+}
+
+TEST(elements_are_filled_up_to_the_largest_of_their_batch) {
+    mica_dataset *numbers = range(0, 7, 1), *rows = padded_rows(numbers);
+    int64_t wanted[2][4] = {{0, 1, 2, 3}, {4, 5, 6, -1}}, data[4];
+    mica_iterator *it = NULL;
+    CHECK(mica_dataset_cardinality(rows) == 2);
+    CHECK_OK(mica_iterator_create(rows, NULL, &it));
+    for (int i = 0; i < 2; i++) {
+        mica_tf_value value;
+        bool end;
+        CHECK_OK(mica_iterator_next(it, &value, 1, &end));
+        REQUIRE(!end && mica_type_elements(mica_tensor_type(value.object)) == 4);
+        CHECK_OK(mica_tensor_to_host(value.object, data, sizeof data));
+        CHECK(!memcmp(data, wanted[i], sizeof data));
+        mica_tf_value_release(value);
+    }
+    mica_iterator_release(it);
+    mica_dataset_release(rows);
+    mica_dataset_release(numbers);
+}
+
+TEST(a_window_is_a_dataset_of_elements_that_follow_each_other) {
+    mica_dataset *numbers = range(0, 10, 1), *windows = NULL;
+    int64_t wanted[3][3] = {{0, 2, 4}, {4, 6, 8}, {8}}, counts[3] = {3, 3, 1};
+    mica_iterator *it = NULL;
+    mica_tf_value value;
+    bool end;
+    CHECK_OK(mica_dataset_window(numbers, 3, 4, 2, false, &windows));
+    CHECK(mica_dataset_cardinality(windows) == 3);
+    CHECK_OK(mica_iterator_create(windows, NULL, &it));
+    for (int i = 0; i < 3; i++) {
+        int64_t data[MOST];
+        CHECK_OK(mica_iterator_next(it, &value, 1, &end));
+        REQUIRE(!end);
+        CHECK(drain(mica_dataset_of(value), data) == counts[i]);
+        CHECK(!memcmp(data, wanted[i], (size_t)counts[i] * sizeof *data));
+        mica_tf_value_release(value);
+    }
+    CHECK_OK(mica_iterator_next(it, &value, 1, &end));
+    CHECK(end);
+    mica_iterator_release(it);
+    mica_dataset_release(windows);
+    CHECK_FAILS(mica_dataset_window(numbers, 0, 1, 1, false, &windows), MICA_INVALID_ARGUMENT,
+                "greater than zero");
+    mica_dataset_release(numbers);
 }
 
 TEST(batches_of_different_shapes_are_refused_and_the_next_element_follows) {
@@ -338,10 +499,7 @@ TEST(batches_of_different_shapes_are_refused_and_the_next_element_follows) {
     mica_tf_value_release(three);
 }
 
-TEST(running_out_of_memory_anywhere_is_a_status_and_leaks_nothing) {
-    mica_dataset *numbers = range(0, 6, 1), *shuffled = NULL, *batches = NULL;
-    CHECK_OK(mica_dataset_shuffle(numbers, 3, 1, 2, false, &shuffled));
-    CHECK_OK(mica_dataset_batch(shuffled, 4, false, &batches));
+static void fail_each_allocation(mica_dataset *batches) {
     for (int64_t nth = 1; nth < 200; nth++) {
         mica_iterator *it = NULL;
         mica_tf_value value = {0};
@@ -358,6 +516,19 @@ TEST(running_out_of_memory_anywhere_is_a_status_and_leaks_nothing) {
         if (done) break;
         CHECK(nth < 199);
     }
+}
+
+TEST(running_out_of_memory_anywhere_is_a_status_and_leaks_nothing) {
+    mica_dataset *numbers = range(0, 6, 1), *shuffled = NULL, *batches = NULL, *windows = NULL;
+    CHECK_OK(mica_dataset_shuffle(numbers, 3, 1, 2, false, &shuffled));
+    CHECK_OK(mica_dataset_batch(shuffled, 4, false, &batches));
+    CHECK_OK(mica_dataset_window(numbers, 3, 4, 1, false, &windows));
+    mica_dataset *rows = padded_rows(numbers);
+    fail_each_allocation(batches);
+    fail_each_allocation(windows);
+    fail_each_allocation(rows);
+    mica_dataset_release(rows);
+    mica_dataset_release(windows);
     mica_dataset_release(batches);
     mica_dataset_release(shuffled);
     mica_dataset_release(numbers);

@@ -192,3 +192,106 @@ def test_random_ops_without_a_seed_differ_from_one_iterator_to_the_next():
     )
     first, second = ([v.numpy().tolist() for v in numbers] for _ in range(2))
     assert first != second
+
+
+def test_a_generator_of_python_is_called_anew_for_each_iterator():
+    def rows(n):
+        for i in range(n):
+            yield i, [0.5] * i
+
+    signature = (tf.TensorSpec([], tf.int32), tf.TensorSpec([None], tf.float32))
+    dataset = tf.data.Dataset.from_generator(rows, output_signature=signature, args=[3])
+    for _ in range(2):
+        assert [(int(n), x.tolist()) for n, x in listed(dataset)] == [
+            (0, []),
+            (1, [0.5]),
+            (2, [0.5, 0.5]),
+        ]
+    assert dataset.element_spec == signature and int(dataset.cardinality()) == -2
+    ahead = dataset.map(lambda n, x: n).batch(2).prefetch(1)
+    assert [b.tolist() for b in listed(ahead)] == [[0, 1], [2]]
+    counted = dataset.apply(tf.data.experimental.assert_cardinality(3))
+    assert len(counted) == 3 and len(listed(counted)) == 3
+
+
+def test_what_a_generator_yields_must_fit_and_its_errors_come_through():
+    def broken():
+        yield 1
+        raise KeyError("no more")
+
+    wrong = tf.data.Dataset.from_generator(
+        lambda: iter([[1, 2, 3]]), output_signature=tf.TensorSpec([2], tf.int32)
+    )
+    with pytest.raises(TypeError, match=r"shape \(3,\) where an element of shape \(2,\)"):
+        listed(wrong)
+    iterator = iter(tf.data.Dataset.from_generator(broken, tf.int64, []))
+    assert int(next(iterator)) == 1
+    with pytest.raises(KeyError, match="no more"):
+        next(iterator)
+    with pytest.raises(TypeError, match="must be a Python callable"):
+        tf.data.Dataset.from_generator([1, 2], tf.int64)
+
+
+def test_padded_batches_have_the_size_of_their_largest_element():
+    rows = tf.data.Dataset.range(1, 4).map(lambda n: (tf.fill([n], n), n))
+    padded = rows.padded_batch(2)
+    assert [x.tolist() for x, _ in listed(padded)] == [[[1, 0], [2, 2]], [[3, 3, 3]]]
+    minus = tf.constant(-1, tf.int64)
+    wide = rows.padded_batch(2, ([4], []), (minus, minus), drop_remainder=True)
+    assert wide.element_spec[0] == tf.TensorSpec([2, 4], tf.int64)
+    assert listed(wide)[0][0].tolist() == [[1, -1, -1, -1], [2, 2, -1, -1]]
+    with pytest.raises(tf.errors.DataLossError, match="smaller size"):
+        listed(rows.padded_batch(3, ([2], [])))
+
+
+def test_interleave_scan_window_cache_and_take_while():
+    numbers = tf.data.Dataset.range(1, 5)
+    turns = numbers.interleave(
+        lambda x: tf.data.Dataset.from_tensors(x).repeat(3), cycle_length=2, block_length=2
+    )
+    assert listed(turns) == [1, 1, 2, 2, 1, 2, 3, 3, 4, 4, 3, 4]
+    assert listed(numbers.scan(np.int64(0), lambda s, x: (s + x, s * x))) == [0, 2, 9, 24]
+    assert listed(numbers.take_while(lambda x: x < 3)) == [1, 2]
+    windows = tf.data.Dataset.range(7).window(3, shift=2, drop_remainder=True)
+    assert [[int(v) for v in w] for w in windows] == [[0, 1, 2], [2, 3, 4], [4, 5, 6]]
+    joined = windows.flat_map(lambda w: w.batch(3))
+    assert [b.tolist() for b in listed(joined)] == [[0, 1, 2], [2, 3, 4], [4, 5, 6]]
+    kept = numbers.map(lambda x: tf.random.uniform([])).cache()
+    assert listed(kept) == listed(kept)
+    assert listed(tf.data.Dataset.range(7).batch(3).rebatch(2).map(tf.reduce_sum)) == [1, 5, 9, 6]
+    assert listed(tf.data.Dataset.from_tensor_slices([1, 2, 1]).unique()) == [1, 2]
+
+
+def test_datasets_are_chosen_and_sampled_in_tensorflows_order():
+    a, b = tf.data.Dataset.range(5), tf.data.Dataset.range(100, 105)
+    order = tf.data.Dataset.from_tensor_slices(np.array([0, 1, 1, 0], "int64"))
+    assert listed(tf.data.Dataset.choose_from_datasets([a, b], order)) == [0, 100, 101, 1]
+    tf.random.set_seed(3)
+    sampled = tf.data.Dataset.sample_from_datasets([a, b], weights=[0.3, 0.7], seed=7)
+    assert listed(sampled) == [0, 100, 1, 101, 2, 102, 103, 3, 4, 104]
+    assert listed(tf.data.Dataset.random(seed=4).take(2)) == [1995848961, 2377083460]
+
+
+def test_functions_reduce_datasets_and_loop_over_them():
+    @tf.function
+    def squares(dataset):
+        return dataset.reduce(tf.constant(0, tf.int64), lambda s, x: s + x * x)
+
+    @tf.function
+    def weighted(dataset):
+        total = tf.constant(0, tf.int64)
+        for i, x in enumerate(dataset):
+            if x == 3:
+                continue
+            total += i * x
+            if x > 5:
+                break
+        return total
+
+    numbers = tf.data.Dataset.range(10)
+    assert int(squares(numbers.take(4))) == 14
+    assert int(weighted(numbers)) == 82
+    grown = numbers.take(3).reduce(tf.zeros([0], tf.int64), lambda s, x: tf.concat([s, [x]], 0))
+    np.testing.assert_array_equal(grown.numpy(), [0, 1, 2])
+    with pytest.raises(TypeError, match="element types"):
+        numbers.reduce(0, lambda s, x: x)

@@ -201,6 +201,26 @@ def _python_range(*arguments):
     return range(*arguments)
 
 
+def _over_datasets(builtin, function):
+    """The builtin, but for datasets, while a graph is built, the function."""
+
+    def call(*arguments, **options):
+        from .data import Dataset
+
+        if current_graph() is not None and any(isinstance(a, Dataset) for a in arguments):
+            return function(*arguments, **options)
+        return builtin(*arguments, **options)
+
+    call.__name__ = builtin.__name__
+    return call
+
+
+def _zipped(*datasets, strict=False):
+    from .data import Dataset
+
+    return Dataset.zip(datasets)
+
+
 def connect() -> None:
     """Fill AutoGraph's table; done when the first function is traced."""
     autograph.connect(
@@ -227,6 +247,10 @@ def connect() -> None:
             float: _overload(float, _float),
             len: _overload(len, _len),
             range: _python_range,
+            enumerate: _over_datasets(enumerate, lambda dataset, start=0: dataset.enumerate(start)),
+            filter: _over_datasets(filter, lambda function, dataset: dataset.filter(function)),
+            map: _over_datasets(map, lambda function, dataset: dataset.map(function)),
+            zip: _over_datasets(zip, _zipped),
             max: _overload(max, _extreme("max", "Max")),
             min: _overload(min, _extreme("min", "Min")),
         },

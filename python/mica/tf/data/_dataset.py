@@ -13,6 +13,7 @@ from .._dtypes import int64
 from .._graph import FuncGraph, operand
 from .._specs import TensorSpec
 from . import _structure
+from ._further import Further
 from ._iterator import Iterator, NumpyIterator
 from ._options import Options
 
@@ -33,6 +34,9 @@ class DatasetSpec(_structure.HandleSpec):
     def value_type(self) -> type:
         """Dataset."""
         return Dataset
+
+    def __repr__(self) -> str:
+        return f"DatasetSpec({self._element_spec!r}, TensorShape([]))"
 
 
 class _Traced:
@@ -85,7 +89,7 @@ def _int(value: object):
     return convert_to_tensor(value, int64)
 
 
-class Dataset(CompositeTensor):
+class Dataset(Further, CompositeTensor):
     """A description of elements; iterating over it makes them."""
 
     def __init__(
@@ -310,17 +314,6 @@ class Dataset(CompositeTensor):
     def options(self) -> Options:
         """The options that hold for this dataset."""
         return self._options
-
-    def reduce(self, initial_state, reduce_func, name=None):
-        """The last state, of a function that takes a state and an element to the next one."""
-        if not executing_eagerly():
-            raise NotImplementedError(
-                "Dataset.reduce inside a tf.function is not supported; call it eagerly."
-            )
-        state = _structure.normalize(initial_state)
-        for element in self:
-            state = _structure.normalize(_tuples(reduce_func(state, element)))
-        return state
 
     # ---- looking ---------------------------------------------------------------------------------
 

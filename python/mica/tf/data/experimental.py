@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import enum
 
-from ._dataset import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
+from .._core import convert_to_tensor
+from .._dtypes import int64
+from ._dataset import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Dataset
 from ._options import (
     AutotuneOptions,
     DistributeOptions,
@@ -36,6 +38,40 @@ def cardinality(dataset):
     return dataset.cardinality()
 
 
+def assert_cardinality(expected_cardinality):
+    """A transformation to a dataset that is said to have so many elements."""
+
+    def transformation(dataset):
+        return dataset._made(
+            "AssertCardinalityDataset",
+            "_AssertCardinalityDataset",
+            dataset.element_spec,
+            convert_to_tensor(expected_cardinality, int64),
+        )
+
+    return transformation
+
+
+def choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset=False):
+    """As tf.data.Dataset.choose_from_datasets."""
+    return Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
+
+
+def sample_from_datasets(datasets, weights=None, seed=None, stop_on_empty_dataset=False):
+    """As tf.data.Dataset.sample_from_datasets."""
+    return Dataset.sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset)
+
+
+def enumerate_dataset(start=0):
+    """A transformation to elements with their numbers."""
+    return lambda dataset: dataset.enumerate(start)
+
+
+def unbatch():
+    """A transformation to the elements of batches."""
+    return lambda dataset: dataset.unbatch()
+
+
 __all__ = [
     "AUTOTUNE",
     "INFINITE_CARDINALITY",
@@ -46,5 +82,10 @@ __all__ = [
     "ExternalStatePolicy",
     "OptimizationOptions",
     "ThreadingOptions",
+    "assert_cardinality",
     "cardinality",
+    "choose_from_datasets",
+    "enumerate_dataset",
+    "sample_from_datasets",
+    "unbatch",
 ]

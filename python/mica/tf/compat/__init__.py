@@ -1,0 +1,57 @@
+"""`tf.compat`: text and bytes, and names of other versions of TensorFlow."""
+
+from __future__ import annotations
+
+import importlib
+import os
+
+
+def as_bytes(bytes_or_text: bytes | str, encoding: str = "utf-8") -> bytes:
+    """Bytes as they are; text encoded."""
+    if isinstance(bytes_or_text, bytearray):
+        return bytes(bytes_or_text)
+    if isinstance(bytes_or_text, str):
+        return bytes_or_text.encode(encoding)
+    if isinstance(bytes_or_text, bytes):
+        return bytes_or_text
+    raise TypeError(f"Expected binary or unicode string, got {bytes_or_text!r}")
+
+
+def as_text(bytes_or_text: bytes | str, encoding: str = "utf-8") -> str:
+    """Text as it is; bytes decoded."""
+    if isinstance(bytes_or_text, str):
+        return bytes_or_text
+    if isinstance(bytes_or_text, bytes):
+        return bytes_or_text.decode(encoding)
+    raise TypeError(f"Expected binary or unicode string, got {bytes_or_text!r}")
+
+
+as_str = as_text
+
+
+def as_str_any(value: object, encoding: str = "utf-8") -> str:
+    """Text of anything: bytes are decoded."""
+    return as_text(value, encoding) if isinstance(value, bytes) else str(value)
+
+
+def path_to_str(path: object) -> object:
+    """The path as a string where it is an object that stands for one."""
+    return os.fspath(path) if hasattr(path, "__fspath__") else path
+
+
+def path_to_bytes(path: object) -> bytes:
+    """The path as bytes."""
+    return as_bytes(path_to_str(path))
+
+
+def forward_compatible(year: int, month: int, day: int) -> bool:
+    """Whether what came after this day may be used: it may."""
+    return True
+
+
+def __getattr__(name: str):
+    if name == "v1":
+        return importlib.import_module(".v1", __name__)
+    if name == "v2":
+        return importlib.import_module("..", __name__)
+    raise AttributeError(f"module 'tensorflow.compat' has no attribute '{name}'")

@@ -1,0 +1,103 @@
+/* Elements that are kept: for batches, windows and caches. */
+#include "data/data.h"
+
+mica_status mica_rows_room(mica_rows *rows, mica_tf_value **out_row) {
+    size_t width = rows->width ? (size_t)rows->width : 1;
+    *out_row = NULL;
+    if (rows->n == rows->capacity) {
+        int64_t capacity = rows->capacity ? rows->capacity * 2 : 16;
+        mica_tf_value *values = NULL;
+        size_t bytes;
+        if (!__builtin_mul_overflow((size_t)capacity * sizeof *values, width, &bytes))
+            values = mica_realloc(rows->values, bytes);
+        if (!values) return MICA_NO_MEMORY();
+        rows->values = values;
+        rows->capacity = capacity;
+    }
+    *out_row = rows->values + rows->n * rows->width;
+    memset(*out_row, 0, (size_t)rows->width * sizeof **out_row);
+    return NULL;
+}
+
+mica_status mica_rows_pull(mica_rows *rows, mica_iterator *it, int64_t most) {
+    while (rows->n < most) {
+        mica_tf_value *row;
+        bool end;
+        MICA_TRY(mica_rows_room(rows, &row));
+        MICA_TRY(mica_iterator_pull(it, 0, row, &end));
+        if (end) return NULL;
+        rows->n++;
+    }
+    return NULL;
+}
+
+void mica_rows_drop(mica_rows *rows, int64_t count) {
+    if (count > rows->n) count = rows->n;
+    for (int64_t i = 0; i < count; i++)
+        mica_values_release(rows->values + i * rows->width, rows->width);
+    rows->n -= count;
+    if (rows->n)
+        memmove(rows->values, rows->values + count * rows->width,
+                (size_t)(rows->n * rows->width) * sizeof *rows->values);
+}
+
+void mica_rows_deinit(mica_rows *rows) {
+    mica_rows_drop(rows, rows->n);
+    mica_free(rows->values);
+    *rows = (mica_rows){0};
+}
+
+/* ---- a dataset of them ------------------------------------------------------------------------*/
+
+typedef struct rows_dataset {
+    mica_dataset base;
+    mica_rows rows;
+} rows_dataset;
+
+static void rows_destroy(mica_dataset *dataset) {
+    mica_rows_deinit(&((rows_dataset *)dataset)->rows);
+}
+
+static mica_status rows_next(mica_iterator *it, mica_tf_value *out, bool *end) {
+    const mica_rows *rows = &((const rows_dataset *)it->dataset)->rows;
+    int64_t *at = it->state;
+    *end = *at >= rows->n;
+    if (*end) return NULL;
+    *out = rows->values[(*at)++];
+    mica_tf_value_retain(*out);
+    return NULL;
+}
+
+static int64_t rows_count(const mica_dataset *dataset) {
+    return ((const rows_dataset *)dataset)->rows.n;
+}
+
+static const mica_dataset_class rows_class = {
+    .name = "RowsDataset",
+    .bytes = sizeof(rows_dataset),
+    .state_bytes = sizeof(int64_t),
+    .destroy = rows_destroy,
+    .next = rows_next,
+    .cardinality = rows_count,
+};
+
+mica_status mica_rows_dataset(const mica_rows *rows, int32_t component, int64_t stride,
+                              mica_dataset **out) {
+    MICA_TRY(mica_dataset_make(&rows_class, NULL, 0, 1, out));
+    mica_rows *kept = &((rows_dataset *)*out)->rows;
+    kept->width = 1;
+    mica_status status = NULL;
+    for (int64_t i = 0; i < rows->n && !status; i += stride) {
+        mica_tf_value *row;
+        status = mica_rows_room(kept, &row);
+        if (status) break;
+        *row = rows->values[i * rows->width + component];
+        mica_tf_value_retain(*row);
+        kept->n++;
+    }
+    if (status) {
+        mica_dataset_release(*out);
+        *out = NULL;
+    }
+    return status;
+}
