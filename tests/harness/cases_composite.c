@@ -66,6 +66,27 @@ static void build_steps_back(mica_graph *g, const mica_value *in, mica_dtype dty
     output_with_cotangents(g, out, 3, in, 4);
 }
 
+static void build_gated_steps(mica_graph *g, const mica_value *in, mica_dtype dtype) {
+    (void)dtype;
+    mica_value out[2];
+    mica_nn_gru_steps(g, in[0], in[1], in[2], in[3], false, out);
+    for (int i = 0; i < 2; i++) mica_output(g, out[i]);
+}
+
+static void build_gated_steps_reversed(mica_graph *g, const mica_value *in, mica_dtype dtype) {
+    (void)dtype;
+    mica_value out[2];
+    mica_nn_gru_steps(g, in[0], in[1], in[2], in[3], true, out);
+    for (int i = 0; i < 2; i++) mica_output(g, out[i]);
+}
+
+static void build_gated_steps_back(mica_graph *g, const mica_value *in, mica_dtype dtype) {
+    (void)dtype;
+    mica_value out[2];
+    mica_nn_gru_steps(g, in[0], in[1], in[2], in[3], false, out);
+    output_with_cotangents(g, out, 2, in, 4);
+}
+
 #define FLOATS "f32 f64"
 #define CALL(name_, function, n_, more, ...)                                                       \
     {                                                                                              \
@@ -90,5 +111,10 @@ static const op_case cases[] = {
          OF(8, 2)),
     CALL("of recurrent steps, large", build_steps_back, 4, LARGE | COARSE, OF(5, 37, 132),
          OF(37, 33), OF(37, 33), WEIGHTS(132, 33)),
+    CALL("of gated steps", build_gated_steps, 4, 0, OF(3, 2, 9), OF(2, 3), OF(9, 3), OF(9)),
+    CALL("of reversed gated steps", build_gated_steps_reversed, 4, 0, OF(2, 2, 6), OF(2, 2),
+         OF(6, 2), OF(6)),
+    CALL("of gated steps, large", build_gated_steps_back, 4, LARGE | COARSE, OF(5, 37, 99),
+         OF(37, 33), WEIGHTS(99, 33), OF(99)),
 };
 const case_table composite_cases = {cases, sizeof cases / sizeof *cases};
