@@ -213,6 +213,17 @@ static void finish_block(const cpu_contract *k, const contract_block *at,
     }
 }
 
+/* Brings the first columns of y as it lies nearer, at the block of k that comes next. */
+static void fetch_next_y(const cpu_contract *k, const char *y, const contract_block *at,
+                         int64_t block) {
+    int64_t first_k = (block + 1) * CPU_TILE_K, steps[CPU_TILE_K];
+    int64_t n_k = cpu_min(CPU_TILE_K, k->x_k.n - first_k);
+    mica_cpu_space_positions(&k->y_k, first_k, n_k, steps);
+    for (int64_t i = 0; i < n_k; i++)
+        for (int64_t line = 0; line < k->gemm.columns * k->gemm.bytes; line += 64)
+            __builtin_prefetch(y + (at->n + steps[i]) * k->gemm.bytes + line, 0, 2);
+}
+
 static void run_block(const cpu_contract *k, const char *x, const char *y,
                       const contract_block *at) {
     _Alignas(64) char x_panels[CONTRACT_X_BYTES];
@@ -234,6 +245,8 @@ static void run_block(const cpu_contract *k, const char *x, const char *y,
         if (!at->packed) mica_cpu_space_positions(&k->y_k, first_k, n_k, y_steps);
         for (int64_t j = 0; j < at->n_n; j += width) {
             take_y(k, y, at, block, j, y_local, y_steps, in_panel, &step);
+            if (k->y_lies && j + width >= at->n_n && block + 1 < at->k + at->n_k)
+                fetch_next_y(k, y, at, block);
             multiply(k, &step, at, &rows, at->n + j);
         }
     }

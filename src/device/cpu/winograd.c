@@ -34,6 +34,21 @@ typedef struct winograd_run {
 
 /* ---- the kernel -------------------------------------------------------------------------------*/
 
+/* Taps of n input channels from `first` on that lie as a panel wants them; those of the chunk that
+ * follows are brought nearer meanwhile. */
+static void transform_lines(const winograd_run *run, int64_t panel, int64_t first, int64_t n) {
+    const winograd_kernel *k = run->kernel;
+    const mica_cpu_winograd *winograd = mica_cpu_isa_current()->winograd;
+    int64_t width = k->gemm.columns, inputs = k->x.channels, point = k->panels * inputs * width;
+    for (int64_t i = first; i < first + n; i++) {
+        const float *w = run->w + i * k->w_input + panel * width;
+        for (int32_t t = 0; i + KERNEL_CHUNK < inputs && t < 9; t++)
+            for (int64_t line = 0; line < width; line += 16)
+                __builtin_prefetch(w + k->taps[t] + KERNEL_CHUNK * k->w_input + line);
+        winograd->kernel(w, k->taps[1], width, run->u + (panel * inputs + i) * width, point);
+    }
+}
+
 /* Piece: a panel of output channels by KERNEL_CHUNK input channels. */
 static void transform_kernel(void *context, int64_t begin, int64_t end) {
     const winograd_run *run = context;
@@ -41,16 +56,20 @@ static void transform_kernel(void *context, int64_t begin, int64_t end) {
     const mica_cpu_winograd *winograd = mica_cpu_isa_current()->winograd;
     int64_t width = k->gemm.columns, inputs = k->x.channels;
     int64_t chunks = cpu_ceil_div(inputs, KERNEL_CHUNK), point = k->panels * inputs * width;
+    bool is_line = k->w_output == 1 && k->taps[3] == 3 * k->taps[1];
     float taps[9][KERNEL_CHUNK * WIDEST];
     for (int64_t i = begin; i < end; i++) {
         int64_t panel = i / chunks, first = i % chunks * KERNEL_CHUNK;
         int64_t n = cpu_min(KERNEL_CHUNK, inputs - first), from = panel * width;
-        int64_t offsets[WIDEST], steps[KERNEL_CHUNK];
+        int64_t offsets[WIDEST], steps[KERNEL_CHUNK], count = cpu_min(width, k->y.channels - from);
+        if (is_line && count == width) {
+            transform_lines(run, panel, first, n);
+            continue;
+        }
         for (int64_t j = 0; j < width; j++) offsets[j] = (from + j) * k->w_output;
         for (int64_t j = 0; j < n; j++) steps[j] = (first + j) * k->w_input;
         for (int32_t t = 0; t < 9; t++)
-            k->gemm.pack(run->w + k->taps[t], offsets, cpu_min(width, k->y.channels - from), steps,
-                         n, width, taps[t]);
+            k->gemm.pack(run->w + k->taps[t], offsets, count, steps, n, width, taps[t]);
         winograd->kernel(taps[0], KERNEL_CHUNK * WIDEST, n * width,
                          run->u + (panel * inputs + first) * width, point);
     }

@@ -123,6 +123,10 @@ static __attribute__((noinline)) vector_f64 FMA_f64(vector_f64 a, vector_f64 b, 
         for (int64_t k = 0; k < n_k; k++) {                                                        \
             const type *left_at = (const type *)a + a_steps[k];                                    \
             const type *right_at = (const type *)b + b_steps[k];                                   \
+            if (ROWS >= 8) { /* b beside this is what comes next, where b lies in rows */          \
+                __builtin_prefetch(right_at + VECTORS * LANES(dtype, type), 0, 2);                 \
+                __builtin_prefetch(right_at + 2 * VECTORS * LANES(dtype, type) - 1, 0, 2);         \
+            }                                                                                      \
             TILE_STEP(dtype, type, ROWS, VECTORS, left_at, a_stride, right_at)                     \
         }                                                                                          \
         TILE_END(dtype, type, ROWS, VECTORS)                                                       \
