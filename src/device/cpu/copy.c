@@ -2,8 +2,8 @@
  *
  * A copy is a list of axes with a stride on each side. Axes are sorted so that y's smallest stride
  * is innermost and merged where both sides continue. The innermost axis is then copied (x stride
- * 1), filled (x stride 0) or gathered; when another axis is the contiguous one in x, the two are
- * walked in square tiles, so that both sides use whole cache lines. */
+ * 1, or -1 and turned round), filled (x stride 0) or gathered; when another axis is the contiguous
+ * one in x, the two are walked in square tiles, so that both sides use whole cache lines. */
 #include <string.h>
 
 #include "device/cpu/kernel.h"
@@ -108,6 +108,64 @@ void mica_cpu_copy_init(cpu_copy *c, size_t bytes, int32_t rank, const int64_t *
 /* ---- innermost loops
  * ---------------------------------------------------------------------------*/
 
+typedef uint8_t lanes8 __attribute__((vector_size(16)));
+typedef uint16_t lanes16 __attribute__((vector_size(16)));
+typedef uint32_t lanes32 __attribute__((vector_size(16)));
+typedef uint64_t lanes64 __attribute__((vector_size(16)));
+#if defined(__clang__) || __GNUC__ >= 12
+#define SHUFFLE(lanes, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE(lanes, a, b, ...) __builtin_shuffle(a, b, (lanes){__VA_ARGS__})
+#endif
+
+/* Elements in a word, the other way round. */
+static inline uint64_t turn_8(uint64_t word) {
+    return __builtin_bswap64(word);
+}
+
+static inline uint64_t turn_16(uint64_t word) {
+    const uint64_t even = 0x0000ffff0000ffff;
+    word = word >> 32 | word << 32;
+    return (word >> 16 & even) | (word & even) << 16;
+}
+
+static inline lanes32 turn_32(lanes32 v) {
+    return SHUFFLE(lanes32, v, v, 3, 2, 1, 0);
+}
+
+static inline lanes64 turn_64(lanes64 v) {
+    return SHUFFLE(lanes64, v, v, 1, 0);
+}
+
+/* back: y[i] = x[-i] for i < n, a group at a time. */
+#define BACK_LINE(w, group)                                                                        \
+    static void back_##w(const bits##w *x, bits##w *y, int64_t n) {                                \
+        enum { TOGETHER = sizeof(group) * 8 / w };                                                 \
+        int64_t i = 0;                                                                             \
+        for (; i + TOGETHER <= n; i += TOGETHER) {                                                 \
+            group v;                                                                               \
+            memcpy(&v, x - i - (TOGETHER - 1), sizeof v);                                          \
+            v = turn_##w(v);                                                                       \
+            memcpy(y + i, &v, sizeof v);                                                           \
+        }                                                                                          \
+        for (; i < n; i++) y[i] = x[-i];                                                           \
+    }
+BACK_LINE(8, uint64_t)
+BACK_LINE(16, uint64_t)
+BACK_LINE(32, lanes32)
+BACK_LINE(64, lanes64)
+
+static void back_line(const void *x, void *y, int32_t bytes, int64_t n) {
+    switch (bytes) {
+    case 1: back_8(x, y, n); break;
+    case 2: back_16(x, y, n); break;
+    case 4: back_32(x, y, n); break;
+    case 8: back_64(x, y, n); break;
+    default:
+        for (int64_t i = 0; i < n; i++) ((bits128 *)y)[i] = ((const bits128 *)x)[-i];
+    }
+}
+
 /* y[i] = *x for i < n, in whole vectors. */
 static void fill_line(const char *x, char *y, int32_t bytes, int64_t n) {
     char pattern[64];
@@ -136,6 +194,8 @@ static void copy_line(const char *x, int64_t x_stride, char *y, int64_t y_stride
     for (int64_t i = 0; i < n; i++) ((type *)y)[i * y_stride] = ((const type *)x)[i * x_stride]
     if (x_stride == 0 && y_stride == 1) {
         fill_line(x, y, bytes, n);
+    } else if (x_stride == -1 && y_stride == 1) {
+        back_line(x, y, bytes, n);
     } else {
         FOR_BITS(bytes, GATHER_LINE)
     }
@@ -149,15 +209,6 @@ typedef struct tile_strides {
 
 /* Squares are transposed in registers of 16 bytes: interleaving lines i and i + n / 2, log2(n)
  * times, makes columns of n lines. */
-typedef uint8_t lanes8 __attribute__((vector_size(16)));
-typedef uint16_t lanes16 __attribute__((vector_size(16)));
-typedef uint32_t lanes32 __attribute__((vector_size(16)));
-typedef uint64_t lanes64 __attribute__((vector_size(16)));
-#if defined(__clang__) || __GNUC__ >= 12
-#define SHUFFLE(lanes, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define SHUFFLE(lanes, a, b, ...) __builtin_shuffle(a, b, (lanes){__VA_ARGS__})
-#endif
 #define LOW_8 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define HIGH_8 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
 #define LOW_16 0, 8, 1, 9, 2, 10, 3, 11
