@@ -8,6 +8,12 @@ static void build_attention(mica_graph *g, const mica_value *in, mica_dtype dtyp
     mica_output(g, mica_nn_attend(g, in[0], in[1], in[2], MICA_NULL_VALUE, 0.5, false));
 }
 
+/* Scores whose exponentials overflow unless the largest is taken off. */
+static void build_sharp_attention(mica_graph *g, const mica_value *in, mica_dtype dtype) {
+    (void)dtype;
+    mica_output(g, mica_nn_attend(g, in[0], in[1], in[2], MICA_NULL_VALUE, 60.0, false));
+}
+
 static void build_causal_attention(mica_graph *g, const mica_value *in, mica_dtype dtype) {
     (void)dtype;
     mica_output(g, mica_nn_attend(g, in[0], in[1], in[2], MICA_NULL_VALUE, 0.7, true));
@@ -100,6 +106,8 @@ static const op_case cases[] = {
     CALL("of causal attention", build_causal_attention, 3, 0, OF(4, 3), OF(4, 3), OF(4, 2)),
     CALL("of masked attention", build_masked_attention, 4, 0, OF(2, 3, 4), OF(2, 5, 4), OF(2, 5, 3),
          OF(2, 3, 5)),
+    CALL("of sharp attention", build_sharp_attention, 3, LARGE | COARSE, OF(3, 20, 8), OF(3, 45, 8),
+         OF(3, 45, 5)),
     CALL("of attention, large", build_attention_back, 3, LARGE | COARSE, OF(2, 150, 40),
          OF(2, 141, 40), OF(2, 141, 24)),
     CALL("of causal attention, large", build_causal_back, 3, LARGE | COARSE, OF(2, 133, 33),

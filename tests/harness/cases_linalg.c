@@ -174,6 +174,7 @@ static const op_case cases[] = {
     SVD("of nothing", UNIT_RANGE(2, 0, 0), 0, 0),
     SVD("large", UNIT_RANGE(40, 23), 0, LARGE | COARSE),
     SVD("large, wide and full", UNIT_RANGE(17, 33), 1, LARGE | COARSE),
+    SVD("large, tall and full", UNIT_RANGE(30, 11), 1, LARGE | COARSE),
     /* a value of 0 leaves the phase of its complex row of vh open */
     SVD_OF("of special values", UNIT_RANGE(9, 2, 2), 0, REALS, SPRINKLED | LARGE),
     SVD_OF("of complex special values", UNIT_RANGE(9, 3, 3), 0, COMPLEX, SPRINKLED | LARGE),

@@ -236,25 +236,6 @@ def _uniform_of(shape, key, counter, minval, maxval, dtype):
     return _scaled(x, 0 if minval is None else minval, 1 if maxval is None else maxval, dtype)
 
 
-def stateless_categorical(logits, num_samples, seed, dtype=_dtypes.int64, name=None):
-    """Return classes drawn by the logarithms of their weights, for each row."""
-    logits = convert_to_tensor(logits)
-    sizes = ops["ConcatV2"]([ops["Shape"](logits)[:1], [num_samples]], 0)
-    drawn = stateless_uniform(sizes, seed, dtype=_dtypes.float64)
-    return _classes(logits, drawn, dtype)
-
-
-def _classes(logits, drawn, dtype):
-    """The first class whose part of the sum of weights goes beyond the number drawn."""
-    wide = ops["Cast"](logits, DstT=_dtypes.float64)
-    parts = ops["Exp"](wide - ops["Max"](wide, [-1], keep_dims=True))
-    ends = ops["Cumsum"](parts, -1)
-    aim = drawn * ends[:, -1:]
-    passed = ops["LessEqual"](ops["ExpandDims"](ends, 1), ops["ExpandDims"](aim, 2))
-    count = ops["Sum"](ops["Cast"](passed, DstT=_dtypes.int64), [-1])
-    return ops["Cast"](count, DstT=_dtypes.as_dtype(dtype))
-
-
 def stateless_normal(
     shape, seed, mean=0.0, stddev=1.0, dtype=_dtypes.float32, name=None, alg="auto_select"
 ):
