@@ -312,6 +312,11 @@ class Case:
         Of that limit, to be reached; 0: the peers alone are the bar.
     sizes
         The model's, or None.
+    bars
+        How many times as good as each of these frameworks it has to be; none: as good as the
+        best of all. Only they and Mica have the case.
+    most
+        The largest value that is good enough; 0: any.
     """
 
     name: str
@@ -323,12 +328,19 @@ class Case:
     fraction: float = 0
     sizes: Any = None
     tags: tuple[str, ...] = field(default=())
+    bars: dict[str, float] = field(default_factory=dict)
+    most: float = 0
+
+    def frameworks(self, all_of_them: list[str]) -> list[str]:
+        """Those of the frameworks that have the case."""
+        return [f for f in all_of_them if not self.bars or f == "mica" or f in self.bars]
 
 
 GELU = 1 << 24
 ROWS = 4096
 CONV = (8, 56, 64, 3)  # batch, size, channels, kernel
 HEADS = (32, 512, 16, 64)
+TF_STEPS = 8  # of one call of fit
 
 
 def _rate(name: str, work: float, unit: str, **more: Any) -> Case:
@@ -351,6 +363,10 @@ def _train(name: str, sizes: Any, unit: str = "step/s", per_step: float = 1) -> 
 
 def _latency(name: str, sizes: Any) -> Case:
     return Case(name, "ms", lambda s: s * 1e3, "less", flops=sizes.flops(), sizes=sizes)
+
+
+def _micro(name: str, **bars: float) -> Case:
+    return Case(name, "us/op", lambda s: s * 1e6, "less", bars=bars)
 
 
 def _once(name: str, unit: str, **more: Any) -> Case:
@@ -387,7 +403,19 @@ CASES = {
         _latency("mlp_infer", Mlp(batch=1)),
         _once("first_step_mlp", "s", sizes=Mlp()),
         _once("first_step_gpt", "s", sizes=Gpt()),
+        _micro("tf_add", tf=5, torch=1),
+        _micro("tf_function", tf=10),
+        Case("tf_tape", "us/op", lambda s: s / 20 * 1e6, "less", bars={"tf": 3}),
+        Case(
+            "keras_fit",
+            "step/s",
+            lambda s: 1 / s,
+            flops=Cnn().train_flops(),
+            sizes=Cnn(),
+            bars={"tf": 1},
+        ),
         _once("import", "s"),
+        _once("import_tf", "s", bars={"tf": 1}, most=0.15),
         _once("memory_resnet18", "MB", sizes=ResNet()),
         _once("memory_gpt", "MB", sizes=Gpt()),
         _once("installed", "MB"),

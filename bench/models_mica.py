@@ -293,6 +293,11 @@ def prepare(case: Case) -> tuple[dict[str, Any], Callable]:
     """The idioms of a case, and a function that gives the value to compare."""
     name, sizes = case.name, case.sizes
     matrix = (ROWS, ROWS)
+    if name.startswith(("tf_", "keras_")):
+        import mica.tf as tf
+        import tensorflow_cases
+
+        return tensorflow_cases.prepare(tf, case)
     if name == "eager_add":
         a = mica.tensor(normal(1))
         return {"eager": (lambda: _add_loop(a, 20000), 20000)}, lambda: (a + a).numpy()

@@ -171,6 +171,36 @@ def test_a_bar_is_missed_below_the_peers_and_below_the_fraction_of_the_limit():
     assert latency["ratio"] == pytest.approx(2) and latency["met"]
 
 
+def test_a_bar_may_be_another_for_each_peer_or_a_value():
+    limits = {"fma_gflops": 200.0, "copy_gbs": 30.0, "stream_gbs": 40.0}
+    case = cases.CASES["tf_add"]
+    assert case.frameworks(run.FRAMEWORKS) == ["mica", "tf", "torch"]
+    for tf, torch, met in [(5.1, 1.1, True), (4.9, 1.1, False), (9.0, 0.9, False)]:
+        found = {"mica": {"seconds": 1e-6}, "tf": {"seconds": tf * 1e-6}}
+        found["torch"] = {"seconds": torch * 1e-6}
+        one = {"frameworks": found, "checks": {}, "differs": []}
+        run.judge(case, one, limits)
+        assert one["met"] is met
+    for seconds, met in [(0.14, True), (0.16, False)]:
+        found = {"mica": {"seconds": seconds}, "tf": {"seconds": 3.0}}
+        one = {"frameworks": found, "checks": {}, "differs": []}
+        run.judge(cases.CASES["import_tf"], one, limits)
+        assert one["met"] is met
+
+
+@pytest.mark.parametrize("name", ["tf_add", "tf_function", "tf_tape"])
+def test_tensorflows_cases_compute(name, monkeypatch):
+    import mica.tf as tf
+    import tensorflow_cases
+
+    monkeypatch.setattr(tensorflow_cases, "ADDS", 10)
+    monkeypatch.setattr(tensorflow_cases, "CALLS", 10)
+    idioms, check = tensorflow_cases.prepare(tf, cases.CASES[name])
+    for function in idioms.values():
+        function = function[0] if isinstance(function, tuple) else function
+        np.testing.assert_array_equal(function().numpy(), check())
+
+
 def test_the_check_wants_a_reason_for_every_missed_bar(tmp_path, monkeypatch):
     page = tmp_path / "docs" / "performance.md"
     page.parent.mkdir()
