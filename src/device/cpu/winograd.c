@@ -18,7 +18,8 @@ typedef struct winograd_kernel {
     winograd_image x, y;
     int64_t low[2], tile_rows, tile_columns, tiles;
     int64_t taps[9], w_input, w_output; /* where the kernel's elements are */
-    int64_t block, panels;              /* tiles of a block; panels of output channels */
+    int64_t blocks, unit;               /* blocks of whole units of tiles, nearly equal */
+    int64_t block, panels;              /* tiles of the largest; panels of output channels */
     int64_t v_row, v_step, m_row, m_step;
     int64_t slots, slot_floats, zeros_at, slots_at; /* of scratch, in floats */
 } winograd_kernel;
@@ -181,15 +182,20 @@ static void run_block(const winograd_run *run, int64_t first, int64_t tiles, flo
     if (run->finish) finish_tiles(run, first, tiles);
 }
 
+static int64_t first_tile(const winograd_kernel *k, int64_t block) {
+    return block * cpu_ceil_div(k->tiles, k->unit) / k->blocks * k->unit;
+}
+
 /* Piece: a part of scratch, with which blocks are computed until none is left. */
 static void run_slots(void *context, int64_t begin, int64_t end) {
     winograd_run *run = context;
     const winograd_kernel *k = run->kernel;
     for (int64_t i = begin; i < end; i++)
         for (;;) {
-            int64_t first = k->block * __atomic_fetch_add(&run->next, 1, __ATOMIC_RELAXED);
-            if (first >= k->tiles) break;
-            run_block(run, first, cpu_min(k->block, k->tiles - first),
+            int64_t block = __atomic_fetch_add(&run->next, 1, __ATOMIC_RELAXED);
+            if (block >= k->blocks) break;
+            int64_t first = first_tile(k, block), limit = first_tile(k, block + 1);
+            run_block(run, first, cpu_min(limit, k->tiles) - first,
                       run->slots + i * k->slot_floats);
         }
 }
@@ -298,16 +304,19 @@ static int64_t round_up(int64_t n, int64_t to) {
     return cpu_ceil_div(n, to) * to;
 }
 
-/* Tiles of a block: as many as the cache holds the points of, full tiles of the contraction, and
- * something for every thread. */
+/* Tiles of a block: as many as the cache holds the points of; of few blocks every thread gets as
+ * many. Large ones are full tiles of the contraction. */
 static void plan_blocks(winograd_kernel *k) {
     int64_t threads = mica_pool_threads(), rows = k->gemm.rows;
     int64_t per_tile = 64 * (k->x.channels + k->y.channels);
     int64_t most = cpu_max(FEWEST_TILES, BLOCK_BYTES / per_tile) / rows * rows;
-    int64_t blocks = cpu_ceil_div(k->tiles, most);
-    if (blocks < 4 * threads) blocks = round_up(blocks, threads);
-    k->block = cpu_min(most, round_up(cpu_ceil_div(k->tiles, blocks), rows));
-    k->slots = cpu_min(threads, cpu_ceil_div(k->tiles, k->block));
+    k->blocks = cpu_ceil_div(k->tiles, most);
+    if (k->blocks < 32 * threads) k->blocks = round_up(k->blocks, threads);
+    k->unit = k->blocks < 8 * threads ? 4 : rows;
+    int64_t units = cpu_ceil_div(k->tiles, k->unit);
+    k->blocks = cpu_min(k->blocks, units);
+    k->block = cpu_ceil_div(units, k->blocks) * k->unit;
+    k->slots = cpu_min(threads, k->blocks);
 }
 
 static void plan_scratch(winograd_kernel *k) {
