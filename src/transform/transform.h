@@ -86,6 +86,9 @@ mica_value mica_zeros(mica_graph *g, const mica_type *type);
 mica_value mica_or_zeros(mica_graph *g, mica_value v, const mica_type *type);
 /* a + b, where null is zero. */
 mica_value mica_sum_of(mica_graph *g, mica_value a, mica_value b);
+/* a + b of tensors that are zero but for strips side by side; null when they are none. A sum would
+ * turn -0 into 0, this does not. */
+mica_value mica_join_strips(mica_graph *g, mica_value a, mica_value b);
 /* The same op and attributes as n on other operands, with one result. */
 mica_value mica_like(mica_graph *g, const mica_node *n, const mica_value *operands);
 /* x as dtype (x itself when it has it). */

@@ -52,7 +52,10 @@ static void accumulate(backward_pass *pass, mica_value v, mica_value c) {
     if (mica_is_zero(c)) return;
     mica_value before = mica_value_map_get(&pass->cotangents, v);
     if (mica_is_zero(before) || mica_value_type(v)->kind == MICA_TENSOR) {
-        mica_value_map_set(&pass->cotangents, v, mica_sum_of(pass->g, before, c));
+        mica_value sum = MICA_NULL_VALUE;
+        if (!mica_is_zero(before)) sum = mica_join_strips(pass->g, before, c);
+        if (mica_is_zero(sum)) sum = mica_sum_of(pass->g, before, c);
+        mica_value_map_set(&pass->cotangents, v, sum);
         return;
     }
     more_cotangents *more = mica_transform_alloc(pass->t, pass->g, 1, sizeof *more);

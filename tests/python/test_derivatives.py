@@ -1,5 +1,6 @@
 """grad, value_and_grad, jvp, vjp, vmap and their nestings, against closed forms."""
 
+import itertools
 import math
 
 import mica
@@ -248,3 +249,36 @@ def test_a_whole_network_has_the_gradient_of_finite_differences():
             numeric[i] = (values[0] - values[1]) / 2e-5
         np.testing.assert_allclose(gradient[k].numpy(), numeric, atol=1e-8)
     assert math.isfinite(loss([f64(p) for p in parameters]).item())
+
+
+def test_the_gradients_of_parts_side_by_side_are_put_together():
+    x = mica.tensor(np.arange(6.0).reshape(2, 3))
+    parts = [(0, 1), (1, 3)]
+
+    def loss(x):
+        return sum((mica.sin(x[:, a:b]) * (a + 1)).sum() for a, b in parts)
+
+    gradient = mica.jit(mica.grad(loss))
+    text = str(gradient.lower(x))
+    assert "concat(" in text and "pad(" not in text
+    factors = np.array([1, 2, 2])
+    np.testing.assert_allclose(gradient(x).numpy(), np.cos(x.numpy()) * factors, rtol=1e-6)
+
+
+@pytest.mark.parametrize("cuts", [[0, 2, 5], [1, 3, 6], [0, 1, 6], [2, 3]])
+@pytest.mark.parametrize("apart", [-1, 0, 1])
+def test_gradients_of_parts_that_overlap_or_leave_gaps_are_sums(cuts, apart):
+    x = np.random.default_rng(0).normal(size=(2, 8))
+    parts = [(a, b + apart) for a, b in itertools.pairwise(cuts)]
+    expected = np.zeros_like(x)
+    for k, (a, b) in enumerate(parts):
+        expected[:, a:b] += (k + 1) * np.cos(x[:, a:b])
+    loss = lambda v: sum(((k + 1) * mica.sin(v[:, a:b])).sum() for k, (a, b) in enumerate(parts))  # noqa: E731
+    np.testing.assert_allclose(mica.grad(loss)(f64(x)).numpy(), expected, rtol=1e-12)
+
+
+def test_the_gradient_of_many_parts():
+    x = np.random.default_rng(0).normal(size=150)
+    loss = lambda v: sum(mica.sin(v[i : i + 1]).sum() * (i + 1) for i in range(150))  # noqa: E731
+    expected = np.cos(x) * np.arange(1, 151)
+    np.testing.assert_allclose(mica.jit(mica.grad(loss))(f64(x)).numpy(), expected, rtol=1e-12)
