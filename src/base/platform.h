@@ -33,8 +33,13 @@ void mica_sleep(double seconds);
 /* Asks that a block of memory, aligned to 2 MB, be made of large pages; a wish, nothing more. */
 void mica_prefer_large_pages(void *block, size_t bytes);
 
-double mica_clock_seconds(void);                /* monotonic */
-int32_t mica_machine_threads(void);             /* those this process may run on */
+double mica_clock_seconds(void);    /* monotonic */
+int32_t mica_machine_threads(void); /* those this process may run on */
+/* A result of so many bytes is best written past the caches (ir/scalar_stream.h): they cannot hold
+ * it until somebody reads it. */
+bool mica_machine_streams(size_t bytes);
+/* For tests: above so many bytes from now on; 0: what the machine's caches hold. */
+void mica_machine_stream_above(size_t bytes);
 const char *mica_machine_description(void);     /* the processor's name */
 const char *mica_environment(const char *name); /* NULL when not set */
 

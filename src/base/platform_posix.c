@@ -267,6 +267,31 @@ int32_t mica_machine_threads(void) {
     return n > 0 ? n : 1;
 }
 
+/* The last cache, as far as the system knows it; one of those in use today where it does not. */
+#define LEAST_CACHE ((size_t)8 << 20)
+#define MOST_CACHE ((size_t)32 << 20)
+
+static size_t cache_bytes(void) {
+    long bytes = 0;
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+    bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+#endif
+    if (bytes <= 0 || (size_t)bytes > MOST_CACHE) return MOST_CACHE;
+    return (size_t)bytes < LEAST_CACHE ? LEAST_CACHE : (size_t)bytes;
+}
+
+static size_t streamed_above; /* atomic; 0: the caches have not been asked for yet */
+
+void mica_machine_stream_above(size_t bytes) {
+    __atomic_store_n(&streamed_above, bytes, __ATOMIC_RELAXED);
+}
+
+bool mica_machine_streams(size_t bytes) {
+    size_t limit = __atomic_load_n(&streamed_above, __ATOMIC_RELAXED);
+    if (!limit) mica_machine_stream_above(limit = cache_bytes());
+    return bytes > limit;
+}
+
 static char machine_description[96];
 
 static void describe_machine(void) {

@@ -4,13 +4,16 @@
 #include <string.h>
 
 #include "base/plant.h"
+#include "base/platform.h"
 #include "codegen/embedded.h"
 #include "ir/scalar_reduce.h"
+#include "ir/scalar_stream.h"
 
-#define STRIP 512       /* columns that a unit holds at a time */
-#define UNIT_WORK 16384 /* turns that are worth another thread, about */
-#define COSTLY_TURN 8   /* a turn with a costly function counts as so many */
-#define ENOUGH_UNITS 16 /* below this, the parts of a line are shared between units */
+#define STRIP 512            /* columns that a unit holds at a time */
+#define UNIT_WORK 16384      /* turns that are worth another thread, about */
+#define COSTLY_TURN 8        /* a turn with a costly function counts as so many */
+#define ENOUGH_UNITS 16      /* below this, the parts of a line are shared between units */
+#define STREAMED_TURNS 65536 /* of a piece at least, which ends by waiting for its stores */
 
 #define TEXT_OF(x) TEXT_OF_VALUE(x)
 #define TEXT_OF_VALUE(x) #x
@@ -93,6 +96,7 @@ void mica_write_prelude(mica_text *text) {
     uint32_t pasted = 0;
     paste_header(text, "ir/scalar.h", &pasted);
     paste_header(text, "ir/scalar_reduce.h", &pasted);
+    paste_header(text, "ir/scalar_stream.h", &pasted);
     mica_text_append(
         text, "#if defined(__clang__)\n"
               "#define INDEPENDENT _Pragma(\"clang loop vectorize(assume_safety)\")\n"
@@ -359,6 +363,60 @@ static bool is_stored_in(const mica_nest *nest, const mica_store *store, int32_t
     return is_inner_store(nest, store) && store_pass(nest, store) == pass;
 }
 
+/* ---- large arrays -----------------------------------------------------------------------------*/
+
+/* The row, or all of a plain loop, lies side by side. */
+static bool is_dense(const mica_nest *nest, const int64_t *steps) {
+    return nest->rank == nest->inner + 1 && steps[nest->inner] == 1;
+}
+
+/* Results that are written past the caches, in whole lines, by passes that reduce nothing. */
+static bool is_streamed(const mica_nest *nest, int32_t output, int32_t pass) {
+    const mica_type *type = mica_value_type(nest->body->outputs[output]);
+    if (nest->kind == MICA_NEST_COLUMNS || !is_stored_in(nest, &nest->stores[output], pass) ||
+        !is_dense(nest, nest->stores[output].steps) || !mica_machine_streams(mica_type_bytes(type)))
+        return false;
+    for (int32_t i = 0; i < nest->n_uses; i++)
+        if (is_reduced_in(nest, i, pass)) return false;
+    int64_t row = nest->inner_turns * (int64_t)mica_dtype_bytes(type->dtype);
+    return nest->outer_turns == 1 || row % MICA_STREAM_LINE == 0;
+}
+
+/* Turns that make whole lines of all results that a pass streams; 0 when there are none. */
+static int64_t streamed_turns(const mica_nest *nest, int32_t pass) {
+    int64_t turns = 0;
+    for (int32_t i = 0; i < nest->body->n_outputs; i++) {
+        size_t bytes = mica_dtype_bytes(mica_value_type(nest->body->outputs[i])->dtype);
+        if (is_streamed(nest, i, pass) && (int64_t)(MICA_STREAM_LINE / bytes) > turns)
+            turns = (int64_t)(MICA_STREAM_LINE / bytes);
+    }
+    return turns;
+}
+
+static bool has_streamed(const mica_nest *nest) {
+    for (int32_t pass = 0; pass < nest->n_passes; pass++)
+        if (streamed_turns(nest, pass)) return true;
+    return false;
+}
+
+/* Brings the block at `at` of the next row nearer, of operands that no cache holds. */
+static void write_prefetch(writer *w) {
+    const mica_nest *nest = w->nest;
+    for (int32_t i = 0; nest->inner > 0 && i < nest->n_uses; i++) {
+        const mica_use *u = &nest->uses[i];
+        const mica_type *type = mica_value_type(u->value);
+        int64_t step = u->steps[nest->inner - 1];
+        if (u->value.node->op != MICA_OP_PARAMETER || !is_dense(nest, u->steps) || !step ||
+            !mica_machine_streams(mica_type_bytes(type)))
+            continue;
+        mica_text_printf(w->text,
+                         "for (int64_t j = 0; j < n; j += %d) "
+                         "__builtin_prefetch(p%d + at + %lld + j, 0, 2);\n",
+                         (int)(MICA_STREAM_LINE / mica_dtype_bytes(type->dtype)), i,
+                         (long long)step);
+    }
+}
+
 /* What is reduced lies side by side already: it is read as it is, or kept for later passes. */
 static bool lies_in_line(const writer *w, int32_t reduce, int32_t pass) {
     const mica_nest *nest = w->nest;
@@ -389,8 +447,9 @@ static void write_turn_values(writer *w, int32_t pass) {
             write_turn_value(w, nest->stores[i].use, pass);
 }
 
-/* A turn: outputs, kept values, and what is to be reduced (into t<use>[at]). */
-static void write_turn(writer *w, int32_t pass, const char *at) {
+/* A turn: outputs (those that are streamed: into s<output>[j]), kept values, and what is to be
+ * reduced (into t<use>[at]). */
+static void write_turn(writer *w, int32_t pass, const char *at, bool streams) {
     const mica_nest *nest = w->nest;
     write_turn_values(w, pass);
     for (int32_t i = 0; i < nest->n_uses; i++) {
@@ -405,6 +464,10 @@ static void write_turn(writer *w, int32_t pass, const char *at) {
     for (int32_t i = 0; i < nest->body->n_outputs; i++) {
         const mica_store *store = &nest->stores[i];
         if (!is_stored_in(nest, store, pass)) continue;
+        if (streams && is_streamed(nest, i, pass)) {
+            mica_text_printf(w->text, "s%d[j] = v%d;\n", i, store->use);
+            continue;
+        }
         mica_text_printf(w->text, "q%d[", i);
         write_inner_index(w, store->steps);
         mica_text_printf(w->text, "] = v%d;\n", store->use);
@@ -573,6 +636,8 @@ static void write_reducing_pass(writer *w, int32_t pass, bool has_turns) {
                          "for (int64_t b = 0; b < %lld; b++) {\n"
                          "const int64_t at = b * %d, n = MIN(%d, %lld - at);\n",
                          (long long)blocks, MICA_REDUCE_BLOCK, MICA_REDUCE_BLOCK, (long long)n);
+    /* The first pass waits for memory; meanwhile the second computes. */
+    if (blocks > 1 && pass == 1) write_prefetch(w);
     if (has_turns && blocks > 1)
         mica_text_append(w->text, "INDEPENDENT\nfor (int64_t j = 0; j < n; j++) {\n"
                                   "const int64_t i = at + j;\n");
@@ -580,7 +645,7 @@ static void write_reducing_pass(writer *w, int32_t pass, bool has_turns) {
         mica_text_printf(w->text, "INDEPENDENT\nfor (int64_t i = 0; i < %lld; i++) {\n",
                          (long long)n);
     if (has_turns) {
-        write_turn(w, pass, blocks > 1 ? "j" : "i");
+        write_turn(w, pass, blocks > 1 ? "j" : "i", false);
         mica_text_append(w->text, "}\n");
     }
     if (blocks > 1) {
@@ -590,8 +655,47 @@ static void write_reducing_pass(writer *w, int32_t pass, bool has_turns) {
     write_results(w, pass, blocks);
 }
 
+/* Turns from `at` on that make whole lines of the results that are streamed, while there are such:
+ * none when the lines of a result begin elsewhere. */
+static void write_streamed_turns(writer *w, int32_t pass, int64_t turns, const char *last) {
+    const mica_nest *nest = w->nest;
+    mica_text_append(w->text, "if (1");
+    for (int32_t i = 0; i < nest->body->n_outputs; i++)
+        if (is_streamed(nest, i, pass))
+            mica_text_printf(w->text, " && (uintptr_t)(q%d + at) %% %d == 0", i, MICA_STREAM_LINE);
+    mica_text_printf(w->text, ")\nfor (; at + %lld <= %s; at += %lld) {\n", (long long)turns, last,
+                     (long long)turns);
+    for (int32_t i = 0; i < nest->body->n_outputs; i++)
+        if (is_streamed(nest, i, pass))
+            mica_text_printf(w->text, "_Alignas(%d) %s s%d[%lld];\n", MICA_STREAM_LINE,
+                             mica_storage_type(dtype_of(w, nest->stores[i].use)), i,
+                             (long long)turns);
+    mica_text_printf(w->text,
+                     "INDEPENDENT\nfor (int64_t j = 0; j < %lld; j++) {\n"
+                     "const int64_t i = at + j;\n",
+                     (long long)turns);
+    write_turn(w, pass, NULL, true);
+    mica_text_append(w->text, "}\n");
+    for (int32_t i = 0; i < nest->body->n_outputs; i++)
+        if (is_streamed(nest, i, pass))
+            mica_text_printf(w->text, "mica_stream_lines(q%d + at, s%d, sizeof s%d);\n", i, i, i);
+    mica_text_append(w->text, "}\n");
+}
+
+/* Turns first .. last - 1 of a pass that reduces nothing. */
+static void write_turns(writer *w, int32_t pass, const char *first, const char *last) {
+    int64_t turns = streamed_turns(w->nest, pass);
+    mica_text_printf(w->text, "{ int64_t at = %s;\n", first);
+    if (turns) write_streamed_turns(w, pass, turns, last);
+    mica_text_printf(w->text, "INDEPENDENT\nfor (int64_t i = at; i < %s; i++) {\n", last);
+    write_turn(w, pass, NULL, false);
+    mica_text_append(w->text, "} }\n");
+}
+
 static void write_row(writer *w) {
     const mica_nest *nest = w->nest;
+    char turns_text[32];
+    snprintf(turns_text, sizeof turns_text, "%lld", (long long)nest->inner_turns);
     for (int32_t i = 0; i < nest->n_uses; i++)
         if (nest->uses[i].is_kept)
             mica_text_printf(w->text, "%s kept%d[%lld];\n", mica_storage_type(dtype_of(w, i)), i,
@@ -604,10 +708,7 @@ static void write_row(writer *w) {
             write_reducing_pass(w, pass, turns);
             continue;
         }
-        mica_text_printf(w->text, "INDEPENDENT\nfor (int64_t i = 0; i < %lld; i++) {\n",
-                         (long long)nest->inner_turns);
-        write_turn(w, pass, NULL);
-        mica_text_append(w->text, "}\n");
+        write_turns(w, pass, "0", turns_text);
     }
     for (int32_t i = 0; i < nest->body->n_outputs; i++)
         if (!is_inner_store(nest, &nest->stores[i]))
@@ -618,9 +719,7 @@ static void write_row(writer *w) {
 static void write_plain_loop(writer *w) {
     write_row_pointers(w, true);
     write_row_values(w, 0);
-    mica_text_append(w->text, "INDEPENDENT\nfor (int64_t i = begin; i < end; i++) {\n");
-    write_turn(w, 0, NULL);
-    mica_text_append(w->text, "}\n");
+    write_turns(w, 0, "begin", "end");
 }
 
 static void write_rows(writer *w) {
@@ -814,7 +913,8 @@ void mica_kernel_shape_find(const mica_nest *nest, mica_kernel_shape *out) {
     *out = (mica_kernel_shape){0};
     for (int32_t i = 0; i < nest->body->n_outputs && i < 4; i++)
         out->in_place[i] = find_in_place(nest, i);
-    int64_t turn_work = nest->is_costly ? COSTLY_TURN : 1, unit_work;
+    int64_t turn_work = nest->is_costly ? COSTLY_TURN : 1, unit_turns = nest->inner_turns,
+            unit_work;
     if (nest->kind == MICA_NEST_COLUMNS) {
         column_cut cut = cut_columns(nest);
         out->units = cut.strips * cut.chunks;
@@ -827,12 +927,15 @@ void mica_kernel_shape_find(const mica_nest *nest, mica_kernel_shape *out) {
         }
     } else if (nest->kind == MICA_NEST_LOOP && nest->inner == 0) {
         out->units = nest->inner_turns;
+        unit_turns = 1;
         unit_work = turn_work;
     } else {
         out->units = nest->outer_turns;
         unit_work = nest->inner_turns * turn_work * nest->n_passes;
     }
     out->grain = UNIT_WORK / unit_work > 1 ? UNIT_WORK / unit_work : 1;
+    if (has_streamed(nest) && out->grain * unit_turns < STREAMED_TURNS)
+        out->grain = (STREAMED_TURNS + unit_turns - 1) / unit_turns;
 }
 
 void mica_write_kernel(mica_text *text, const mica_nest *nest) {
@@ -850,6 +953,7 @@ void mica_write_kernel(mica_text *text, const mica_nest *nest) {
         write_plain_loop(&w);
     else
         write_rows(&w);
+    if (has_streamed(nest)) mica_text_append(text, "mica_stream_end();\n");
     mica_text_append(text, "}\n");
     if (nest->kind == MICA_NEST_COLUMNS && cut_columns(nest).chunks > 1) write_finish(&w);
     mica_free(w.written);

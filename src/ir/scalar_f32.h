@@ -116,7 +116,7 @@ MICA_SCALAR float mica_exp_normal_f32(float a) {
 /* 2^n in two factors, so that only the last product rounds, also to denormals. */
 MICA_SCALAR float mica_exp_f32(float a) {
     int32_t n;
-    float x = a > 89.0f ? 89.0f : a < -104.0f ? -104.0f : a;
+    float x = mica_abs_f32(a) > 104.0f ? mica_copysign_f32(104.0f, a) : a;
     float y = 1.0f + mica_exp_parts_f32(x, &n);
     return y * mica_power_of_two_f32(n >> 1) * mica_power_of_two_f32(n - (n >> 1));
 }

@@ -138,8 +138,9 @@ static mica_value total(mica_graph *g, mica_value x, int32_t axis) {
     return mica_nn_reduce_keep(g, x, "sum", MICA_INTS(axis));
 }
 
-/* e^(x - largest) / total. `masked`: the largest counts as 0 where it is -inf, and a total of 0 as
- * 1, so that a slice without finite elements gives 0. */
+/* e^(x - largest) times 1 / total, which is one division for all of them; f16 and bf16, where a
+ * rounding more would show, are divided. `masked`: the largest counts as 0 where it is -inf, and a
+ * total of 0 as 1, so that a slice without finite elements gives 0. */
 static mica_value softmax_of(mica_graph *g, mica_value x, int32_t axis, bool masked) {
     mica_value largest = mica_nn_reduce_keep(g, x, "max", MICA_INTS(axis));
     if (masked) {
@@ -148,7 +149,9 @@ static mica_value softmax_of(mica_graph *g, mica_value x, int32_t axis, bool mas
     }
     mica_value powers = mica_exp(g, mica_sub(g, x, largest)), sum = total(g, powers, axis);
     if (masked) sum = mica_select(g, mica_nn_test(g, sum, "eq", 0), number(g, x, 1), sum);
-    return mica_div(g, powers, sum);
+    mica_dtype dtype = mica_nn_type(x).dtype;
+    if (dtype != MICA_DTYPE_f32 && dtype != MICA_DTYPE_f64) return mica_div(g, powers, sum);
+    return mica_mul(g, powers, mica_div(g, number(g, sum, 1), sum));
 }
 
 static mica_value softmax(mica_graph *g, mica_value x, int32_t axis, bool masked) {

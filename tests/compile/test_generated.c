@@ -301,3 +301,15 @@ TEST(a_swap_in_the_middle_changes_no_bit) {
     mica_graph_release(g);
     mica_device_release(device);
 }
+
+/* As if every result were larger than the caches. */
+TEST(what_is_written_past_the_caches_has_the_same_bits) {
+    mica_machine_stream_above(1);
+    a_chain_of_elementwise_ops_has_the_same_bits();
+    rows_of_any_length_are_reduced_in_the_same_order();
+    a_normalisation_and_its_gradients_have_the_same_bits();
+    every_float_dtype_has_the_same_bits();
+    several_results_of_one_nest_have_the_same_bits();
+    several_results_are_written_over_donated_inputs();
+    mica_machine_stream_above(0);
+}

@@ -119,6 +119,15 @@ TEST(large_sums_are_accurate_along_rows_columns_and_between) {
     check_reduce(MICA_DTYPE_f32, MICA_NO_INTS, 0, 0);
 }
 
+TEST(wide_lines_are_reduced_part_by_part) {
+    check_reduce(MICA_DTYPE_f32, MICA_INTS(129, 4500), 1, 0);
+    check_reduce(MICA_DTYPE_f32, MICA_INTS(70, 9, 1100), 3, 0);
+    check_reduce(MICA_DTYPE_f64, MICA_INTS(2, 200, 2700), 2, 0);
+    check_reduce(MICA_DTYPE_f16, MICA_INTS(130, 4200), 1, 2);
+    check_reduce(MICA_DTYPE_i8, MICA_INTS(65, 8100), 1, 0);
+    check_reduce(MICA_DTYPE_f32, MICA_INTS(40, 7, 300), 2, 0);
+}
+
 TEST(sums_of_many_small_numbers_keep_their_digits) {
     mica_graph *g = new_graph();
     enum { N = 1 << 20 };

@@ -1,4 +1,5 @@
 /* Shape kernels against index arithmetic, one element at a time. */
+#include "base/platform.h"
 #include "cpu_test.h"
 
 typedef struct coordinates {
@@ -146,6 +147,35 @@ TEST(transpose_handles_long_and_odd_shapes) {
     ONE_OPERAND(MICA_DTYPE_f64, MICA_INTS(2, 3, 4, 5, 6),
                 mica_transpose(g, x, MICA_INTS(4, 1, 3, 0, 2)), transpose_source);
     ONE_OPERAND(MICA_DTYPE_f32, MICA_NO_INTS, mica_transpose(g, x, MICA_NO_INTS), transpose_source);
+}
+
+/* As if every result were larger than the caches: aligned lines go past them. */
+TEST(what_is_written_past_the_caches_is_the_same) {
+    mica_machine_stream_above(1);
+    transpose_handles_every_permutation_of_three_axes();
+    transpose_handles_long_and_odd_shapes();
+    broadcast_repeats_axes_of_every_kind();
+    FOR_SIZES(d) {
+        mica_dtype t = by_size[d];
+        ONE_OPERAND(t, MICA_INTS(192, 131), mica_transpose(g, x, MICA_INTS(1, 0)),
+                    transpose_source);
+        ONE_OPERAND(t, MICA_INTS(2, 64, 3, 80), mica_transpose(g, x, MICA_INTS(0, 3, 2, 1)),
+                    transpose_source);
+        ONE_OPERAND(t, MICA_INTS(3, 7, 5, 64), mica_transpose(g, x, MICA_INTS(2, 0, 1, 3)),
+                    transpose_source);
+        ONE_OPERAND(t, MICA_INTS(3), mica_broadcast(g, x, MICA_INTS(3, 192), MICA_INTS(0)),
+                    broadcast_source);
+        ONE_OPERAND(t, MICA_INTS(128), mica_broadcast(g, x, MICA_INTS(5, 128), MICA_INTS(1)),
+                    broadcast_source);
+        ONE_OPERAND(t, MICA_INTS(40, 192),
+                    mica_slice(g, x, MICA_INTS(3, 64), MICA_INTS(40, 192), MICA_INTS(2, 1)),
+                    slice_source);
+    }
+    ONE_OPERAND(MICA_DTYPE_f32, MICA_INTS(64, 2100), mica_transpose(g, x, MICA_INTS(1, 0)),
+                transpose_source);
+    ONE_OPERAND(MICA_DTYPE_f32, MICA_INTS(40000), mica_reshape(g, x, MICA_INTS(40, 1000)),
+                reshape_source);
+    mica_machine_stream_above(0);
 }
 
 TEST(slice_takes_strides_and_empty_ranges) {

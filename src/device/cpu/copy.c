@@ -6,12 +6,16 @@
  * one in x, the two are walked in square tiles, so that both sides use whole cache lines. */
 #include <string.h>
 
+#include "base/platform.h"
 #include "device/cpu/kernel.h"
+#include "ir/scalar_stream.h"
 
 /* Side of a transposed tile: several cache lines, and a tile fits the nearest cache. */
 #define TILE(bytes) ((bytes) <= 4 ? 64 : 32)
 #define PIECE_BYTES (1 << 17) /* moved by one piece */
 #define LINE_LIMIT 16384      /* longer innermost axes are cut, so that they can be shared */
+#define BAND 64               /* lines of x that are turned together, past the caches */
+#define BAND_COLUMNS 1024     /* elements of each that one piece turns */
 
 /* Elements as bits. Complex ones are aligned to their parts only. */
 typedef uint8_t __attribute__((may_alias)) bits8;
@@ -179,6 +183,18 @@ static void fill_line(const char *x, char *y, int32_t bytes, int64_t n) {
     if (i < size) memcpy(y + i, pattern, (size_t)(size - i));
 }
 
+/* The same past the caches, or a copy; y and its size are whole cache lines. */
+static void stream_line(const char *x, int64_t x_stride, char *y, int32_t bytes, int64_t n) {
+    char pattern[MICA_STREAM_LINE];
+    if (x_stride) {
+        mica_stream_lines(y, x, n * bytes);
+        return;
+    }
+    for (int j = 0; j < MICA_STREAM_LINE; j += bytes) memcpy(pattern + j, x, (size_t)bytes);
+    for (int64_t i = 0; i < n * bytes; i += MICA_STREAM_LINE)
+        mica_stream_lines(y + i, pattern, MICA_STREAM_LINE);
+}
+
 static void copy_line(const char *x, int64_t x_stride, char *y, int64_t y_stride, int32_t bytes,
                       int64_t n) {
     if (x_stride == 1 && y_stride == 1) {
@@ -290,6 +306,7 @@ typedef struct copy_run {
     char *y;
     int64_t lines;          /* per innermost axis: how many stretches it is cut into */
     int64_t tiles, columns; /* transposed: tiles along the axis across, along the innermost */
+    bool streams;           /* lines: y is written past the caches */
 } copy_run;
 
 /* Positions of x and y (in elements) for index i over all axes but the last and `skipped`. */
@@ -304,27 +321,34 @@ static void outer_position(const cpu_copy *c, int64_t i, int32_t skipped, int64_
     }
 }
 
+static void run_line(const copy_run *run, int64_t x, int64_t y, int64_t n) {
+    const cpu_copy *c = run->copy;
+    int64_t x_stride = c->x_strides[c->rank - 1], y_stride = c->y_strides[c->rank - 1];
+    const char *from = run->x + x * c->bytes;
+    char *to = run->y + y * c->bytes;
+    if (run->streams)
+        stream_line(from, x_stride, to, c->bytes, n);
+    else
+        copy_line(from, x_stride, to, y_stride, c->bytes, n);
+}
+
 static void run_lines(void *context, int64_t begin, int64_t end) {
     const copy_run *run = context;
     const cpu_copy *c = run->copy;
     int32_t last = c->rank - 1;
-    int64_t size = c->sizes[last], x_stride = c->x_strides[last], y_stride = c->y_strides[last];
-    if (run->lines > 1) {
-        for (int64_t i = begin; i < end; i++) {
-            int64_t x, y, first = i % run->lines * LINE_LIMIT;
-            outer_position(c, i / run->lines, -1, &x, &y);
-            x += first * x_stride, y += first * y_stride;
-            copy_line(run->x + x * c->bytes, x_stride, run->y + y * c->bytes, y_stride, c->bytes,
-                      cpu_min(LINE_LIMIT, size - first));
-        }
-        return;
+    int64_t size = c->sizes[last], x, y;
+    for (int64_t i = begin; i < end && run->lines > 1; i++) {
+        int64_t first = i % run->lines * LINE_LIMIT;
+        outer_position(c, i / run->lines, -1, &x, &y);
+        run_line(run, x + first * c->x_strides[last], y + first * c->y_strides[last],
+                 cpu_min(LINE_LIMIT, size - first));
     }
     /* An odometer: one line after the other without divisions. */
-    int64_t digits[MICA_MAX_RANK], x, y, rest = begin;
+    int64_t digits[MICA_MAX_RANK], rest = begin;
     for (int32_t d = last - 1; d >= 0; d--) digits[d] = rest % c->sizes[d], rest /= c->sizes[d];
     outer_position(c, begin, -1, &x, &y);
-    for (int64_t i = begin; i < end; i++) {
-        copy_line(run->x + x * c->bytes, x_stride, run->y + y * c->bytes, y_stride, c->bytes, size);
+    for (int64_t i = begin; i < end && run->lines == 1; i++) {
+        run_line(run, x, y, size);
         for (int32_t d = last - 1; d >= 0; d--) {
             x += c->x_strides[d], y += c->y_strides[d];
             if (++digits[d] < c->sizes[d]) break;
@@ -332,6 +356,7 @@ static void run_lines(void *context, int64_t begin, int64_t end) {
             x -= c->sizes[d] * c->x_strides[d], y -= c->sizes[d] * c->y_strides[d];
         }
     }
+    if (run->streams) mica_stream_end();
 }
 
 static void run_tiles(void *context, int64_t begin, int64_t end) {
@@ -351,10 +376,87 @@ static void run_tiles(void *context, int64_t begin, int64_t end) {
     }
 }
 
+/* ---- past the caches
+ * --------------------------------------------------------------------------*/
+
+/* A large result made of whole cache lines: ordinary stores would read each before writing it. */
+static bool is_streamed(const cpu_copy *c, const char *y) {
+    int32_t last = c->rank - 1;
+    if (c->y_strides[last] != 1 || c->x_strides[last] < 0 || (uintptr_t)y % MICA_STREAM_LINE ||
+        c->sizes[last] * c->bytes % MICA_STREAM_LINE)
+        return false;
+    for (int32_t i = 0; i < last; i++)
+        if (c->y_strides[i] * c->bytes % MICA_STREAM_LINE) return false;
+    if (c->across >= 0 && (c->x_strides[c->across] != 1 || c->bytes > 8)) return false;
+    if (c->across < 0 && c->x_strides[last] > 1) return false;
+    return mica_machine_streams((size_t)(c->n * c->bytes));
+}
+
+/* Scattered whole lines cost no more than neighbours, so x is read in its order; not where it is
+ * read again and again. */
+static void sort_by_source(cpu_copy *c) {
+    for (int32_t i = 0; i < c->rank; i++)
+        if (c->x_strides[i] == 0) return;
+    for (int32_t i = 1; i < c->rank - 1; i++)
+        for (int32_t j = i; j > 0 && magnitude(c->x_strides[j]) > magnitude(c->x_strides[j - 1]);
+             j--)
+            swap_axes(c, j, j - 1);
+}
+
+/* Units are bands of lines of x, in pieces. What is left of a line beyond whole squares becomes
+ * lines of y that are written as usual. */
+static void run_bands(void *context, int64_t begin, int64_t end) {
+    const copy_run *run = context;
+    const cpu_copy *c = run->copy;
+    int32_t last = c->rank - 1, across = c->across;
+    int64_t bytes = c->bytes, square = MICA_STREAM_LINE / bytes, side = TILE(bytes);
+    tile_strides strides = {1, c->x_strides[last], c->y_strides[across], 1};
+    mica_cpu_turn turn = mica_cpu_isa_current()->turns[__builtin_ctzll((uint64_t)bytes)];
+    for (int64_t i = begin; i < end; i++) {
+        int64_t column = i % run->columns * BAND_COLUMNS, band = i / run->columns % run->tiles, x,
+                y;
+        outer_position(c, i / run->columns / run->tiles, across, &x, &y);
+        int64_t rows = cpu_min(BAND, c->sizes[last] - band * BAND);
+        int64_t columns = cpu_min(BAND_COLUMNS, c->sizes[across] - column);
+        int64_t whole = columns / square * square;
+        const char *from = run->x + (x + band * BAND * strides.x_column + column) * bytes;
+        char *to = run->y + (y + band * BAND + column * strides.y_row) * bytes;
+        turn(from, strides.x_column * bytes, to, strides.y_row * bytes, rows, whole);
+        for (int64_t r = 0; r < rows && whole < columns; r += side)
+            copy_tile(from + (r * strides.x_column + whole) * bytes,
+                      to + (r + whole * strides.y_row) * bytes, &strides, c->bytes, columns - whole,
+                      cpu_min(side, rows - r));
+    }
+    mica_stream_end();
+}
+
+static void run_streamed(const cpu_copy *c, copy_run *run) {
+    int64_t last = c->sizes[c->rank - 1];
+    if (c->across >= 0) {
+        int64_t across = c->sizes[c->across];
+        run->tiles = cpu_ceil_div(last, BAND);
+        run->columns = cpu_ceil_div(across, BAND_COLUMNS);
+        mica_parallel_for(c->n / last / across * run->tiles * run->columns, 1, run_bands, run);
+        return;
+    }
+    cpu_copy sorted = *c;
+    sort_by_source(&sorted);
+    run->copy = &sorted;
+    run->streams = true;
+    run->lines = cpu_ceil_div(last, LINE_LIMIT);
+    int64_t line_bytes = cpu_min(last, LINE_LIMIT) * c->bytes;
+    mica_parallel_for(c->n / last * run->lines, cpu_max(1, PIECE_BYTES / line_bytes), run_lines,
+                      run);
+}
+
 void mica_cpu_copy_run(const cpu_copy *c, const void *x, void *y) {
     if (c->n == 0) return;
     copy_run run = {.copy = c, .x = x, .y = y};
     int64_t last = c->sizes[c->rank - 1];
+    if (is_streamed(c, y)) {
+        run_streamed(c, &run);
+        return;
+    }
     if (c->across >= 0) {
         int64_t side = TILE(c->bytes);
         run.tiles = cpu_ceil_div(c->sizes[c->across], side);

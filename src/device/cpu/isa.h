@@ -327,6 +327,13 @@ typedef struct mica_cpu_winograd {
     void (*add_scaled)(float *y, float factor, const float *x, int64_t step, int64_t n);
 } mica_cpu_winograd;
 
+/* ---- transposing -------------------------------------------------------------------------------
+ * y[j y_step + i] = x[i x_step + j] for i < rows and j < columns, both multiples of the elements
+ * that fill a line (MICA_STREAM_LINE), steps in bytes. Every y[j y_step] begins a line. What is
+ * written goes past the caches: mica_stream_end is up to the caller. */
+typedef void (*mica_cpu_turn)(const void *x, int64_t x_step, void *y, int64_t y_step, int64_t rows,
+                              int64_t columns);
+
 typedef struct mica_cpu_isa {
     const char *name;
     const mica_cpu_map *map_f32, *map_f64;            /* by op */
@@ -349,6 +356,7 @@ typedef struct mica_cpu_isa {
     const mica_cpu_lstm *lstm;
     const mica_cpu_attention *attention;
     const mica_cpu_winograd *winograd;
+    const mica_cpu_turn *turns; /* by log2 of the element's bytes, up to 8 */
 } mica_cpu_isa;
 
 /* The variant in force; see mica_cpu_isa_force. */
@@ -376,7 +384,8 @@ const mica_cpu_isa *mica_cpu_isa_current(void);
     extern const mica_cpu_fft mica_cpu_fft_##isa[2];                                               \
     extern const mica_cpu_lstm mica_cpu_lstm_##isa;                                                \
     extern const mica_cpu_attention mica_cpu_attention_##isa;                                      \
-    extern const mica_cpu_winograd mica_cpu_winograd_##isa;
+    extern const mica_cpu_winograd mica_cpu_winograd_##isa;                                        \
+    extern const mica_cpu_turn mica_cpu_turns_##isa[4];
 CPU_ISA_DECLARE(baseline)
 CPU_ISA_DECLARE(avx2) /* of avx512, only what floats need exists */
 CPU_ISA_DECLARE(avx512)

@@ -19,7 +19,7 @@
             mica_cpu_gemm_int_##int_isa, mica_cpu_gemv_##isa, mica_cpu_pack_complex_##int_isa,     \
             mica_cpu_philox_##isa, mica_cpu_window_##isa, mica_cpu_order_##isa,                    \
             &mica_cpu_networks_##isa, mica_cpu_fft_##isa, &mica_cpu_lstm_##isa,                    \
-            &mica_cpu_attention_##isa, &mica_cpu_winograd_##isa                                    \
+            &mica_cpu_attention_##isa, &mica_cpu_winograd_##isa, mica_cpu_turns_##isa              \
     }
 
 #define ISA_TABLE_OF(isa) ISA_TABLE(isa, isa)

@@ -10,12 +10,14 @@
 
 #include "device/cpu/kernel.h"
 
-#define GROUP 8          /* parts of a row that are reduced side by side */
-#define STRIP 128        /* columns of the result that one piece holds at a time */
-#define LEVELS 48        /* of the tree: more than there can be parts */
-#define WIDEST 16        /* bytes of a compute type */
-#define PIECE_WORK 65536 /* elements read by a piece, about */
-#define ENOUGH_PIECES 32 /* below this, the parts of one result are shared between pieces */
+#define GROUP 8             /* parts of a row that are reduced side by side */
+#define STRIP 128           /* columns of the result that one tree holds at a time */
+#define WIDE_BYTES 16384    /* of a line that is one part: rows are read from end to end */
+#define LEVELS 48           /* of the tree: more than there can be parts */
+#define WIDEST 16           /* bytes of a compute type */
+#define PIECE_WORK 65536    /* elements read by a piece, about */
+#define ENOUGH_PIECES 32    /* below this, the parts of one result are shared between pieces */
+#define WIDE_WORK (1 << 19) /* elements that one line reduces, for each part to be a piece */
 
 typedef struct reduce_kernel {
     cpu_kernel base;
@@ -27,6 +29,7 @@ typedef struct reduce_kernel {
     int64_t inner;     /* size of the innermost axis */
     int64_t parts;     /* per element of the result */
     int64_t blocks;    /* by rows: parts per row */
+    int64_t strip;     /* by columns: of the result, held by one piece */
     int64_t strips;    /* by columns: strips per line of results */
     int64_t chunk;     /* parts that one piece reduces: a power of two */
     int64_t chunks;
@@ -38,7 +41,9 @@ typedef struct reduce_run {
     const reduce_kernel *kernel;
     const char *x;
     char *y;
-    char *partial; /* [kept element][chunk] of the compute type, when chunks > 1 */
+    /* When chunks > 1, of the compute type: by rows [kept element][chunk], by columns
+     * [line][chunk][inner]. */
+    char *partial;
 } reduce_run;
 
 /* The tree: levels[l] is a subtree of 2^l parts, present where count has bit l. */
@@ -158,7 +163,7 @@ static void reduce_column_parts(const reduce_kernel *k, const char *x, int64_t w
 static void reduce_short_columns(const reduce_run *run, int64_t begin, int64_t end) {
     const reduce_kernel *k = run->kernel;
     int64_t rows[CPU_REDUCE_ROWS], lines[STRIP];
-    _Alignas(64) char acc[STRIP * WIDEST];
+    _Alignas(64) char acc[WIDE_BYTES];
     mica_cpu_space_positions(&k->reduced, 0, k->reduced.n, rows);
     for (int64_t i = begin; i < end; i += STRIP) {
         int64_t n = cpu_min(STRIP, end - i);
@@ -179,12 +184,13 @@ static void run_columns(void *context, int64_t begin, int64_t end) {
     }
     for (int64_t i = begin; i < end; i++) {
         int64_t unit = i / k->chunks, chunk = i % k->chunks;
-        int64_t line = unit / k->strips, column = unit % k->strips * STRIP;
-        int64_t width = cpu_min(STRIP, k->inner - column);
+        int64_t line = unit / k->strips, column = unit % k->strips * k->strip;
+        int64_t width = cpu_min(k->strip, k->inner - column);
         const char *x = run->x + (mica_cpu_space_position(&k->kept, line) + column) * k->x_bytes;
         int64_t first = chunk * k->chunk, count = cpu_min(k->chunk, k->parts - first);
-        _Alignas(64) char acc[STRIP * WIDEST];
-        char *out = k->chunks > 1 ? run->partial + i * STRIP * k->reducer.bytes : acc;
+        _Alignas(64) char acc[WIDE_BYTES];
+        int64_t place = (line * k->chunks + chunk) * k->inner + column;
+        char *out = k->chunks > 1 ? run->partial + place * k->reducer.bytes : acc;
         reduce_column_parts(k, x, width, first, count, out);
         if (k->chunks == 1)
             k->reducer.store(out, run->y + (line * k->inner + column) * k->y_bytes, width);
@@ -194,23 +200,23 @@ static void run_columns(void *context, int64_t begin, int64_t end) {
 /* ---- both
  * --------------------------------------------------------------------------------------*/
 
-/* Combines the chunks of every unit: the upper levels of the tree. */
+/* Combines the chunks of every element, or of strips of them: the upper levels of the tree. */
 static void run_chunks(void *context, int64_t begin, int64_t end) {
     const reduce_run *run = context;
     const reduce_kernel *k = run->kernel;
-    int64_t slot = k->by_rows ? 1 : STRIP;
+    int64_t line_size = k->by_rows ? 1 : k->inner, strips = cpu_ceil_div(line_size, STRIP);
     for (int64_t unit = begin; unit < end; unit++) {
-        int64_t column = k->by_rows ? 0 : unit % k->strips * STRIP;
-        int64_t y = k->by_rows ? unit : unit / k->strips * k->inner + column;
+        int64_t line = unit / strips, column = unit % strips * STRIP;
         tree t;
         t.reducer = &k->reducer;
-        t.width = k->by_rows ? 1 : cpu_min(STRIP, k->inner - column);
+        t.width = cpu_min(STRIP, line_size - column);
         t.count = 0;
-        for (int64_t c = 0; c < k->chunks; c++)
-            tree_add(&t, run->partial + (unit * k->chunks + c) * slot * k->reducer.bytes);
         _Alignas(64) char acc[STRIP * WIDEST];
+        for (int64_t c = 0; c < k->chunks; c++)
+            tree_add(&t, run->partial +
+                             ((line * k->chunks + c) * line_size + column) * k->reducer.bytes);
         tree_finish(&t, acc);
-        k->reducer.store(acc, run->y + y * k->y_bytes, t.width);
+        k->reducer.store(acc, run->y + (line * line_size + column) * k->y_bytes, t.width);
     }
 }
 
@@ -219,7 +225,9 @@ static void run_reduce(const cpu_kernel *kernel, const void *const *operands, vo
     const reduce_kernel *k = (const reduce_kernel *)kernel;
     reduce_run run = {k, operands[0], results[0], scratch};
     mica_parallel_for(k->units * k->chunks, k->grain, k->by_rows ? run_rows : run_columns, &run);
-    if (k->chunks > 1) mica_parallel_for(k->units, 16, run_chunks, &run);
+    if (k->chunks > 1)
+        mica_parallel_for(k->kept.n * (k->by_rows ? 1 : cpu_ceil_div(k->inner, STRIP)),
+                          k->by_rows ? 16 : 1, run_chunks, &run);
 }
 
 /* Of nothing: the identity. */
@@ -249,22 +257,34 @@ static void plan_axes(reduce_kernel *k, const mica_type *x, uint32_t reduced) {
         mica_cpu_space_add(reduced >> i & 1 ? &k->reduced : &k->kept, x->dims[i], strides[i]);
 }
 
+/* By columns, pieces without a tree may hold wide strips, and reading goes on from the end of one
+ * row to the next: where a part is all, or the parts are pieces by themselves. */
+static bool is_wide(const reduce_kernel *k, int64_t width) {
+    if (k->by_rows || k->inner <= STRIP) return false;
+    if (k->parts == 1) return k->kept.n * cpu_ceil_div(k->inner, width) >= ENOUGH_PIECES;
+    return k->reduced.n * k->inner >= WIDE_WORK;
+}
+
 static void plan_pieces(reduce_kernel *k) {
+    int64_t width = WIDE_BYTES / k->reducer.bytes;
     k->blocks = k->by_rows ? cpu_ceil_div(k->inner, k->reducer.block) : 1;
-    k->strips = k->by_rows ? 1 : cpu_ceil_div(k->inner, STRIP);
     k->parts = k->by_rows ? k->reduced.n * k->blocks : cpu_ceil_div(k->reduced.n, CPU_REDUCE_ROWS);
+    bool wide = is_wide(k, width);
+    k->strip = wide ? width : STRIP;
+    k->strips = k->by_rows ? 1 : cpu_ceil_div(k->inner, k->strip);
     k->units = k->kept.n * k->strips;
     int64_t part_work = k->by_rows
                             ? cpu_min(k->inner, k->reducer.block)
-                            : cpu_min(k->reduced.n, CPU_REDUCE_ROWS) * cpu_min(k->inner, STRIP);
+                            : cpu_min(k->reduced.n, CPU_REDUCE_ROWS) * cpu_min(k->inner, k->strip);
     k->chunk = 1;
-    while (k->chunk < k->parts && (k->units >= ENOUGH_PIECES || k->chunk * part_work < PIECE_WORK))
+    while (!wide && k->chunk < k->parts &&
+           (k->units >= ENOUGH_PIECES || k->chunk * part_work < PIECE_WORK))
         k->chunk *= 2;
     k->chunks = cpu_ceil_div(k->parts, k->chunk);
     k->grain = cpu_max(1, PIECE_WORK / cpu_max(1, cpu_min(k->chunk, k->parts) * part_work));
     if (k->chunks > 1)
         k->base.head.scratch_bytes =
-            (size_t)(k->units * k->chunks * (k->by_rows ? 1 : STRIP) * k->reducer.bytes);
+            (size_t)(k->kept.n * k->chunks * (k->by_rows ? 1 : k->inner) * k->reducer.bytes);
 }
 
 static bool find_reducer(const mica_node *node, mica_cpu_reducer *out) {
