@@ -25,6 +25,21 @@ void tf_default_attrs(const mica_tf_op_info *info, mica_tf_attr *attrs) {
  * graph: sizes and axes among them. */
 #define MOST_CONSTANT_ELEMENTS 128
 
+/* A constant of the graph outside, once more. */
+static PyObject *embed_again(TFGraph *graph, TFTensor *tensor) {
+    const mica_tf_operation *o = mica_tf_graph_operation(tensor->graph->graph, tensor->ref.node);
+    mica_tf_ref ref;
+    mica_status status = mica_tf_graph_add(graph->graph, MICA_TF_Const, mica_tf_operation_attrs(o),
+                                           NULL, 0, "Const", &ref);
+    return status ? tf_raise(status) : tf_symbolic_tensor(graph, ref);
+}
+
+static bool is_constant_node(const TFTensor *tensor) {
+    if (!tensor->graph) return false;
+    const mica_tf_operation *o = mica_tf_graph_operation(tensor->graph->graph, tensor->ref.node);
+    return o && mica_tf_operation_op(o) == MICA_TF_Const;
+}
+
 static PyObject *embed(TFGraph *graph, TFTensor *tensor) {
     const mica_tf_op_info *info = mica_tf_op_describe(MICA_TF_Const);
     mica_tf_attr attrs[MICA_TF_MAX_ATTRS] = {{0}};
@@ -74,10 +89,11 @@ static PyObject *capture(TFGraph *graph, TFTensor *tensor) {
     mica_dtype core = mica_tf_dtype_core(tensor->value.dtype);
     bool discrete = core != MICA_DTYPE_COUNT && mica_dtype_kind_of(core) != MICA_KIND_FLOAT &&
                     mica_dtype_kind_of(core) != MICA_KIND_COMPLEX;
-    if (tf_is_eager(tensor) && discrete) {
+    if (discrete && (tf_is_eager(tensor) || is_constant_node(tensor))) {
         int64_t elements = 1;
         for (int32_t i = 0; i < shape.rank; i++) elements *= shape.dims[i];
-        if (elements <= MOST_CONSTANT_ELEMENTS) internal = embed(graph, tensor);
+        if (elements <= MOST_CONSTANT_ELEMENTS)
+            internal = tf_is_eager(tensor) ? embed(graph, tensor) : embed_again(graph, tensor);
         if (!internal && PyErr_Occurred()) return NULL;
     }
     bool is_constant = internal != NULL;

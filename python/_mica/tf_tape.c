@@ -350,14 +350,15 @@ static bool leads_somewhere(const pass *p, const TFTensor *tensor) {
 
 /* A gather along the first axis gives slices: 1 when it did, 0: the usual way, -1: an error. */
 static int backward_of_gather(pass *p, const entry *e, PyObject *cotangent) {
-    const mica_tf_op_info *info = mica_tf_op_describe(MICA_TF_GatherV2);
+    const mica_tf_op_info *info = mica_tf_op_describe(mica_tf_operation_op(e->operation));
     const mica_tf_attr *attrs = mica_tf_operation_attrs(e->operation);
     for (int32_t i = 0; i < info->n_attrs; i++)
         if (!strcmp(info->attrs[i].name, "batch_dims") && attrs[i].as.integer != 0) return 0;
+    PyObject *axis = e->n_inputs > 2 ? e->inputs[2] : Py_None; /* GatherNd has none */
     PyObject *hook = tf_hook("gather_gradient"), *values = hook ? dense(cotangent) : NULL;
     if (!values) return -1;
     PyObject *slices =
-        PyObject_CallFunctionObjArgs(hook, e->inputs[0], e->inputs[1], e->inputs[2], values, NULL);
+        PyObject_CallFunctionObjArgs(hook, e->inputs[0], e->inputs[1], axis, values, NULL);
     Py_DECREF(values);
     if (!slices) return -1;
     if (slices == Py_None) {
@@ -368,7 +369,8 @@ static int backward_of_gather(pass *p, const entry *e, PyObject *cotangent) {
 }
 
 static int backward_of_op(pass *p, const entry *e, PyObject **given) {
-    if (mica_tf_operation_op(e->operation) == MICA_TF_GatherV2 &&
+    mica_tf_op op = mica_tf_operation_op(e->operation);
+    if ((op == MICA_TF_GatherV2 || op == MICA_TF_GatherNd) &&
         leads_somewhere(p, (TFTensor *)e->inputs[0])) {
         int done = backward_of_gather(p, e, given[0]);
         if (done) return done < 0 ? -1 : 0;
@@ -507,6 +509,107 @@ static int start_cotangents(pass *p, PyObject *targets, PyObject *given) {
     return 0;
 }
 
+/* ---- the order of the way back ----------------------------------------------------------------*/
+
+/* First come, first served: an entry's turn comes when all that uses its outputs is done. So terms
+ * are added, and slices concatenated, in TensorFlow's order. */
+typedef struct order {
+    int64_t *keys;   /* ids of outputs, by hash; 0: free */
+    int32_t *makers; /* the entry that made it */
+    int32_t *uses;   /* by entries on the way that are not done */
+    int32_t mask;
+    int32_t *missing; /* by entry: its outputs with uses; -1: it is not on the way */
+    int32_t *queue, head, tail;
+} order;
+
+static int32_t order_place(const order *o, int64_t id) {
+    int32_t i = (int32_t)(((uint64_t)id * UINT64_C(0x9e3779b97f4a7c15)) >> 40) & o->mask;
+    while (o->keys[i] && o->keys[i] != id) i = (i + 1) & o->mask;
+    return i;
+}
+
+static int order_start(order *o, const TFTape *tape) {
+    size_t n_ids = 0, n = (size_t)tape->n_entries, size = 64;
+    for (int32_t i = 0; i < tape->n_entries; i++) n_ids += (size_t)tape->entries[i].n_outputs;
+    while (size < 2 * n_ids) size *= 2;
+    o->mask = (int32_t)size - 1;
+    o->keys =
+        PyMem_Calloc(size * (sizeof *o->keys + 2 * sizeof *o->uses) + 2 * n * sizeof *o->queue, 1);
+    if (!o->keys) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    o->makers = (int32_t *)(o->keys + size);
+    o->uses = o->makers + size;
+    o->missing = o->uses + size;
+    o->queue = o->missing + n;
+    for (int32_t i = 0; i < tape->n_entries; i++) {
+        const entry *e = &tape->entries[i];
+        o->missing[i] = -1;
+        for (int32_t k = 0; k < e->n_outputs; k++) {
+            int32_t place = order_place(o, e->ids[k]);
+            o->keys[place] = e->ids[k];
+            o->makers[place] = i;
+        }
+    }
+    return 0;
+}
+
+/* Puts an entry on the way; the queue serves as the list of those to look at. */
+static void order_reach(order *o, int64_t id) {
+    int32_t place = order_place(o, id);
+    if (!o->keys[place] || o->missing[o->makers[place]] >= 0) return;
+    o->missing[o->makers[place]] = 0;
+    o->queue[o->tail++] = o->makers[place];
+}
+
+static void order_find_way(order *o, const pass *p, PyObject *targets) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(targets); i++)
+        order_reach(o, ((TFTensor *)PyList_GET_ITEM(targets, i))->id);
+    for (int32_t k = 0; k < o->tail; k++) {
+        const entry *e = &p->tape->entries[o->queue[k]];
+        for (int32_t i = 0; i < e->n_inputs; i++) {
+            TFTensor *input = (TFTensor *)e->inputs[i];
+            if (!leads_somewhere(p, input)) continue;
+            int32_t place = order_place(o, input->id);
+            if (o->keys[place] && o->uses[place]++ == 0) {
+                order_reach(o, input->id);
+                o->missing[o->makers[place]]++;
+            }
+        }
+    }
+}
+
+static void order_done(order *o, const pass *p, const entry *e) {
+    for (int32_t i = 0; i < e->n_inputs; i++) {
+        TFTensor *input = (TFTensor *)e->inputs[i];
+        int32_t place = order_place(o, input->id);
+        if (!o->keys[place] || !leads_somewhere(p, input) || --o->uses[place]) continue;
+        if (--o->missing[o->makers[place]] == 0) o->queue[o->tail++] = o->makers[place];
+    }
+}
+
+static int go_back(pass *p, PyObject *targets) {
+    order o = {0};
+    if (order_start(&o, p->tape) < 0) return -1;
+    order_find_way(&o, p, targets);
+    o.tail = 0;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(targets); i++) {
+        int32_t place = order_place(&o, ((TFTensor *)PyList_GET_ITEM(targets, i))->id);
+        if (!o.keys[place] || o.missing[o.makers[place]] != 0) continue;
+        o.missing[o.makers[place]] = -1; /* once only */
+        o.queue[o.tail++] = o.makers[place];
+    }
+    int failed = 0;
+    while (o.head < o.tail && !failed) {
+        const entry *e = &p->tape->entries[o.queue[o.head++]];
+        failed = backward_of(p, e) < 0;
+        order_done(&o, p, e);
+    }
+    PyMem_Free(o.keys);
+    return failed ? -1 : 0;
+}
+
 static int check_tensors(PyObject *list) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++)
         if (!tf_is_tensor(PyList_GET_ITEM(list, i))) {
@@ -527,9 +630,8 @@ static PyObject *gradient_method(PyObject *self, PyObject *args) {
     if (given != Py_None &&
         (!PyList_Check(given) || PyList_GET_SIZE(given) != PyList_GET_SIZE(targets)))
         return PyErr_Format(PyExc_ValueError, "as many output_gradients as targets are needed");
-    int failed = find_reach(&p, sources) < 0 || start_cotangents(&p, targets, given) < 0;
-    for (int32_t k = p.tape->n_entries; k-- > 0 && !failed;)
-        failed = backward_of(&p, &p.tape->entries[k]) < 0;
+    int failed = find_reach(&p, sources) < 0 || start_cotangents(&p, targets, given) < 0 ||
+                 go_back(&p, targets) < 0;
     if (!failed) results = PyList_New(PyList_GET_SIZE(sources));
     for (Py_ssize_t i = 0; results && i < PyList_GET_SIZE(sources); i++) {
         PyObject *value = map_get(&p.cotangents, ((TFTensor *)PyList_GET_ITEM(sources, i))->id);

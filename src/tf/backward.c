@@ -21,9 +21,14 @@ bool mica_tf_flows(mica_tf_dtype dtype) {
     return is_float(dtype) || dtype == MICA_TF_variant;
 }
 
+/* What a gradient reaches, be it zeros. */
+static bool is_reached(const mica_tf_operation *operation, int32_t i) {
+    char role = mica_tf_operation_role(operation, i);
+    return role == 'd' || role == 'z';
+}
+
 static bool carries(const mica_tf_walk *w, const mica_tf_node *node, int32_t i) {
-    return w->active[mica_tf_slot(w->forward, node->inputs[i])] &&
-           mica_tf_operation_role(node->operation, i) == 'd';
+    return w->active[mica_tf_slot(w->forward, node->inputs[i])] && is_reached(node->operation, i);
 }
 
 void mica_tf_find_active(const mica_tf_graph *g, int32_t first_node, uint8_t *active) {
@@ -31,8 +36,7 @@ void mica_tf_find_active(const mica_tf_graph *g, int32_t first_node, uint8_t *ac
         const mica_tf_node *node = &g->nodes[i];
         bool any = false;
         for (int32_t k = 0; node->operation && k < node->n_inputs && !any; k++)
-            any = active[mica_tf_slot(g, node->inputs[k])] &&
-                  mica_tf_operation_role(node->operation, k) == 'd';
+            any = active[mica_tf_slot(g, node->inputs[k])] && is_reached(node->operation, k);
         for (int32_t k = 0; any && k < node->n_results; k++)
             active[node->first + k] = mica_tf_flows(node->dtypes[k]);
     }
@@ -237,6 +241,12 @@ static mica_status back_apart(mica_tf_walk *w, const mica_tf_node *node) {
 
 /* ---- walking back -----------------------------------------------------------------------------*/
 
+static mica_status add_zeros(mica_tf_walk *w, mica_tf_ref input, mica_tf_ref like) {
+    mica_tf_ref zeros;
+    MICA_TRY(mica_tf_zeros_like(w->backward, like, &zeros));
+    return mica_tf_add_cotangent(w, mica_tf_slot(w->forward, input), zeros);
+}
+
 static mica_status add_vjp(mica_tf_walk *w, const mica_tf_node *node) {
     size_t n = (size_t)node->n_inputs, m = (size_t)node->n_results;
     mica_tf_ref *inputs = mica_alloc((n + m + 1) * sizeof *inputs), first;
@@ -249,6 +259,10 @@ static mica_status add_vjp(mica_tf_walk *w, const mica_tf_node *node) {
         if (status) break;
         types[n_all++] = mica_tf_graph_type(w->forward, node->inputs[i], NULL);
         if (!carries(w, node, i) || !is_float((mica_tf_dtype)types[n_all - 1])) continue;
+        if (mica_tf_operation_role(node->operation, i) == 'z') {
+            status = add_zeros(w, node->inputs[i], inputs[n_all - 1]);
+            continue;
+        }
         result_types[n_places] = types[n_all - 1];
         places[n_places++] = i;
     }
@@ -259,7 +273,7 @@ static mica_status add_vjp(mica_tf_walk *w, const mica_tf_node *node) {
         types[n_all] = node->dtypes[i];
         inputs[n_all++] = cotangent;
     }
-    if (!status) {
+    if (!status && n_places) {
         mica_tf_attr attrs[MICA_TF_MAX_ATTRS] = {
             {.as.operation = node->operation},    {.as.integer = node->n_inputs},
             {.n = n_outputs, .as.ints = outputs}, {.n = n_places, .as.ints = places},

@@ -28,7 +28,6 @@ LOWER_1(acosh, mica_acosh)
 LOWER_1(atanh, mica_atanh)
 LOWER_1(log1p, mica_log1p)
 LOWER_1(expm1, mica_expm1)
-LOWER_1(rsqrt, mica_rsqrt)
 LOWER_1(erf, mica_erf)
 LOWER_1(erfc, mica_erfc)
 LOWER_1(erfinv, mica_erfinv)
@@ -69,10 +68,6 @@ void tf_lower_round(mica_tf_lowering *c) {
         c->outputs[0] = kind == MICA_KIND_FLOAT ? mica_round(c->g, c->inputs[0]) : c->inputs[0];
 }
 
-void tf_lower_reciprocal(mica_tf_lowering *c) {
-    c->outputs[0] = mica_div(c->g, mica_full_like(c->g, c->inputs[0], 1.0), c->inputs[0]);
-}
-
 /* sqrt(2) erfinv(2 x - 1) */
 void tf_lower_ndtri(mica_tf_lowering *c) {
     mica_value x = c->inputs[0];
@@ -109,9 +104,10 @@ void tf_lower_relu6(mica_tf_lowering *c) {
 
 void tf_lower_elu(mica_tf_lowering *c) {
     mica_graph *g = c->g;
-    mica_value x = c->inputs[0], positive = is_positive(g, x);
-    mica_value low = mica_select(g, positive, mica_zeros_like(g, x), x);
-    c->outputs[0] = mica_select(g, positive, x, mica_expm1(g, low));
+    mica_value x = c->inputs[0], zero = mica_zeros_like(g, x);
+    mica_value negative = mica_compare(g, x, zero, "lt");
+    mica_value low = mica_select(g, negative, x, zero);
+    c->outputs[0] = mica_select(g, negative, mica_expm1(g, low), x);
 }
 
 void tf_lower_selu(mica_tf_lowering *c) {
@@ -221,15 +217,6 @@ void tf_lower_div_no_nan(mica_tf_lowering *c) {
     mica_value hole = is_zero(g, v[1]);
     mica_value quotient = mica_div(g, v[0], fill_hole(g, hole, v[1]));
     c->outputs[0] = mica_select(g, hole, mica_zeros_like(g, quotient), quotient);
-}
-
-/* The derivative with respect to y is x even where y is 0, unless x is not finite. */
-void tf_lower_mul_no_nan(mica_tf_lowering *c) {
-    mica_graph *g = c->g;
-    mica_value v[2];
-    broadcast_operands(c, v);
-    mica_value hole = mica_and(g, is_zero(g, v[1]), mica_not(g, mica_is_finite(g, v[0])));
-    c->outputs[0] = mica_mul(g, mica_select(g, hole, mica_zeros_like(g, v[0]), v[0]), v[1]);
 }
 
 /* x f(y), 0 with derivatives 0 where x is 0. */

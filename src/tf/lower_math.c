@@ -23,7 +23,6 @@ LOWER_2(div, mica_div)
 LOWER_1(neg, mica_neg)
 LOWER_1(exp, mica_exp)
 LOWER_1(log, mica_log)
-LOWER_1(sqrt, mica_sqrt)
 LOWER_1(tanh, mica_tanh)
 LOWER_1(sigmoid, mica_logistic)
 LOWER_COMPARE(less, "lt")
@@ -53,7 +52,7 @@ void tf_lower_pow(mica_tf_lowering *c) {
     mica_dtype_kind kind = mica_dtype_kind_of(mica_tf_type(c, 0)->dtype);
     mica_tf_shape shape;
     if (kind == MICA_KIND_FLOAT || kind == MICA_KIND_COMPLEX) {
-        c->outputs[0] = mica_pow(c->g, c->inputs[0], c->inputs[1]);
+        tf_lower_float_pow(c);
         return;
     }
     if (!mica_tf_result_dims(c, &shape)) return;

@@ -20,4 +20,6 @@
 #undef DECLARE_ARRAY
 #undef DECLARE_HOST
 
+void tf_lower_float_pow(mica_tf_lowering *); /* part of Pow's */
+
 #endif

@@ -117,12 +117,19 @@ class IndexedSlices(CompositeTensor):
 
 
 def gather_gradient(params, indices, axis, cotangent):
-    """Return the gradient of a gather along the first axis; None for another axis."""
+    """Return the gradient of a gather along the first axis; None for another axis.
+
+    Without an axis it is gather_nd's, whose indices are columns of one number.
+    """
     from ._static import static_value
 
-    along = static_value(axis)
-    if along is None or int(along) not in (0, -(params.shape.rank or 0) or 1):
-        return None
+    if axis is None:
+        if indices.shape.rank != 2 or indices.shape[1] != 1:
+            return None
+    else:
+        along = static_value(axis)
+        if along is None or int(along) not in (0, -(params.shape.rank or 0) or 1):
+            return None
     shape = ops["Shape"](params)
     whole = ops["ConcatV2"]([convert_to_tensor([-1]), shape[1:]], 0)
     return IndexedSlices(

@@ -189,45 +189,82 @@ class GradientTape:
         parallel_iterations=None,
         experimental_use_pfor=True,
     ):
-        """Return the derivative of each element of the target, stacked in front."""
+        """Return the derivative of each element of the target, stacked in front.
+
+        The rows are computed all at once; `experimental_use_pfor=False` asks for one by one.
+        """
         flat = nest.flatten(sources)
         target = convert_to_tensor(target)
-        keep, self._persistent = self._persistent, True
-        recording = self._recording
-        if recording and not keep:
-            self._pop()
         shape = ops["Shape"](target)
-        size = (
-            int(ops["Size"](target))
-            if isinstance(target, _mica.TFEagerTensor)
-            else (target.shape.num_elements())
-        )
-        if size is None:
-            raise ValueError("The jacobian of a target of unknown size is not possible")
-        rows: list[list] = [[] for _ in flat]
-        import numpy
+        count = _size(target)
 
+        def seeds():
+            return ops["Reshape"](_unit_vectors(count, target.dtype), _joined([-1], shape))
+
+        rows = self._vectorized(
+            target, flat, seeds, count, unconnected_gradients, experimental_use_pfor
+        )
+        results = [
+            None if row is None else ops["Reshape"](row, _joined(shape, ops["Shape"](row)[1:]))
+            for row in rows
+        ]
+        for result, source in zip(results, flat, strict=True):
+            _tell_shape(result, target.shape, source.shape)
+        return nest.pack_sequence_as(sources, results)
+
+    def _vectorized(self, target, flat, seeds, count, unconnected_gradients, at_once) -> list:
+        """Gradients of the target weighed with each of the seeds, stacked; None if unconnected."""
+        keep, self._persistent = self._persistent, True
+        if self._recording and not keep:
+            self._pop()
         try:
-            for i in range(size):
-                seed = numpy.zeros([size], target.dtype.as_numpy_dtype)
-                seed[i] = 1
-                weights = ops["Reshape"](convert_to_tensor(seed), shape)
-                gradients = self.gradient(target, flat, [weights], unconnected_gradients)
-                for row, gradient in zip(rows, gradients, strict=True):
-                    row.append(gradient)
+            known = isinstance(count, int)
+            # Eagerly, few rows are quicker by themselves than what computes them all.
+            if at_once and not (known and count <= _FEW and _mica.tf_current_graph() is None):
+                found = self._at_once(target, flat, seeds, unconnected_gradients)
+                if found is not None:
+                    return found
+            if not known:
+                raise ValueError("The jacobian of a target of unknown size is not possible")
+            stacked = ops["Unpack"](seeds(), num=count) if count else []
+            each = [self.gradient(target, flat, [s], unconnected_gradients) for s in stacked]
         finally:
             self._persistent = keep
-        results = []
-        for row in rows:
-            if not row or any(item is None for item in row):
-                results.append(None)
-                continue
-            stacked = ops["Pack"]([convert_to_tensor(item) for item in row])
-            whole = ops["ConcatV2"]([shape, ops["Shape"](convert_to_tensor(row[0]))], 0)
-            results.append(ops["Reshape"](stacked, whole))
-        if not keep:
-            self._tape = None
-        return nest.pack_sequence_as(sources, results)
+            if not keep:
+                self._tape = None
+        columns = zip(*each, strict=True) if each else [[None] for _ in flat]
+        return [
+            None
+            if any(row is None for row in rows)
+            else ops["Pack"]([convert_to_tensor(row) for row in rows])
+            for rows in columns
+        ]
+
+    def _at_once(self, target, flat, seeds, unconnected_gradients):
+        """The same as one vectorised function; None when that is not possible."""
+        from ._context import building
+        from ._graph import FuncGraph, operand
+
+        body = FuncGraph("jacobian", _mica.tf_current_graph())
+        with building(body):
+            seed = body._parameter(target.dtype, target.shape, "seed")
+            found = self.gradient(target, flat, [seed], unconnected_gradients)
+            outputs = [operand(g) for g in found if g is not None]
+        captured = [external for external, _ in body._captures()]
+        closed = body.closed(captured, outputs)
+        if not outputs:
+            return [None] * len(flat)
+        if not closed._lowers or any(t.dtype.name in ("resource", "variant") for t in captured):
+            return None
+        rows = iter(
+            ops["Vmap"](
+                [seeds(), *captured],
+                Tout=[t.dtype for t in outputs],
+                f=closed,
+                mapped=[1] + [0] * len(captured),
+            )
+        )
+        return [None if g is None else next(rows) for g in found]
 
     def batch_jacobian(
         self,
@@ -246,34 +283,57 @@ class GradientTape:
                 f"Need first dimension of target shape ({target.shape}) and source "
                 f"shape ({source.shape}) to match."
             )
-        keep, self._persistent = self._persistent, True
-        if self._recording and not keep:
-            self._pop()
-        batch = ops["Shape"](target)[:1]
+        shape = ops["Shape"](target)
         inner = target.shape[1:].num_elements()
         if inner is None:
             raise ValueError("The batch_jacobian of a target of unknown size is not possible")
-        import numpy
 
-        rows = []
-        for i in range(inner):
-            seed = numpy.zeros([inner], target.dtype.as_numpy_dtype)
-            seed[i] = 1
-            seed = seed.reshape(target.shape[1:].as_list())
-            weights = ops["BroadcastTo"](convert_to_tensor(seed), ops["Shape"](target))
-            row = self.gradient(target, source, [weights], unconnected_gradients)
-            if row is None:
-                rows = None
-                break
-            rows.append(convert_to_tensor(row))
-        self._persistent = keep
-        if not keep:
-            self._tape = None
+        def seeds():
+            units = ops["Reshape"](
+                _unit_vectors(inner, target.dtype), _joined([inner, 1], shape[1:])
+            )
+            return ops["BroadcastTo"](units, _joined([inner], shape))
+
+        (rows,) = self._vectorized(
+            target, [source], seeds, inner, unconnected_gradients, experimental_use_pfor
+        )
         if rows is None:
             return None
-        stacked = ops["Pack"](rows, axis=1)
-        whole = ops["ConcatV2"]([batch, ops["Shape"](target)[1:], ops["Shape"](source)[1:]], 0)
-        return ops["Reshape"](stacked, whole)
+        rank = source.shape.rank + 1
+        stacked = ops["Transpose"](rows, convert_to_tensor([1, 0, *range(2, rank)]))
+        result = ops["Reshape"](stacked, _joined(shape, ops["Shape"](source)[1:]))
+        _tell_shape(result, target.shape, source.shape[1:])
+        return result
+
+
+# Eager jacobians of more rows than this are vectorised.
+_FEW = 64
+
+
+def _size(tensor):
+    """How many elements there are: a number where that is known."""
+    known = tensor.shape.num_elements()
+    return ops["Size"](tensor) if known is None else known
+
+
+def _unit_vectors(count, dtype):
+    numbers = ops["Range"](convert_to_tensor(0), convert_to_tensor(count), convert_to_tensor(1))
+    one, zero = (ops["Cast"](convert_to_tensor(i), DstT=dtype) for i in (1, 0))
+    return ops["OneHot"](numbers, convert_to_tensor(count), one, zero)
+
+
+def _joined(*parts):
+    """Shapes one after the other."""
+    return ops["ConcatV2"]([convert_to_tensor(part) for part in parts], convert_to_tensor(0))
+
+
+def _tell_shape(result, *shapes) -> None:
+    if result is None or isinstance(result, _mica.TFEagerTensor):
+        return
+    whole = shapes[0]
+    for shape in shapes[1:]:
+        whole = whole.concatenate(shape)
+    result.set_shape(whole)
 
 
 class ForwardAccumulator:

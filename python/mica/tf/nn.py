@@ -356,7 +356,7 @@ def embedding_lookup(params, ids, max_norm=None, name=None):
         params = params[0]
     rows = gather(params, ids)
     if max_norm is None:
-        return rows
+        return ops["Identity"](rows)  # as TensorFlow: gradients come in the order of ops
     rank = convert_to_tensor(ids).shape.rank
     return clip_by_norm(rows, max_norm, axes=list(range(rank, rows.shape.rank)))
 

@@ -1,0 +1,149 @@
+/* Ops whose derivative at poles and kinks is TensorFlow's own: a call with the function and its
+ * gradient. sqrt, rsqrt and 1/x give 0 for a cotangent of 0, also where their derivative is
+ * infinite; x^y multiplies through, and log x counts as 0 where x is not positive. */
+#include "tf/lower_rules.h"
+
+typedef struct kink {
+    mica_value (*function)(mica_graph *g, const mica_value *x);
+    /* From operands, the result and its cotangent: the operands' cotangents. */
+    void (*gradient)(mica_graph *g, const mica_value *x, mica_value y, mica_value cotangent,
+                     mica_value *out);
+} kink;
+
+enum { MOST = 2 };
+
+static mica_graph *region(mica_tf_lowering *c, const mica_value *operands, int32_t n, const kink *k,
+                          bool backward) {
+    mica_graph *g = NULL;
+    mica_value x[MOST], out[MOST] = {MICA_NULL_VALUE};
+    mica_status status = mica_graph_create(backward ? "gradient" : "function", &g);
+    if (!status) {
+        for (int32_t i = 0; i < n; i++) x[i] = mica_parameter(g, mica_value_type(operands[i]));
+        if (backward) {
+            mica_value y = mica_parameter(g, mica_value_type(operands[0]));
+            k->gradient(g, x, y, mica_parameter(g, mica_value_type(operands[0])), out);
+        } else {
+            out[0] = k->function(g, x);
+        }
+        for (int32_t i = 0; i < (backward ? n : 1); i++) mica_output(g, out[i]);
+        status = mica_graph_check(g);
+    }
+    if (!status) return g;
+    mica_graph_fail(c->g, status);
+    mica_graph_release(g);
+    return NULL;
+}
+
+/* Operands of one shape; only of real numbers, where there are kinks. */
+static void lower(mica_tf_lowering *c, const mica_value *operands, int32_t n, const kink *k) {
+    const mica_type *type = mica_value_type(operands[0]);
+    if (!type) return;
+    if (mica_dtype_kind_of(type->dtype) != MICA_KIND_FLOAT) {
+        c->outputs[0] = k->function(c->g, operands);
+        return;
+    }
+    mica_graph *function = region(c, operands, n, k, false);
+    mica_graph *gradient = function ? region(c, operands, n, k, true) : NULL;
+    if (gradient) mica_call(c->g, "", "", function, "", gradient, operands, n, c->outputs);
+    mica_graph_release(function);
+    mica_graph_release(gradient);
+}
+
+static mica_value number(mica_graph *g, mica_value like, double value) {
+    return mica_full_like(g, like, value);
+}
+
+/* value, but 0 where the cotangent is. */
+static mica_value unless_zero(mica_graph *g, mica_value cotangent, mica_value value) {
+    mica_value zero = mica_zeros_like(g, cotangent);
+    return mica_select(g, mica_compare(g, cotangent, zero, "eq"), zero, value);
+}
+
+static mica_value square_root(mica_graph *g, const mica_value *x) {
+    return mica_sqrt(g, x[0]);
+}
+
+static void back_square_root(mica_graph *g, const mica_value *x, mica_value y, mica_value cotangent,
+                             mica_value *out) {
+    (void)x;
+    mica_value half = mica_mul(g, cotangent, number(g, y, 0.5));
+    out[0] = unless_zero(g, cotangent, mica_div(g, half, y));
+}
+
+void tf_lower_sqrt(mica_tf_lowering *c) {
+    lower(c, c->inputs, 1, &(kink){square_root, back_square_root});
+}
+
+static mica_value reciprocal_root(mica_graph *g, const mica_value *x) {
+    return mica_rsqrt(g, x[0]);
+}
+
+static void back_reciprocal_root(mica_graph *g, const mica_value *x, mica_value y,
+                                 mica_value cotangent, mica_value *out) {
+    (void)x;
+    mica_value half = mica_mul(g, cotangent, number(g, y, -0.5));
+    out[0] = unless_zero(g, cotangent, mica_mul(g, half, mica_mul(g, y, mica_mul(g, y, y))));
+}
+
+void tf_lower_rsqrt(mica_tf_lowering *c) {
+    lower(c, c->inputs, 1, &(kink){reciprocal_root, back_reciprocal_root});
+}
+
+static mica_value reciprocal(mica_graph *g, const mica_value *x) {
+    return mica_div(g, number(g, x[0], 1.0), x[0]);
+}
+
+static void back_reciprocal(mica_graph *g, const mica_value *x, mica_value y, mica_value cotangent,
+                            mica_value *out) {
+    (void)x;
+    mica_value slope = mica_neg(g, mica_mul(g, y, y));
+    out[0] = unless_zero(g, cotangent, mica_mul(g, cotangent, slope));
+}
+
+void tf_lower_reciprocal(mica_tf_lowering *c) {
+    lower(c, c->inputs, 1, &(kink){reciprocal, back_reciprocal});
+}
+
+static bool broadcast(mica_tf_lowering *c, mica_value *out) {
+    mica_tf_shape shape;
+    if (!mica_tf_result_dims(c, &shape)) return false;
+    for (int32_t i = 0; i < 2; i++)
+        out[i] = mica_broadcast_to(c->g, c->inputs[i], (mica_ints){shape.dims, shape.rank});
+    return true;
+}
+
+static mica_value power(mica_graph *g, const mica_value *x) {
+    return mica_pow(g, x[0], x[1]);
+}
+
+static void back_power(mica_graph *g, const mica_value *x, mica_value y, mica_value cotangent,
+                       mica_value *out) {
+    mica_value less = mica_sub(g, x[1], number(g, y, 1.0));
+    out[0] = mica_mul(g, mica_mul(g, cotangent, x[1]), mica_pow(g, x[0], less));
+    mica_value positive = mica_compare(g, x[0], mica_zeros_like(g, y), "gt");
+    mica_value safe = mica_select(g, positive, x[0], number(g, y, 1.0)); /* log 1 is 0 */
+    out[1] = mica_mul(g, mica_mul(g, cotangent, y), mica_log(g, safe));
+}
+
+/* Of floats and complex numbers. */
+void tf_lower_float_pow(mica_tf_lowering *c) {
+    mica_value operands[2];
+    if (broadcast(c, operands)) lower(c, operands, 2, &(kink){power, back_power});
+}
+
+static mica_value product(mica_graph *g, const mica_value *x) {
+    mica_value zero = mica_zeros_like(g, x[1]);
+    return mica_select(g, mica_compare(g, x[1], zero, "eq"), zero, mica_mul(g, x[0], x[1]));
+}
+
+static void back_product(mica_graph *g, const mica_value *x, mica_value y, mica_value cotangent,
+                         mica_value *out) {
+    (void)y;
+    out[0] = product(g, (mica_value[]){cotangent, x[1]});
+    out[1] = product(g, (mica_value[]){x[0], cotangent});
+}
+
+void tf_lower_mul_no_nan(mica_tf_lowering *c) {
+    mica_value operands[2];
+    if (broadcast(c, operands)) lower(c, operands, 2, &(kink){product, back_product});
+}
