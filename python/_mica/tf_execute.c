@@ -347,8 +347,11 @@ done:
     return n_results;
 }
 
+static uint8_t is_used[MICA_TF_OP_COUNT];
+
 int32_t tf_execute(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const *inputs, int32_t n,
                    const char *name, PyObject **outputs, int32_t capacity) {
+    is_used[op] = 1;
     if (current) return add_node(op, attrs, inputs, n, name, outputs, capacity);
     return run_eagerly(op, attrs, inputs, n, outputs, capacity);
 }
@@ -420,6 +423,18 @@ static PyObject *random_reset_function(PyObject *Py_UNUSED(module), PyObject *Py
     Py_RETURN_NONE;
 }
 
+/* The names of the ops that have been asked for in this process. */
+static PyObject *used_function(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    PyObject *list = PyList_New(0);
+    for (int i = 0; list && i < MICA_TF_OP_COUNT; i++) {
+        if (!is_used[i]) continue;
+        PyObject *name = PyUnicode_FromString(mica_tf_op_describe((mica_tf_op)i)->name);
+        if (!name || PyList_Append(list, name) < 0) Py_CLEAR(list);
+        Py_XDECREF(name);
+    }
+    return list;
+}
+
 /* Whether anything has run or been made: from then on devices stay as they are. */
 static PyObject *is_started_function(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     return PyBool_FromLong(device != NULL);
@@ -442,6 +457,7 @@ static PyObject *eager_clear_function(PyObject *Py_UNUSED(self), PyObject *Py_UN
 }
 
 PyMethodDef tf_execute_functions[] = {
+    {"tf_used_ops", used_function, METH_NOARGS, NULL},
     {"tf_is_started", is_started_function, METH_NOARGS, NULL},
     {"tf_wait", wait_function, METH_NOARGS, NULL},
     {"tf_eager_clear", eager_clear_function, METH_NOARGS, NULL},

@@ -243,3 +243,16 @@ void tf_lower_band_part(mica_tf_lowering *c) {
             g, mica_compare(g, below, mica_full_like(g, below, -(double)upper[0]), "lt"), zero, y);
     c->outputs[0] = y;
 }
+
+void tf_lower_bucketize(mica_tf_lowering *c) {
+    mica_graph *g = c->g;
+    const mica_tf_attr *boundaries = mica_tf_attr_find(c->info, c->attrs, "boundaries");
+    mica_value x = mica_convert(g, c->inputs[0], MICA_DTYPE_f64);
+    mica_value count = mica_zeros_like(g, mica_convert(g, c->inputs[0], MICA_DTYPE_i32));
+    for (int32_t i = 0; i < boundaries->n; i++) {
+        mica_value bound = mica_full_like(g, x, (double)(float)boundaries->as.reals[i]);
+        mica_value above = mica_compare(g, x, bound, "ge");
+        count = mica_add(g, count, mica_convert(g, above, MICA_DTYPE_i32));
+    }
+    c->outputs[0] = count;
+}

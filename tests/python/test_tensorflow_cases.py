@@ -1,6 +1,7 @@
 """mica.tf gives what the real TensorFlow gave: the corpus of tests/tf."""
 
 import importlib.util
+import re
 import sys
 
 import pytest
@@ -62,6 +63,26 @@ def test_the_page_of_names_is_up_to_date(found):
     if not page.exists():
         pytest.skip("docs/tensorflow.md tells what works; so far nothing does")
     assert page_script().page(found) == page.read_text(encoding="utf-8"), HINT
+
+
+# Rows that no case asks for by itself; those of datasets have tests of their own.
+MADE_WITHIN = {
+    "StackEmpty": "the derivative of a loop on the host keeps values on a stack",
+    "StackPush": "the same",
+    "StackPop": "the same",
+    "StackPopLike": "the same",
+    "StackHas": "the same",
+}
+
+
+def test_every_row_of_the_table_has_a_case(found):
+    rows = set()
+    for path in (ROOT / "include/mica").glob("tf_ops_*.def"):
+        if path.stem != "tf_ops_data":
+            rows |= set(re.findall(r"^MICA_TF_OP\((\w+)", path.read_text(), re.MULTILINE))
+    lacking = rows - results.used - set(MADE_WITHIN)
+    assert not lacking, f"no case of tests/tf uses {sorted(lacking)}"
+    assert set(MADE_WITHIN) <= rows - results.used, "a reason that is not needed"
 
 
 def test_the_runner_notices_a_wrong_value_dtype_shape_and_structure():

@@ -16,6 +16,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import corpus
 
 LIMIT = 60.0  # seconds for one mode of a case
+OPS = "ops"  # asked for in place of a case: the ops that have been used
+used: set[str] = set()  # by the cases of the last run
 
 
 def _work() -> None:
@@ -25,6 +27,7 @@ def _work() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     import mica.tf as tf
+    from mica import _mica
 
     runner = corpus.Runner(tf)
     cases = corpus.load()
@@ -33,6 +36,10 @@ def _work() -> None:
     answers.flush()
     for line in sys.stdin:
         name, mode = line.split()
+        if name == OPS:
+            answers.write(json.dumps(_mica.tf_used_ops()) + "\n")
+            answers.flush()
+            continue
         case = cases[name]
         absent = [symbol for symbol in case.of if corpus.missing(tf, symbol)]
         if mode == "vmap" and corpus.missing(tf, "tf.vectorized_map"):
@@ -103,6 +110,8 @@ def run(part: str = "") -> dict[str, dict[str, str | None]]:
             if part in name:
                 modes = (*case.modes, *case.more_modes)
                 out[name] = {mode: worker.ask(name, mode) for mode in modes}
+        used.clear()
+        used.update(worker.ask(OPS, "-") or ())
     finally:
         worker.stop()
     return out

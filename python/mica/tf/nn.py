@@ -20,8 +20,10 @@ from ._array import (
 from ._core import convert_to_tensor, ops
 from ._elementwise import clip_by_norm, softsign
 from ._math import cast, reduce_mean, reduce_sum, sigmoid, tanh
+from ._patches import dilation2d, erosion2d, max_pool_with_argmax
 from ._reduce import in_top_k, reduce_logsumexp, reduce_max, top_k, zero_fraction
 from ._select import batch_to_space, one_hot, space_to_batch
+from ._sequences import collapse_repeated, ctc_greedy_decoder, ctc_loss
 from ._static import static_value
 from ._windows import (
     atrous_conv2d,

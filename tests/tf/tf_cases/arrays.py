@@ -1,7 +1,7 @@
 """Making tensors, their shapes, joining and taking apart, padding, gathering and scattering."""
 
 import numpy as np
-from corpus import b, c64, case, f, f64, i32, lit, plain, u8
+from corpus import b, c64, case, f, f64, i32, lit, plain, pos, u8
 
 
 # Making tensors.
@@ -657,6 +657,23 @@ case(
     f(6),
     grad=False,
 )
+case("tf.raw_ops.Add", "two", lambda tf, x, y: tf.raw_ops.Add(x=x, y=y), f(2, 3), f(3))
+case("tf.raw_ops.Inv", "a vector", lambda tf, x: tf.raw_ops.Inv(x=x), pos(3))
+case(
+    "tf.raw_ops.PreventGradient",
+    "a vector",
+    lambda tf, x: tf.raw_ops.PreventGradient(input=x),
+    f(3),
+    grad=False,
+)
+case("tf.raw_ops.StatelessRandomGetAlg", "Philox", lambda tf: tf.raw_ops.StatelessRandomGetAlg())
+
+
+@plain("tf.raw_ops.VarIsInitializedOp", "a variable")
+def _(tf):
+    return tf.raw_ops.VarIsInitializedOp(resource=tf.Variable(1.0).handle)
+
+
 case(
     "tf.required_space_to_batch_paddings",
     "two",

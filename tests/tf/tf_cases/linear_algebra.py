@@ -358,6 +358,14 @@ case("tf.signal.irfft", "five", lambda tf, x: tf.signal.irfft(x), c64(5), **FFT)
 case("tf.signal.irfft", "a length", lambda tf, x: tf.signal.irfft(x, [7]), c64(2, 4), **FFT)
 case("tf.signal.rfft2d", "a matrix", lambda tf, x: tf.signal.rfft2d(x), f(4, 6), **FFT)
 case("tf.signal.irfft2d", "a matrix", lambda tf, x: tf.signal.irfft2d(x), c64(4, 4), **FFT)
+case(
+    "tf.signal.irfft3d",
+    "a cube",
+    lambda tf, x: tf.signal.irfft3d(x),
+    c64(2, 2, 3),
+    grad=False,
+    **FFT,
+)
 case("tf.signal.rfft3d", "a cube", lambda tf, x: tf.signal.rfft3d(x), f(2, 2, 4), grad=False, **FFT)
 case("tf.signal.fftshift", "seven", lambda tf, x: tf.signal.fftshift(x), f(7))
 case("tf.signal.ifftshift", "seven", lambda tf, x: tf.signal.ifftshift(x, axes=0), f(7))

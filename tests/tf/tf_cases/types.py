@@ -808,3 +808,132 @@ raises(
 )
 raises("tf.TensorShape", "merging", "compatible", lambda tf: tf.TensorShape([2]).merge_with([3]))
 raises("tf.device", "nonsense", "", lambda tf: tf.device("nonsense:::").__enter__())
+
+
+# Names that are values.
+@plain(
+    (
+        "tf.VariableAggregation.MEAN",
+        "tf.VariableAggregation.NONE",
+        "tf.VariableAggregation.ONLY_FIRST_REPLICA",
+        "tf.VariableAggregation.SUM",
+        "tf.VariableSynchronization.AUTO",
+        "tf.VariableSynchronization.NONE",
+        "tf.VariableSynchronization.ON_READ",
+        "tf.VariableSynchronization.ON_WRITE",
+    ),
+    "numbers and names",
+)
+def _(tf):
+    kinds = tf.VariableAggregation, tf.VariableSynchronization
+    return [[(member.name, member.value) for member in kind] for kind in kinds]
+
+
+@plain(
+    tuple(
+        f"tf.image.ResizeMethod.{name}"
+        for name in (
+            "AREA BICUBIC BILINEAR GAUSSIAN LANCZOS3 LANCZOS5 MITCHELLCUBIC NEAREST_NEIGHBOR"
+        ).split()
+    ),
+    "values",
+)
+def _(tf):
+    methods = tf.image.ResizeMethod
+    return [getattr(methods, name) for name in sorted(dir(methods)) if name.isupper()]
+
+
+@plain(("tf.float16.max", "tf.float16.min", "tf.int32.max", "tf.int32.min"), "bounds")
+def _(tf):
+    return [float(tf.float16.max), float(tf.float16.min), int(tf.int32.max), int(tf.int32.min)]
+
+
+@plain(("tf.dtypes",), "the same dtypes")
+def _(tf):
+    same = tf.dtypes.float32 == tf.float32
+    return [same, tf.dtypes.as_dtype("int8").name, tf.dtypes.cast(1, "int8")]
+
+
+@plain(("tf.errors.NotFoundError", "tf.errors.OpError", "tf.errors.OutOfRangeError"), "classes")
+def _(tf):
+    found = tf.errors.OutOfRangeError(None, None, "past the end")
+    missing = tf.errors.NotFoundError(None, None, "nothing there")
+    return [
+        found.message,
+        found.error_code,
+        missing.error_code,
+        isinstance(missing, tf.errors.OpError),
+        found.op,
+    ]
+
+
+@plain("tf.nest.is_nested", "what is nested")
+def _(tf):
+    return [tf.nest.is_nested(x) for x in ([1], (1,), {"a": 1}, 1, "text", tf.constant([1]), None)]
+
+
+@plain("tf.broadcast_static_shape", "shapes")
+def _(tf):
+    shape = tf.TensorShape
+    return [
+        str(tf.broadcast_static_shape(shape([2, 1]), shape([3]))),
+        str(tf.broadcast_static_shape(shape([None, 1]), shape([4, 3]))),
+    ]
+
+
+@plain("tf.inside_function", "outside and inside")
+def _(tf):
+    seen = [tf.inside_function()]
+
+    @tf.function
+    def f():
+        seen.append(tf.inside_function())
+
+    f()
+    return seen
+
+
+@plain(("tf.TensorSpec.from_tensor", "tf.TypeSpec"), "of tensors")
+def _(tf):
+    spec = tf.TensorSpec.from_tensor(tf.zeros([2, 3]), name="x")
+    return [str(spec.shape), spec.dtype.name, spec.name, isinstance(spec, tf.TypeSpec)]
+
+
+@plain("tf.signal.hamming_window", "lengths", rtol=1e-5, atol=1e-6)
+def _(tf):
+    window = tf.signal.hamming_window
+    return [window(8), window(5, periodic=False), window(6, dtype=tf.float64), window(1)]
+
+
+@plain("tf.signal.inverse_stft_window_fn", "undoes a window", rtol=1e-5, atol=1e-6)
+def _(tf):
+    return tf.signal.inverse_stft_window_fn(2)(8, dtype=tf.float32)
+
+
+@plain("tf.nn.experimental.stateless_dropout", "by a seed", rtol=1e-6)
+def _(tf):
+    dropout = tf.nn.experimental.stateless_dropout
+    return [dropout(tf.ones([4, 5]), 0.4, [1, 2]), dropout(tf.ones([3]), 0.0, [1, 2])]
+
+
+@plain("tf.assert_greater", "as in tf.debugging")
+def _(tf):
+    tf.assert_greater(tf.constant([2, 3]), 1)
+    return tf.assert_greater is tf.debugging.assert_greater
+
+
+@plain("tf.nn.ctc_greedy_decoder", "rows", rtol=1e-5)
+def _(tf):
+    best = [[1, 0, 2], [1, 2, 2], [0, 0, 1], [2, 1, 1]]
+    logits = tf.one_hot(best, 3) * 2.0
+    (decoded,), scores = tf.nn.ctc_greedy_decoder(logits, [4, 3, 2])
+    (whole,), _ = tf.nn.ctc_greedy_decoder(logits, [4, 3, 2], merge_repeated=False, blank_index=0)
+    return [
+        decoded.indices,
+        decoded.values,
+        decoded.dense_shape,
+        scores,
+        whole.indices,
+        whole.values,
+        whole.dense_shape,
+    ]

@@ -1,0 +1,129 @@
+"""Windows that are no convolutions: morphology, places of maxima, patches of volumes."""
+
+from __future__ import annotations
+
+import itertools
+
+from . import _dtypes
+from ._array import concat, expand_dims, range, reshape, shape, stack
+from ._core import convert_to_tensor, ops
+from ._math import cast
+from ._select import pad, reverse
+
+
+def _same_paddings(sizes, extents, strides):
+    """Return pairs of paddings that make ceil(size / stride) windows."""
+    pairs = [stack([0, 0])]
+    for axis, (extent, stride) in enumerate(zip(extents, strides, strict=True), 1):
+        size = sizes[axis]
+        count = -(-size // stride)
+        total = ops["Maximum"]((count - 1) * stride + extent - size, 0)
+        pairs.append(stack([total // 2, total - total // 2]))
+    return stack([*pairs, stack([0, 0])])
+
+
+def _windows(x, kernel, strides, rates, padding: str, fill):
+    """Return x at each offset of a kernel, one tensor for each; axes but the first and last."""
+    extents = [(k - 1) * r + 1 for k, r in zip(kernel, rates, strict=True)]
+    if padding == "SAME":
+        x = pad(x, _same_paddings(shape(x), extents, strides), constant_values=fill)
+    elif padding != "VALID":
+        raise ValueError(f"padding must be VALID or SAME, not {padding!r}")
+    sizes = shape(x)
+    counts = [
+        (sizes[axis] - extent) // stride + 1
+        for axis, (extent, stride) in enumerate(zip(extents, strides, strict=True), 1)
+    ]
+    parts = []
+    for offset in itertools.product(*(builtins_range(k) for k in kernel)):
+        starts = [o * r for o, r in zip(offset, rates, strict=True)]
+        key = [
+            slice(start, start + (count - 1) * stride + 1, stride)
+            for start, count, stride in zip(starts, counts, strides, strict=True)
+        ]
+        parts.append(x[(slice(None), *key, slice(None))])
+    return parts
+
+
+def builtins_range(n: int) -> list[int]:
+    """Return 0, ..., n - 1 of Python."""
+    return list(itertools.islice(itertools.count(), n))
+
+
+def dilation2d(input, filters, strides, padding, data_format, dilations, name=None):
+    """Return the largest of input plus filter in each window."""
+    if data_format != "NHWC":
+        raise ValueError(f"Data formats other than NHWC are not yet supported, got {data_format}")
+    x, w = convert_to_tensor(input), convert_to_tensor(filters)
+    kernel = shape(w)
+    extents = [(kernel[i] - 1) * dilations[i + 1] + 1 for i in (0, 1)]
+    if padding == "SAME":
+        lowest = -1e38 if x.dtype.size >= 4 else x.dtype.min
+        x = pad(x, _same_paddings(shape(x), extents, strides[1:3]), constant_values=lowest)
+    elif padding != "VALID":
+        raise ValueError(f"padding must be VALID or SAME, not {padding!r}")
+    sizes = shape(x)
+    for axis in (0, 1):
+        count = (sizes[axis + 1] - extents[axis]) // strides[axis + 1] + 1
+        starts = expand_dims(range(count) * strides[axis + 1], 1)
+        places = starts + expand_dims(range(kernel[axis]) * dilations[axis + 1], 0)
+        x = ops["GatherV2"](ops["Identity"](x), places, 1 + 2 * axis)
+    moved = x + expand_dims(expand_dims(w, 1), 0)  # batch, row, i, column, j, channel
+    return ops["Max"](moved, [2, 4])
+
+
+def erosion2d(value, filters, strides, padding, data_format, dilations, name=None):
+    """Return the smallest of input less the mirrored filter in each window."""
+    x = -convert_to_tensor(value)
+    w = reverse(convert_to_tensor(filters), [0, 1])
+    return -dilation2d(x, w, strides, padding, data_format, dilations)
+
+
+def _pair(n, name: str) -> list[int]:
+    numbers = [n] if isinstance(n, int) else list(n)
+    if len(numbers) == 1:
+        return numbers * 2
+    if len(numbers) == 2:
+        return numbers
+    if len(numbers) == 4:
+        return numbers[1:3]
+    raise ValueError(f"{name} should be of length 1, 2 or 4")
+
+
+def max_pool_with_argmax(
+    input,
+    ksize,
+    strides,
+    padding,
+    data_format="NHWC",
+    output_dtype=_dtypes.int64,
+    include_batch_in_index=False,
+    name=None,
+):
+    """Return the largest of each window, and its place in the flattened picture."""
+    if data_format != "NHWC":
+        raise ValueError(f"`data_format` values other than 'NHWC' are not supported: {data_format}")
+    x = convert_to_tensor(input)
+    kernel, step = _pair(ksize, "ksize"), _pair(strides, "strides")
+    whole = [1, *kernel, 1], [1, *step, 1]
+    output = ops["MaxPool"](x, ksize=whole[0], strides=whole[1], padding=padding)
+    sizes = shape(x)
+    count = sizes[1] * sizes[2] * sizes[3]
+    numbers = reshape(range(count), stack([1, sizes[1], sizes[2], sizes[3]]))
+    if include_batch_in_index:
+        numbers = numbers + reshape(range(sizes[0]) * count, [-1, 1, 1, 1])
+    else:
+        numbers = numbers + ops["ZerosLike"](reshape(range(sizes[0]), [-1, 1, 1, 1]))
+    lowest = x.dtype.min
+    values = stack(_windows(x, kernel, step, [1, 1], padding, lowest), -1)
+    places = stack(_windows(numbers, kernel, step, [1, 1], padding, 0), -1)
+    best = ops["ArgMax"](values, -1)
+    picked = ops["GatherV2"](places, expand_dims(best, -1), -1, batch_dims=4)
+    return output, cast(ops["Squeeze"](picked, squeeze_dims=[-1]), output_dtype)
+
+
+def extract_volume_patches(input, ksizes, strides, padding, name=None):
+    """Return blocks of volumes, flattened along the last axis."""
+    x = convert_to_tensor(input)
+    parts = _windows(x, list(ksizes)[1:4], list(strides)[1:4], [1, 1, 1], padding, 0)
+    return concat(parts, -1)

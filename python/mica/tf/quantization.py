@@ -1,0 +1,49 @@
+"""tf.quantization: numbers rounded as if they were kept in few bits."""
+
+from __future__ import annotations
+
+from ._array import stop_gradient, where, zeros_like
+from ._core import convert_to_tensor, ops
+
+
+def _nudged(low, high, num_bits: int, narrow_range: bool):
+    """Return the range moved so that 0 is one of its steps, and the step."""
+    least, most = (1.0 if narrow_range else 0.0), float(2**num_bits - 1)
+    step = (high - low) / (most - least)
+    zero = ops["Floor"](least - low / step + 0.5)
+    zero = ops["Minimum"](ops["Maximum"](zero, least), most)
+    return (least - zero) * step, (most - zero) * step, step
+
+
+def _quantized(x, low, high, num_bits: int, narrow_range: bool):
+    first, last, step = _nudged(low, high, num_bits, narrow_range)
+    bounded = ops["Minimum"](ops["Maximum"](x, first), last)
+    value = ops["Floor"]((bounded - first) / step + 0.5) * step + first
+    value = where(ops["LogicalAnd"](low == 0.0, high == 0.0), zeros_like(value), value)
+    # The gradient goes to the input within the range, to the bound that it was clipped to outside.
+    moved = where(x < first, low - stop_gradient(low), x - stop_gradient(x))
+    moved = where(x > last, high - stop_gradient(high), moved)
+    return stop_gradient(value) + moved
+
+
+def fake_quant_with_min_max_args(
+    inputs, min=-6, max=6, num_bits=8, narrow_range=False, name=None
+):
+    """Return the inputs rounded to 2^num_bits steps between two numbers."""
+    x = convert_to_tensor(inputs)
+    low, high = (convert_to_tensor(float(bound), x.dtype) for bound in (min, max))
+    return _quantized(x, low, high, num_bits, narrow_range)
+
+
+def fake_quant_with_min_max_vars(inputs, min, max, num_bits=8, narrow_range=False, name=None):
+    """Return the inputs rounded to 2^num_bits steps between two scalars that can be learned."""
+    x = convert_to_tensor(inputs)
+    low, high = convert_to_tensor(min, x.dtype), convert_to_tensor(max, x.dtype)
+    return _quantized(x, low, high, num_bits, narrow_range)
+
+
+def fake_quant_with_min_max_vars_per_channel(
+    inputs, min, max, num_bits=8, narrow_range=False, name=None
+):
+    """Return the inputs rounded to steps between two bounds for each of the last axis."""
+    return fake_quant_with_min_max_vars(inputs, min, max, num_bits, narrow_range)
