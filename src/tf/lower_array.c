@@ -111,7 +111,10 @@ void tf_lower_range(mica_tf_lowering *c) {
                      delta);
         return;
     }
-    double steps = (limit - start) / delta;
+    /* In the operands' own arithmetic: 0.1, 0.2, ... before 1.1 are ten of float32. */
+    double steps = type->dtype == MICA_DTYPE_f32
+                       ? (double)(((float)limit - (float)start) / (float)delta)
+                       : (limit - start) / delta;
     int64_t n = (int64_t)steps;
     if ((double)n < steps) n++;
     mica_value i = mica_iota(c->g, MICA_INTS(n), 0, type->dtype);

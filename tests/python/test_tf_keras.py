@@ -1,5 +1,6 @@
 """The real Keras 3 on mica.tf."""
 
+import json
 import subprocess
 import sys
 
@@ -85,6 +86,53 @@ def test_models_fit_datasets_and_tensors(tmp_path):
     done = run_script(tmp_path, DATASETS)
     assert done.returncode == 0, done.stderr
     assert "fitted" in done.stdout
+
+
+FUNCTIONAL = """
+import numpy as np
+import tensorflow as tf
+from tensorflow.keras import layers
+
+tf.keras.backend.clear_session()
+counts = tf.keras.Input((6,), dtype="int32")
+model = tf.keras.Model(counts, layers.Dense(1)(counts * 2))
+model.compile("sgd", "mse")
+x = np.arange(12).reshape(2, 6)
+model.fit(x, np.ones((2, 1)), verbose=0)
+assert not tf.is_tensor(counts) and tf.is_tensor(model.weights[0])
+
+rows = [[1, 2], [3, 3]]
+yielded = ((np.array(r, "float32"), np.ones(1, "float32")) for r in rows * 4)
+other = tf.keras.Sequential([layers.Dense(1)])
+other.compile("sgd", "mse")
+other.fit(((a[None], b[None]) for a, b in yielded), steps_per_epoch=8, verbose=0)
+
+# Gradients of an embedding stay slices: Adam squares each of them, repeated ones too.
+table = layers.Embedding(4, 1, embeddings_initializer="ones")
+optimizer = tf.keras.optimizers.Adam(0.1)
+for _ in range(2):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(table(np.array([1, 2, 1])) ** 2)
+    (slices,) = tape.gradient(loss, table.trainable_variables)
+    assert isinstance(tf.cast(slices, tf.float64), tf.IndexedSlices)
+    optimizer.apply([slices], table.trainable_variables)
+print(table.get_weights()[0].ravel().tolist())
+"""
+
+
+def test_functional_models_cast_their_inputs_and_slices_stay_slices(tmp_path):
+    done = run_script(tmp_path, FUNCTIONAL)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    np.testing.assert_allclose(found, [1.0, 0.71812695, 0.80041414, 1.0], rtol=1e-5)
+
+
+def test_a_range_counts_in_its_own_arithmetic():
+    import mica.tf as tf
+
+    assert tf.range(0.1, 1.1, 0.1).shape == [10]
+    assert tf.range(0.1, 1.1, 0.1, dtype=tf.float64).shape == [10]
+    assert tf.range(0.0, 0.7, 0.1).shape == [7]
 
 
 def test_sparse_values_add_where_either_has_an_element():

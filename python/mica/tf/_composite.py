@@ -22,7 +22,7 @@ def is_tensor(x: object) -> bool:
 
     if isinstance(x, Tensor | Variable | CompositeTensor | TensorLike):
         return True
-    return hasattr(type(x), "__tf_tensor__") or hasattr(type(x), "_type_spec")
+    return hasattr(type(x), "_type_spec")
 
 
 def is_symbolic_tensor(x: object) -> bool:

@@ -6,6 +6,7 @@ A name that is an op with the same arguments is the op itself, one call of C.
 from __future__ import annotations
 
 from . import _dtypes
+from ._composite import CompositeTensor
 from ._core import Tensor, _abs, _truediv, convert_to_tensor, ops
 
 add = ops["AddV2"]
@@ -70,8 +71,22 @@ def abs(x, name=None):
 def cast(x, dtype, name=None):
     """Return x as another dtype."""
     dtype = _dtypes.as_dtype(dtype).base_dtype
+    if isinstance(x, CompositeTensor):
+        return _cast_parts(x, dtype)
     x = convert_to_tensor(x)
     return x if x.dtype == dtype else ops["Cast"](x, DstT=dtype)
+
+
+def _cast_parts(x, dtype):
+    """Slices and sparse tensors stay what they are: their values are of another dtype."""
+    from ._slices import IndexedSlices
+    from .sparse import SparseTensor
+
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(cast(x.values, dtype), x.indices, x.dense_shape)
+    if isinstance(x, SparseTensor):
+        return SparseTensor(x.indices, cast(x.values, dtype), x.dense_shape)
+    return cast(convert_to_tensor(x), dtype)
 
 
 def add_n(inputs, name=None):

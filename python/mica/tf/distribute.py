@@ -75,7 +75,7 @@ class ReplicaContext:
         from . import identity, nest
 
         del reduce_op, options
-        return nest.map_structure(identity, value)
+        return nest.map_structure(identity, value, expand_composites=True)
 
     def merge_call(self, merge_fn, args=(), kwargs=None):
         """Call a function once for all the replicas."""
