@@ -277,3 +277,25 @@ def test_tensors_are_told_from_other_values():
     assert [tf.is_tensor(value) for value in values] == [True, True, False, False, False, False]
     assert tf.version.VERSION == tf.__version__
     assert not tf.inside_function() and tf.get_logger().name == "tensorflow"
+
+
+def test_an_array_learns_even_the_rank_of_its_elements_in_a_loop():
+    @tf.function
+    def f(x, n):
+        rows = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+        numbers = tf.TensorArray(tf.int32, size=0, dynamic_size=True)
+        for i in tf.range(n):
+            row = tf.py_function(lambda t: t * t, [x], tf.float32)
+            assert row.shape.rank is None
+            rows = rows.write(i, row * tf.cast(i, tf.float32))
+            numbers = numbers.write(i, tf.numpy_function(lambda k: k * 2, [i], tf.int32))
+        return rows.stack(), numbers.stack()
+
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        rows, numbers = f(x, 3)
+        total = tf.reduce_sum(rows)
+    assert rows.numpy().tolist() == [[0, 0], [1, 4], [2, 8]]
+    assert numbers.numpy().tolist() == [0, 2, 4]
+    assert tape.gradient(total, x).numpy().tolist() == [6, 12]

@@ -186,7 +186,8 @@ def case(pred_fn_pairs, default=None, exclusive=False, strict=False, name="case"
 def _invariant_shape(value, invariant):
     if invariant is None:
         # A TensorArray knows which sizes its first write will tell.
-        return getattr(value, "_loop_shape", None) or value.shape
+        shape = getattr(value, "_loop_shape", None)
+        return value.shape if shape is None else shape
     if isinstance(invariant, TensorSpec):
         invariant = invariant.shape
     shape = TensorShape(invariant)

@@ -219,13 +219,12 @@ class TensorArray:
 
     def _zeros(self, element_shape: TensorShape):
         """Elements that nothing was written to; unknown sizes are zero until a write knows them."""
-        if element_shape.rank is None:
-            raise ValueError(
-                f"TensorArray {self._shared.name} is used before anything was written to it; give "
-                f"it an element_shape"
-            )
-        sizes = [0 if size is None else size for size in element_shape]
         length = convert_to_tensor(self._length, _dtypes.int32)
+        if element_shape.rank is None:  # blank: numbers, until a write knows the rank
+            zeros = ops["Fill"](ops["Reshape"](length, _ints(1)), _zero(self._dtype))
+            zeros._loop_shape = unknown_shape()
+            return zeros
+        sizes = [0 if size is None else size for size in element_shape]
         dims = ops["Pack"]([length, *[convert_to_tensor(n, _dtypes.int32) for n in sizes]])
         zeros = ops["Fill"](dims, _zero(self._dtype))
         count = None if self._dynamic or not isinstance(self._length, int) else self._length
@@ -323,7 +322,7 @@ class TensorArray:
         # Sizes that were unknown when the array was made are zero until now.
         buffer = self._buffer
         if known.rank is None:
-            return buffer
+            return _of_rank(buffer, value)
         for axis in range(1, known.rank):
             if known[axis] is None:
                 buffer = _widened(buffer, axis, _pick(ops["Shape"](value), axis - 1))
@@ -531,6 +530,19 @@ def _pick(tensor, i: int):
 
 def _gather(tensor, indices):
     return ops["GatherV2"](ops["Identity"](tensor), indices, _int(0))
+
+
+def _of_rank(buffer, value):
+    """The elements, or when they are blank (of another rank), as many zeros like the value."""
+    from ._control import cond
+
+    def zeros():
+        count = ops["Reshape"](_first(ops["Shape"](buffer)), _ints(1))
+        dims = ops["ConcatV2"]([count, ops["Shape"](value)], _int(0))
+        return ops["Fill"](dims, ops["Cast"](_int(0), DstT=buffer.dtype))
+
+    fits = ops["Equal"](ops["Rank"](buffer), ops["AddV2"](ops["Rank"](value), _int(1)))
+    return cond(fits, lambda: ops["Identity"](buffer), zeros)
 
 
 def _widened(buffer, axis: int, size):
