@@ -26,6 +26,7 @@ MORE_ROUNDS = 200  # for what seems too slow, on a machine that others use too
 MOST_SECONDS = 3.0  # for one entry
 MORE_TIMES = 3  # what is too slow without a reason is measured again, a while later
 PAUSE_SECONDS = 1.0
+MOST_SETTLING_SECONDS = 0.5
 
 
 def _best(call: Callable[[], Any], repeat: int) -> float:
@@ -56,6 +57,23 @@ def _waited(call: Callable[[], Any]) -> Callable[[], Any]:
     return run
 
 
+def _lingers() -> bool:
+    """Whether some thread of this process computes, though nothing was asked of it.
+
+    The threads of OpenBLAS look for more work for a tenth of a second after a product, and would
+    take a core from the next side.
+    """
+    before = time.process_time()
+    time.sleep(0.02)
+    return time.process_time() - before > 0.004
+
+
+def _settle() -> None:
+    end = time.perf_counter() + MOST_SETTLING_SECONDS
+    while _lingers() and time.perf_counter() < end:
+        pass
+
+
 def measure(
     ours: Callable[[], Any], theirs: Callable[[], Any] | None
 ) -> tuple[float, float | None]:
@@ -63,11 +81,14 @@ def measure(
     ours = _waited(ours)
     sides = [ours] if theirs is None else [ours, theirs]
     repeats = [_repeats(side) for side in sides]
+    settles = _lingers()
     best = [float("inf")] * len(sides)
     start = time.perf_counter()
     done = 0
     while True:
         for i, side in enumerate(sides):
+            if settles:
+                _settle()
             best[i] = min(best[i], _best(side, repeats[i]))
         done += 1
         suspicious = len(best) == 2 and best[0] > BOUND * best[1]
