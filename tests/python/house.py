@@ -1,4 +1,4 @@
-"""What the tests about the source tree share."""
+"""What tests share: the source tree, commands, numbers of threads."""
 
 import os
 import shutil
@@ -33,3 +33,19 @@ def run(*command: object, **options: object) -> subprocess.CompletedProcess[str]
     return subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, timeout=300, **options
     )
+
+
+def by_threads(call) -> list:
+    """What a call returns on 1, 2 and 5 threads."""
+    import mica
+
+    before = mica.threads()
+    results = []
+    try:
+        for n in (1, 2, 5):
+            mica.set_threads(n)
+            assert mica.threads() == n
+            results.append(call())
+    finally:
+        mica.set_threads(before)
+    return results

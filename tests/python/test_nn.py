@@ -3,6 +3,7 @@
 import mica
 import numpy as np
 import pytest
+from house import by_threads
 
 
 def plain_lstm(x, wx, wh, b, h, c, reverse=False):
@@ -100,15 +101,8 @@ def test_second_derivatives_forward_mode_and_vmap_go_through_an_lstm():
 def test_an_lstm_has_the_same_bits_for_any_number_of_threads_and_on_f32_and_f64_alike():
     args = operands(21, 5, 3, 20)
     step = mica.jit(mica.grad(lambda *a: weighted(whole_lstm, False, *a), tuple(range(6))))
-    before = mica.threads()
-    try:
-        bits = []
-        for n in (1, 2, 5):
-            mica.set_threads(n)
-            bits.append([g.tobytes() for g in step(*args)])
-    finally:
-        mica.set_threads(before)
-    assert bits[0] == bits[1] == bits[2]
+    one, two, five = by_threads(lambda: [g.tobytes() for g in step(*args)])
+    assert one == two == five
     wide = whole_lstm(*operands(21, 5, 3, 20, "f64"))[0].numpy()
     np.testing.assert_allclose(whole_lstm(*args)[0].numpy(), wide, rtol=1e-4, atol=1e-6)
 
@@ -299,15 +293,8 @@ def test_attention_has_the_same_bits_for_any_number_of_threads():
     step = mica.jit(
         mica.grad(lambda q, k, v: mica.sin(mica.nn.attention(q, k, v)).sum(), (0, 1, 2))
     )
-    before = mica.threads()
-    try:
-        bits = []
-        for n in (1, 2, 5):
-            mica.set_threads(n)
-            bits.append([g.tobytes() for g in step(*operands)])
-    finally:
-        mica.set_threads(before)
-    assert bits[0] == bits[1] == bits[2]
+    one, two, five = by_threads(lambda: [g.tobytes() for g in step(*operands)])
+    assert one == two == five
 
 
 def test_wrong_operands_of_attention_are_named():

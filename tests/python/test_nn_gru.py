@@ -3,6 +3,7 @@
 import mica
 import numpy as np
 import pytest
+from house import by_threads
 
 
 def plain_gru(x, wx, wh, b, bh, h, reverse=False):
@@ -114,15 +115,8 @@ def test_second_derivatives_forward_mode_and_vmap_go_through_a_gru():
 def test_a_gru_has_the_same_bits_for_any_number_of_threads():
     args = operands(21, 5, 3, 20)
     step = mica.jit(mica.grad(lambda *a: weighted(mica.nn.gru, False, *a), EVERY))
-    before = mica.threads()
-    try:
-        bits = []
-        for n in (1, 2, 5):
-            mica.set_threads(n)
-            bits.append([g.tobytes() for g in step(*args)])
-    finally:
-        mica.set_threads(before)
-    assert bits[0] == bits[1] == bits[2]
+    one, two, five = by_threads(lambda: [g.tobytes() for g in step(*args)])
+    assert one == two == five
 
 
 def test_what_a_gru_is_not_given_is_zero_and_wrong_shapes_are_named():
