@@ -1,6 +1,7 @@
 /* Ops whose derivative at poles and kinks is TensorFlow's own: a call with the function and its
  * gradient. sqrt, rsqrt and 1/x give 0 for a cotangent of 0, also where their derivative is
- * infinite; x^y multiplies through, and log x counts as 0 where x is not positive. */
+ * infinite; x^y multiplies through, and log x counts as 0 where x is not positive. Samples that
+ * were drawn on the host get their derivative here too. */
 #include "tf/lower_rules.h"
 
 typedef struct kink {
@@ -34,8 +35,10 @@ static mica_graph *region(mica_tf_lowering *c, const mica_value *operands, int32
     return NULL;
 }
 
-/* Operands of one shape; only of real numbers, where there are kinks. */
-static void lower(mica_tf_lowering *c, const mica_value *operands, int32_t n, const kink *k) {
+/* Operands of one shape; only of real numbers, where there are kinks. Forward mode takes the
+ * tangent of the function, or the transpose of the gradient where `by_gradient`. */
+static void lower_by(mica_tf_lowering *c, const mica_value *operands, int32_t n, const kink *k,
+                     bool by_gradient) {
     const mica_type *type = mica_value_type(operands[0]);
     if (!type) return;
     if (mica_dtype_kind_of(type->dtype) != MICA_KIND_FLOAT) {
@@ -44,9 +47,16 @@ static void lower(mica_tf_lowering *c, const mica_value *operands, int32_t n, co
     }
     mica_graph *function = region(c, operands, n, k, false);
     mica_graph *gradient = function ? region(c, operands, n, k, true) : NULL;
-    if (gradient) mica_call(c->g, "", "", function, "", gradient, operands, n, c->outputs);
+    if (gradient && by_gradient)
+        mica_custom_gradient(c->g, function, gradient, operands, n, c->outputs);
+    else if (gradient)
+        mica_call(c->g, "", "", function, "", gradient, operands, n, c->outputs);
     mica_graph_release(function);
     mica_graph_release(gradient);
+}
+
+static void lower(mica_tf_lowering *c, const mica_value *operands, int32_t n, const kink *k) {
+    lower_by(c, operands, n, k, false);
 }
 
 static mica_value number(mica_graph *g, mica_value like, double value) {
@@ -146,4 +156,26 @@ static void back_product(mica_graph *g, const mica_value *x, mica_value y, mica_
 void tf_lower_mul_no_nan(mica_tf_lowering *c) {
     mica_value operands[2];
     if (broadcast(c, operands)) lower(c, operands, 2, &(kink){product, back_product});
+}
+
+static mica_value given_sample(mica_graph *g, const mica_value *x) {
+    (void)g;
+    return x[1];
+}
+
+/* Moving alpha, a sample y stays at its quantile: P(alpha, y) = u, so dy/dalpha = -P_alpha / P_y.
+ */
+static void back_given_sample(mica_graph *g, const mica_value *x, mica_value y,
+                              mica_value cotangent, mica_value *out) {
+    mica_value at[2] = {x[0], y}, one = number(g, y, 1.0), slopes[2] = {MICA_NULL_VALUE};
+    mica_value p = mica_igamma(g, x[0], y);
+    for (int32_t i = 0; i < 2; i++) mica_jvp(g, &p, 1, &at[i], &one, 1, &slopes[i]);
+    out[0] = mica_mul(g, cotangent, mica_neg(g, mica_div(g, slopes[0], slopes[1])));
+    out[1] = mica_zeros_like(g, y);
+}
+
+void tf_lower_implicit_gamma(mica_tf_lowering *c) {
+    mica_value operands[2];
+    if (broadcast(c, operands))
+        lower_by(c, operands, 2, &(kink){given_sample, back_given_sample}, true);
 }

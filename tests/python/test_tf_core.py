@@ -331,3 +331,10 @@ def test_a_variable_given_to_a_function_keeps_its_identity_in_every_trace():
 
     f(v, 2.0), f(v, 3.0)
     assert seen == [v._unique_id, v._unique_id]
+
+
+def test_raw_ops_say_axis_as_tensorflow_does():
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    assert tf.raw_ops.Sum(input=x, axis=0).numpy().tolist() == [4.0, 6.0]
+    assert tf.raw_ops.ExpandDims(input=x, axis=1).shape == (2, 1, 2)
+    assert [y.shape for y in tf.raw_ops.Split(axis=1, value=x, num_split=2)] == [(2, 1)] * 2

@@ -179,6 +179,7 @@ def gamma(shape, alpha, beta=None, dtype=_dtypes.float32, seed=None, name=None):
     first, second = get_seed(seed)
     alpha, beta = _gamma_parameters(alpha, beta, dtype)
     x = ops["RandomGamma"](shape_operand(shape), alpha, seed=first, seed2=second)
+    x = ops["ImplicitGamma"](alpha, x)
     return ops["Maximum"](convert_to_tensor(_least(dtype), dtype), ops["RealDiv"](x, beta))
 
 
@@ -272,6 +273,7 @@ def stateless_gamma(
     key, counter = _key_counter(seed)
     alpha, beta = _gamma_parameters(alpha, beta, dtype)
     x = ops["StatelessRandomGammaV3"](shape_operand(shape), key, counter, 1, alpha)
+    x = ops["ImplicitGamma"](alpha, x)
     return ops["Maximum"](convert_to_tensor(_least(dtype), dtype), ops["RealDiv"](x, beta))
 
 
