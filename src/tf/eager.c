@@ -377,7 +377,8 @@ static mica_status run_on_host(const call *c, mica_tf_value *outputs, int32_t ca
     int32_t n = mica_tf_output_dtypes(c->info, c->attrs, dtypes, MICA_TF_MAX_VALUES);
     if (n < 0 || n > capacity)
         return MICA_INVALID("[%s] gives %d results, room for %d", c->info->name, n, capacity);
-    if (!mica_tf_rows[c->op].lower || mica_tf_rows[c->op].run == MICA_TF_ARRAY)
+    mica_tf_run run = mica_tf_rows[c->op].run;
+    if (run == MICA_TF_HOST || run == MICA_TF_ARRAY || run == MICA_TF_MOVE)
         MICA_TRY(check_shapes(c, n));
     memset(outputs, 0, (size_t)n * sizeof *outputs);
     mica_tf_operation *operation = NULL;

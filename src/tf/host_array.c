@@ -62,29 +62,6 @@ mica_status tf_host_rank_of(mica_tf_host *c) {
     return give_ints(c, &rank, 1, 0);
 }
 
-/* Of strings. */
-mica_status tf_host_reshape(mica_tf_host *c) {
-    mica_tf_value strings = c->inputs[0];
-    int64_t dims[MICA_MAX_RANK], n = mica_tf_strings_count(strings), product = 1;
-    int32_t rank, unknown = -1;
-    MICA_TRY(mica_tf_tensor_ints(c->inputs[1].object, dims, MICA_MAX_RANK, &rank));
-    for (int32_t i = 0; i < rank; i++) {
-        if (dims[i] < 0)
-            unknown = i;
-        else
-            product *= dims[i];
-    }
-    if (unknown >= 0) dims[unknown] = product ? n / product : 0;
-    const char **data = mica_alloc((size_t)(n + 1) * (sizeof *data + sizeof(size_t)));
-    if (!data) return MICA_NO_MEMORY();
-    size_t *lengths = (size_t *)(data + n + 1);
-    for (int64_t i = 0; i < n; i++) data[i] = mica_tf_strings_get(strings, i, &lengths[i]);
-    mica_status status =
-        mica_tf_strings_create((mica_ints){dims, rank}, data, lengths, &c->outputs[0]);
-    mica_free(data);
-    return status;
-}
-
 /* ---- where ------------------------------------------------------------------------------------*/
 
 static bool is_set(const uint8_t *element, size_t bytes, bool is_float) {

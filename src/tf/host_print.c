@@ -181,11 +181,7 @@ mica_status tf_host_string_format(mica_tf_host *c) {
     for (size_t i = 0; i < total && !status;) {
         const char *at = template->as.string + i;
         if (n && i + n <= total && !memcmp(at, placeholder->as.string, n) && used < c->n_inputs) {
-            bool scalar_string = false;
-            mica_tf_shape shape;
-            mica_tf_value_shape(c->inputs[used], &shape);
-            scalar_string = c->inputs[used].dtype == MICA_TF_string && shape.rank == 0;
-            status = append_value(&text, c->inputs[used++], summarize, !scalar_string);
+            status = append_value(&text, c->inputs[used++], summarize, true);
             i += n;
         } else {
             mica_text_append_char(&text, *at);

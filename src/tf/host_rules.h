@@ -11,12 +11,17 @@
 #define DECLARE_BOTH(f) DECLARE_HOST(f)
 #define DECLARE_ARRAY(f) DECLARE_HOST(f)
 #define DECLARE_LOWER(f)
+#define DECLARE_MOVE(f)
 #define MICA_TF_OP(name, in, out, attrs, roles, shape, run, f, ...) DECLARE_##run(f)
 #include "mica/tf_ops.def"
 #undef MICA_TF_OP
 #undef DECLARE_LOWER
+#undef DECLARE_MOVE
 #undef DECLARE_BOTH
 #undef DECLARE_ARRAY
 #undef DECLARE_HOST
+
+/* Of every op that only moves elements. */
+mica_status mica_tf_move_strings(mica_tf_host *c);
 
 #endif

@@ -11,6 +11,7 @@
 #define DECLARE_LOWER(f) void tf_lower_##f(mica_tf_lowering *);
 #define DECLARE_BOTH(f) DECLARE_LOWER(f)
 #define DECLARE_ARRAY(f) DECLARE_LOWER(f)
+#define DECLARE_MOVE(f) DECLARE_LOWER(f)
 #define DECLARE_HOST(f)
 #define MICA_TF_OP(name, in, out, attrs, roles, shape, run, f, ...) DECLARE_##run(f)
 #include "mica/tf_ops.def"
@@ -18,6 +19,7 @@
 #undef DECLARE_LOWER
 #undef DECLARE_BOTH
 #undef DECLARE_ARRAY
+#undef DECLARE_MOVE
 #undef DECLARE_HOST
 
 void tf_lower_float_pow(mica_tf_lowering *); /* part of Pow's */

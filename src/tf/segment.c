@@ -29,7 +29,10 @@ void mica_tf_find_foldable(const mica_tf_graph *g, bool *flags) {
                    !node->operation->info->is_host && node->n_inputs <= 16 && node->n_results <= 16;
         for (int32_t k = 0; flags[i] && k < node->n_results; k++)
             flags[i] = mica_tf_is_core(node->dtypes[k]);
-        if (node->operation && mica_tf_is_of_shape(node->operation->op)) continue;
+        if (node->operation && mica_tf_is_of_shape(node->operation->op)) {
+            flags[i] &= mica_tf_is_core(mica_tf_graph_type(g, node->inputs[0], NULL));
+            continue;
+        }
         for (int32_t k = 0; flags[i] && k < node->n_inputs; k++)
             flags[i] = flags[node->inputs[k].node];
     }

@@ -16,6 +16,7 @@
 #define FUNCTIONS_HOST(f) NULL, tf_host_##f
 #define FUNCTIONS_BOTH(f) tf_lower_##f, tf_host_##f
 #define FUNCTIONS_ARRAY(f) tf_lower_##f, tf_host_##f
+#define FUNCTIONS_MOVE(f) tf_lower_##f, mica_tf_move_strings
 
 const mica_tf_row mica_tf_rows[MICA_TF_OP_COUNT] = {
 #define MICA_TF_OP(name, in, out, attrs, roles, shape, run, f, effect, meaning)                    \
@@ -131,14 +132,15 @@ static uint32_t dtype_set(const char *word) {
         bool integer = core && (kind == MICA_KIND_SIGNED || kind == MICA_KIND_UNSIGNED);
         bool is_float = core && kind == MICA_KIND_FLOAT,
              complex = core && kind == MICA_KIND_COMPLEX;
-        bool in = !strcmp(word, "any") ||
-                  (!strcmp(word, "number") && (integer || is_float || complex)) ||
-                  (!strcmp(word, "real") && (integer || is_float)) ||
-                  (!strcmp(word, "floating") && is_float) ||
-                  (!strcmp(word, "inexact") && (is_float || complex)) ||
-                  (!strcmp(word, "complex") && complex) || (!strcmp(word, "integer") && integer) ||
-                  (!strcmp(word, "index") && (i == MICA_TF_int32 || i == MICA_TF_int64)) ||
-                  (!strcmp(word, "type"));
+        bool in =
+            !strcmp(word, "any") || (!strcmp(word, "number") && (integer || is_float || complex)) ||
+            (!strcmp(word, "addable") && (integer || is_float || complex || i == MICA_TF_string)) ||
+            (!strcmp(word, "real") && (integer || is_float)) ||
+            (!strcmp(word, "floating") && is_float) ||
+            (!strcmp(word, "inexact") && (is_float || complex)) ||
+            (!strcmp(word, "complex") && complex) || (!strcmp(word, "integer") && integer) ||
+            (!strcmp(word, "index") && (i == MICA_TF_int32 || i == MICA_TF_int64)) ||
+            (!strcmp(word, "type"));
         if (in) set |= UINT32_C(1) << i;
     }
     return set;

@@ -345,7 +345,13 @@ typedef enum mica_tf_effect {
     MICA_TF_STATE,
     MICA_TF_EFFECT
 } mica_tf_effect;
-typedef enum mica_tf_run { MICA_TF_LOWER, MICA_TF_HOST, MICA_TF_BOTH, MICA_TF_ARRAY } mica_tf_run;
+typedef enum mica_tf_run {
+    MICA_TF_LOWER,
+    MICA_TF_HOST,
+    MICA_TF_BOTH,
+    MICA_TF_ARRAY,
+    MICA_TF_MOVE
+} mica_tf_run;
 
 typedef struct mica_tf_row {
     mica_tf_shape_function shape;

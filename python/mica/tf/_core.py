@@ -95,16 +95,21 @@ def _strings(array):
     return _mica.tf_strings(list(array.shape), flat)
 
 
+def _is_text(value) -> bool:
+    """Whether all elements of nested sequences are texts."""
+    if isinstance(value, list | tuple):
+        return all(map(_is_text, value))
+    return isinstance(value, str | bytes) or getattr(value, "dtype", None) is not None
+
+
 def _array_of(value):
     """Return a numpy array with the dtype TensorFlow gives to such data."""
     numpy = _numpy()
     leaf = _leaf(value)
     try:
         array = numpy.array(value)
-    except ValueError as error:
-        raise ValueError(
-            f"Can't convert non-rectangular Python sequence to Tensor. ({error})"
-        ) from None
+    except ValueError:
+        raise ValueError("Can't convert non-rectangular Python sequence to Tensor.") from None
     if array.dtype == object:
         shapes = {getattr(item, "shape", None) for item in numpy.ravel(array)[:1]}
         if leaf is None or not isinstance(leaf, str | bytes):
@@ -112,6 +117,8 @@ def _array_of(value):
                 f"Attempt to convert a value ({value!r}) with an unsupported type "
                 f"({type(leaf if shapes else value)}) to a Tensor."
             )
+    if array.dtype.kind in "SU" and not _is_text(value):
+        raise ValueError("Can't convert Python sequence with mixed types to Tensor.")
     if isinstance(value, list | tuple | range):
         is_numpy = isinstance(leaf, numpy.generic | numpy.ndarray)
         if array.dtype == numpy.float64 and not is_numpy:

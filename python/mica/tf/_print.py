@@ -51,6 +51,8 @@ def print(*inputs, output_stream=None, summarize=3, sep=" ", end="\n", name=None
             for v, (_, quoted) in zip(values, tensors, strict=True)
         ]
         text = convert_to_tensor(_printing.filled(pieces, texts), _dtypes.string)
+    elif len(tensors) == 1 and not tensors[0][1] and values[0].dtype == _dtypes.string:
+        text = values[0]  # a single string stands without quotes
     else:
         template = "\ue001".join(pieces)
         text = ops["StringFormat"](

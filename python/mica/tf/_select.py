@@ -448,6 +448,8 @@ def unique(x, out_idx=_dtypes.int32, name=None):
     x = convert_to_tensor(x)
     if x.shape.rank not in (1, None):
         raise ValueError(f"unique expects a vector, not a tensor of shape {x.shape}")
+    if x.dtype == _dtypes.string:
+        return Unique(*ops["Unique"](x, out_idx=_dtypes.as_dtype(out_idx)))
     first = _first_places(x)
     is_first = first == range(size(x))
     y = gather(x, ops["Squeeze"](ops["Where"](is_first), squeeze_dims=[1]))

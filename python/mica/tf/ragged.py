@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+
+from .. import _mica
 from . import _dtypes
 from ._composite import CompositeTensor
 from ._core import Tensor, convert_to_tensor, ops
@@ -118,13 +121,51 @@ class RaggedTensor(CompositeTensor):
         places = self._row_splits[:-1][:, None] + number(longest, dtype=lengths.dtype)[None, :]
         last = ops["Maximum"](self._row_splits[-1] - 1, ops["ZerosLike"](self._row_splits[-1]))
         rows = ops["GatherV2"](self._values, ops["Minimum"](places, last), 0)
-        default = convert_to_tensor(0 if default_value is None else default_value, self.dtype)
+        empty = "" if self.dtype == _dtypes.string else 0
+        default = convert_to_tensor(empty if default_value is None else default_value, self.dtype)
         for _ in range(self._values.shape.rank - 1):
             there = there[..., None]
         return ops["SelectV2"](there, rows, fill(ops["Shape"](rows), default))
 
+    def to_list(self) -> list:
+        """The rows as lists of Python's values."""
+        values, splits = self._values.numpy().tolist(), self._row_splits.numpy().tolist()
+        return [values[a:b] for a, b in itertools.pairwise(splits)]
+
+    def numpy(self):
+        """The rows as an array of arrays, or as one array when they are all of one length."""
+        import numpy as np
+
+        values, splits = self._values.numpy(), self._row_splits.numpy()
+        rows = [values[a:b] for a, b in itertools.pairwise(splits)]
+        if len({len(row) for row in rows}) == 1:
+            return np.stack(rows)
+        array = np.empty(len(rows), dtype=object)
+        array[:] = rows
+        return array
+
+    def __len__(self) -> int:
+        if not isinstance(self._row_splits, _mica.TFEagerTensor):
+            raise TypeError("len of a ragged tensor inside a function; use nrows().")
+        return len(self._row_splits) - 1
+
+    def __getitem__(self, key):
+        if isinstance(key, slice) and key.step in (None, 1):
+            splits = self._row_splits
+            splits = splits[key.start : None if key.stop is None else key.stop % len(self) + 1]
+            return RaggedTensor(self._values[splits[0] : splits[-1]], splits - splits[0])
+        if isinstance(key, tuple) and len(key) == 2 and not isinstance(key[0], slice):
+            return self[key[0]][key[1]]
+        if not isinstance(key, (int, Tensor)):
+            raise NotImplementedError(f"RaggedTensor[{key!r}] is not supported.")
+        if isinstance(key, int) and key < 0:
+            key += len(self)
+        return self._values[self._row_splits[key] : self._row_splits[key + 1]]
+
     def __repr__(self) -> str:
-        return f"<tf.RaggedTensor values={self._values!r} row_splits={self._row_splits!r}>"
+        if not isinstance(self._row_splits, _mica.TFEagerTensor):
+            return f"tf.RaggedTensor(values={self._values}, row_splits={self._row_splits})"
+        return f"<tf.RaggedTensor {self.to_list()}>"
 
 
 __all__ = ["RaggedTensor", "RaggedTensorSpec"]

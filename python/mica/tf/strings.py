@@ -1,0 +1,386 @@
+"""`tf.strings`: texts as tensors. They are bytes, on the host, eagerly and in functions."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from . import _dtypes, errors
+from ._core import Tensor, convert_to_tensor, ops
+
+_POSIX = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "ascii": r"\x00-\x7f",
+    "blank": r"\t ",
+    "cntrl": r"\x00-\x1f\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": r"!-/:-@\[-`{-~",
+    "space": r"\t\n\v\f\r ",
+    "upper": "A-Z",
+    "word": "0-9A-Za-z_",
+    "xdigit": "0-9A-Fa-f",
+}
+
+
+def _text(value) -> Tensor:
+    return convert_to_tensor(value, _dtypes.string)
+
+
+# ---- names that are ops ------------------------------------------------------------------------
+
+
+def length(input, unit="BYTE", name=None) -> Tensor:
+    """How many bytes (or characters, unit="UTF8_CHAR") each string has."""
+    return ops["StringLength"](_text(input), unit=unit)
+
+
+def substr(input, pos, len, unit="BYTE", name=None) -> Tensor:
+    """Parts of strings: len bytes or characters from pos on."""
+    pos = convert_to_tensor(pos)
+    return ops["Substr"](_text(input), pos, convert_to_tensor(len, pos.dtype), unit=unit)
+
+
+def _cased(op: str, change):
+    def call(input, encoding="", name=None) -> Tensor:
+        if not encoding:
+            return ops[op](_text(input))
+        return _mapped(lambda text: change(text.decode(encoding)).encode(encoding), input)
+
+    return call
+
+
+lower = _cased("StringLower", str.lower)
+upper = _cased("StringUpper", str.upper)
+
+
+def strip(input, name=None) -> Tensor:
+    """Strings without white space at both ends."""
+    return ops["StringStrip"](_text(input))
+
+
+def join(inputs, separator="", name=None) -> Tensor:
+    """The strings of several tensors, joined element by element."""
+    return ops["StringJoin"]([_text(part) for part in inputs], separator=separator)
+
+
+def reduce_join(inputs, axis=None, keepdims=False, separator="", name=None) -> Tensor:
+    """The strings along axes, joined; along all, the last axis first, when axis is None."""
+    inputs = _text(inputs)
+    if axis is None:
+        axis = list(range(inputs.shape.rank))[::-1]
+    axes = convert_to_tensor([axis] if isinstance(axis, int) else axis, _dtypes.int32)
+    return ops["ReduceJoin"](inputs, axes, keep_dims=keepdims, separator=separator)
+
+
+def as_string(
+    input, precision=-1, scientific=False, shortest=False, width=-1, fill="", name=None
+) -> Tensor:
+    """Numbers as texts."""
+    return ops["AsString"](
+        input,
+        precision=precision,
+        scientific=scientific,
+        shortest=shortest,
+        width=width,
+        fill=fill,
+    )
+
+
+def to_number(input, out_type=_dtypes.float32, name=None) -> Tensor:
+    """The numbers that strings name."""
+    return ops["StringToNumber"](_text(input), out_type=_dtypes.as_dtype(out_type))
+
+
+def to_hash_bucket_fast(input, num_buckets, name=None) -> Tensor:
+    """A number below num_buckets for each string, the same everywhere."""
+    return ops["StringToHashBucketFast"](_text(input), num_buckets=num_buckets)
+
+
+def to_hash_bucket_strong(input, num_buckets, key, name=None) -> Tensor:
+    """A number below num_buckets for each string, which depends on a key of two integers."""
+    return ops["StringToHashBucketStrong"](_text(input), num_buckets=num_buckets, key=list(key))
+
+
+def format(template, inputs, placeholder="{}", summarize=3, name=None) -> Tensor:
+    """A text with tensors in place of the placeholders."""
+    from ._printing import check_template
+
+    values = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
+    check_template(template, len(values), placeholder)
+    return ops["StringFormat"](
+        [convert_to_tensor(value) for value in values],
+        template=template,
+        placeholder=placeholder,
+        summarize=summarize,
+    )
+
+
+# ---- rows of different lengths -----------------------------------------------------------------
+
+
+def _ragged(values, row_splits, rank: int, source: Tensor):
+    """Rows, one for each string: a dense vector for a scalar, else a ragged tensor."""
+    if rank == 0:
+        return values
+    from .ragged import RaggedTensor
+
+    if rank > 1:
+        raise NotImplementedError(
+            f"Strings of rank {rank} give ragged tensors of rank {rank + 1}, which are not "
+            f"supported; got shape {source.shape}."
+        )
+    return RaggedTensor(values, row_splits)
+
+
+def _flat(input) -> tuple[Tensor, Tensor, int]:
+    input = _text(input)
+    if input.shape.rank is None:
+        raise ValueError("input must have a statically-known rank.")
+    return input, ops["Reshape"](input, [-1]), input.shape.rank
+
+
+def split(input, sep=None, maxsplit=-1, name=None):
+    """The parts between separators (or words); ragged for a vector of strings."""
+    source, flat, rank = _flat(input)
+    indices, values, shape = ops["StringSplitV2"](
+        flat, "" if sep is None else sep, maxsplit=maxsplit
+    )
+    if rank == 0:
+        return values
+    from . import cumsum, math
+
+    counts = math.bincount(
+        ops["Cast"](indices[:, 0], DstT=_dtypes.int32),
+        minlength=ops["Cast"](shape[0], DstT=_dtypes.int32),
+        dtype=_dtypes.int64,
+    )
+    splits = ops["ConcatV2"]([convert_to_tensor([0], _dtypes.int64), cumsum(counts)], 0)
+    return _ragged(values, splits, rank, source)
+
+
+def _decoded(input, encoding, errors_, replacement):
+    source, flat, rank = _flat(input)
+    splits, codes = ops["UnicodeDecode"](
+        flat, input_encoding=encoding, errors=errors_, replacement_char=replacement
+    )
+    return source, codes, splits, rank
+
+
+def unicode_decode(
+    input,
+    input_encoding,
+    errors="replace",
+    replacement_char=65533,
+    replace_control_characters=False,
+    name=None,
+):
+    """The code points of each string."""
+    source, codes, splits, rank = _decoded(input, input_encoding, errors, replacement_char)
+    return _ragged(codes, splits, rank, source)
+
+
+def unicode_split(input, input_encoding, errors="replace", replacement_char=65533, name=None):
+    """Each string as its characters."""
+    source, codes, splits, rank = _decoded(input, input_encoding, errors, replacement_char)
+    count = ops["Shape"](codes, out_type=_dtypes.int64)[0]
+    from . import range as number
+
+    characters = ops["UnicodeEncode"](codes, number(count + 1))
+    return _ragged(characters, splits, rank, source)
+
+
+def unicode_encode(
+    input, output_encoding, errors="replace", replacement_char=65533, name=None
+) -> Tensor:
+    """Strings of code points; each row is a string."""
+    from .ragged import RaggedTensor
+
+    if not isinstance(input, RaggedTensor):
+        codes = convert_to_tensor(input, _dtypes.int32)
+        if codes.shape.rank == 1:
+            end = ops["Shape"](codes, out_type=_dtypes.int64)
+            splits = ops["ConcatV2"]([convert_to_tensor([0], _dtypes.int64), end], 0)
+            made = ops["UnicodeEncode"](
+                codes, splits, output_encoding=output_encoding, replacement_char=replacement_char
+            )
+            return ops["Reshape"](made, [])
+        from . import range as number
+
+        rows, columns = ops["Unpack"](ops["Shape"](codes, out_type=_dtypes.int64), num=2)
+        values, splits = ops["Reshape"](codes, [-1]), number(rows + 1) * columns
+    else:
+        values, splits = input.values, input.row_splits
+    return ops["UnicodeEncode"](
+        values, splits, output_encoding=output_encoding, replacement_char=replacement_char
+    )
+
+
+def unicode_transcode(
+    input,
+    input_encoding,
+    output_encoding,
+    errors="replace",
+    replacement_char=65533,
+    replace_control_characters=False,
+    name=None,
+) -> Tensor:
+    """Strings in another encoding."""
+
+    def change(text: bytes) -> bytes:
+        done = text.decode(input_encoding, errors).replace("\ufffd", chr(replacement_char))
+        name_ = "utf-16-be" if output_encoding == "UTF-16-BE" else output_encoding
+        return done.encode("utf-32-be" if name_ == "UTF-32-BE" else name_)
+
+    return _mapped(change, input)
+
+
+def bytes_split(input, name=None):
+    """Each string as its bytes."""
+    source, flat, rank = _flat(input)
+    lengths = ops["Cast"](ops["StringLength"](flat), DstT=_dtypes.int64)
+    from . import cumsum
+    from . import range as number
+
+    splits = ops["ConcatV2"]([convert_to_tensor([0], _dtypes.int64), cumsum(lengths)], 0)
+    whole = ops["Reshape"](ops["ReduceJoin"](flat, [0]), [1])
+    places = number(splits[-1])
+    values = ops["Substr"](whole, places, ops["OnesLike"](places))
+    return _ragged(values, splits, rank, source)
+
+
+# ---- functions of each string ------------------------------------------------------------------
+
+
+def _mapped(change, input, dtype=_dtypes.string) -> Tensor:
+    """A function of Python on each string; a node of its own in graphs."""
+    from ._effects import numpy_function
+
+    input = _text(input)
+
+    def run(array):
+        import numpy as np
+
+        array = np.asarray(array, dtype=object)
+        flat = [change(text) for text in array.ravel().tolist()]
+        made = np.empty(len(flat), dtype=object if dtype == _dtypes.string else bool)
+        made[:] = flat
+        return made.reshape(array.shape)
+
+    result = numpy_function(run, [input], dtype)
+    result.set_shape(input.shape)
+    return result
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled(pattern: bytes):
+    """A pattern as Python knows it: POSIX classes are written out."""
+
+    def written(match) -> bytes:
+        name_ = match[2].decode()
+        if name_ not in _POSIX:
+            return match[0]
+        if match[1]:
+            raise re.error(f"negated class [:^{name_}:]")
+        return _POSIX[name_].encode()
+
+    try:
+        return re.compile(re.sub(rb"\[:(\^?)(\w+):\]", written, pattern))
+    except re.error as error:
+        raise errors.InvalidArgumentError(
+            None, None, f"Invalid pattern: {pattern.decode(errors='replace')}, error: {error}"
+        ) from None
+
+
+def _bytes(value) -> bytes:
+    if isinstance(value, str):
+        return value.encode()
+    return value if isinstance(value, bytes) else _text(value).numpy()
+
+
+def regex_replace(input, pattern, rewrite, replace_global=True, name=None) -> Tensor:
+    r"""Strings with what matches a pattern replaced; \1 in rewrite is the first group."""
+    found = _compiled(_bytes(pattern))
+    text = _bytes(rewrite)
+
+    def fill(match) -> bytes:
+        def part(number) -> bytes:
+            return b"\\" if number[1] == b"\\" else match[int(number[1])] or b""
+
+        return re.sub(rb"\\([0-9\\])", part, text)
+
+    return _mapped(lambda line: found.sub(fill, line, 0 if replace_global else 1), input)
+
+
+def regex_full_match(input, pattern, name=None) -> Tensor:
+    """Whether a pattern matches all of each string."""
+    found = _compiled(_bytes(pattern))
+    return _mapped(lambda line: found.fullmatch(line) is not None, input, _dtypes.bool)
+
+
+def ngrams(
+    data,
+    ngram_width,
+    separator=" ",
+    pad_values=None,
+    padding_width=None,
+    preserve_short_sequences=False,
+    name=None,
+) -> Tensor:
+    """Runs of ngram_width strings along the last axis, joined; of several widths in turn."""
+    data = _text(data)
+    size = data.shape[-1]
+    if size is None:
+        raise NotImplementedError("tf.strings.ngrams needs a known last axis.")
+    left, right = pad_values if isinstance(pad_values, list | tuple) else (pad_values, pad_values)
+    made = []
+    for width in [ngram_width] if isinstance(ngram_width, int) else ngram_width:
+        pads = 0
+        if pad_values is not None:
+            pads = width - 1 if padding_width is None else min(padding_width, width - 1)
+        count = size + 2 * pads - width + 1
+        if count < 1 and preserve_short_sequences and size:
+            width, count = size + 2 * pads, 1
+        if count >= 1:
+            line = _padded(data, left, right, pads)
+            parts = [line[..., k : k + count] for k in range(width)]
+            made.append(ops["StringJoin"](parts, separator=separator))
+    if not made:
+        return data[..., :0]
+    return made[0] if len(made) == 1 else ops["ConcatV2"](made, -1)
+
+
+def _padded(data: Tensor, left, right, count: int) -> Tensor:
+    if not count:
+        return data
+    column = data[..., :1]
+    sides = [ops["BroadcastTo"](_text(text), ops["Shape"](column)) for text in (left, right)]
+    return ops["ConcatV2"]([*sides[:1] * count, data, *sides[1:] * count], -1)
+
+
+__all__ = [
+    "as_string",
+    "bytes_split",
+    "format",
+    "join",
+    "length",
+    "lower",
+    "ngrams",
+    "reduce_join",
+    "regex_full_match",
+    "regex_replace",
+    "split",
+    "strip",
+    "substr",
+    "to_hash_bucket_fast",
+    "to_hash_bucket_strong",
+    "to_number",
+    "unicode_decode",
+    "unicode_encode",
+    "unicode_split",
+    "unicode_transcode",
+    "upper",
+]
