@@ -337,3 +337,14 @@ void tf_lower_gather(mica_tf_lowering *c) {
                                 MICA_INTS(axis[0]), shared, shared, MICA_INTS(axis[0]),
                                 indices->rank, (mica_ints){sizes, x->rank}, "fill");
 }
+
+void tf_lower_write_element(mica_tf_lowering *c) {
+    mica_type type = *mica_tf_type(c, 0);
+    mica_value starts[MICA_MAX_RANK];
+    mica_value at = mica_reshape(c->g, c->inputs[1], MICA_INTS(1));
+    for (int32_t i = 0; i < type.rank; i++) starts[i] = i ? mica_zeros_like(c->g, at) : at;
+    type.dims[0] = 1;
+    mica_value slice = mica_reshape(c->g, c->inputs[2], (mica_ints){type.dims, type.rank});
+    c->outputs[0] = mica_dynamic_update_slice(c->g, c->inputs[0], slice,
+                                              mica_concat(c->g, starts, type.rank, 0));
+}

@@ -192,6 +192,20 @@ mica_status tf_shape_scatter_nd(mica_tf_inference *c) {
     return NULL;
 }
 
+mica_status tf_shape_write_element(mica_tf_inference *c) {
+    const mica_tf_shape *buffer = &c->inputs[0], *value = &c->inputs[2];
+    c->outputs[0] = *buffer;
+    if (buffer->rank == 0 || value->rank >= MICA_MAX_RANK)
+        return MICA_INVALID("[WriteElement] a slice %s of %s", mica_tf_shape_text(value).chars,
+                            mica_tf_shape_text(buffer).chars);
+    if (value->rank < 0) return NULL;
+    mica_tf_shape whole = {.rank = value->rank + 1, .dims = {-1}};
+    for (int32_t i = 0; i < value->rank; i++) whole.dims[i + 1] = value->dims[i];
+    if (mica_tf_shape_merge(buffer, &whole, &c->outputs[0])) return NULL;
+    return MICA_INVALID("[WriteElement] elements have shape %s, the value %s",
+                        mica_tf_shape_text(buffer).chars, mica_tf_shape_text(value).chars);
+}
+
 mica_status tf_shape_one_hot(mica_tf_inference *c) {
     const mica_tf_shape *x = &c->inputs[0];
     int64_t depth[MICA_MAX_RANK * 4], axis = mica_tf_inference_int(c, "axis");

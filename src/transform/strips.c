@@ -1,5 +1,9 @@
 /* Cotangents that are zero but for a strip each: a value that was cut into parts gets one from
- * every part. Strips side by side are put together instead of being padded and added. */
+ * every part. Strips side by side are put together instead of being padded and added; what is zero
+ * but at places that indices name is added there, so that a sum over many such is not a sum over
+ * all elements for each. */
+#include <string.h>
+
 #include "transform/transform.h"
 
 enum { MOST_PARTS = 64 };
@@ -73,4 +77,30 @@ mica_value mica_join_strips(mica_graph *g, mica_value a, mica_value b) {
     high[first.axis] = second.high;
     return mica_pad(g, joined, mica_scalar(g, type->dtype, 0), (mica_ints){low, type->rank},
                     (mica_ints){high, type->rank}, (mica_ints){none, type->rank});
+}
+
+static bool is_zeros(mica_value v) {
+    return is_zero_constant(v.node->op == MICA_OP_broadcast ? v.node->operands[0] : v);
+}
+
+/* all + part, where part is zeros with something at some places; else null. */
+static mica_value add_at_places(mica_graph *g, mica_value all, mica_value part) {
+    const mica_node *n = part.node;
+    bool scatters = n->op == MICA_OP_scatter && !strcmp(mica_node_string(n, "kind"), "add");
+    if ((!scatters && n->op != MICA_OP_dynamic_update_slice) || !is_zeros(n->operands[0]) ||
+        !mica_type_equal(mica_value_type(all), mica_value_type(part)))
+        return MICA_NULL_VALUE;
+    mica_value operands[] = {all, n->operands[1], n->operands[2]};
+    if (!scatters) {
+        const mica_type *update = mica_operand_type(n, 1);
+        mica_value before =
+            mica_dynamic_slice(g, all, operands[2], (mica_ints){update->dims, update->rank});
+        operands[1] = mica_add(g, before, operands[1]);
+    }
+    return mica_like(g, n, operands);
+}
+
+mica_value mica_sum_at_places(mica_graph *g, mica_value a, mica_value b) {
+    mica_value sum = add_at_places(g, a, b);
+    return mica_is_zero(sum) ? add_at_places(g, b, a) : sum;
 }

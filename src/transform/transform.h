@@ -89,6 +89,8 @@ mica_value mica_sum_of(mica_graph *g, mica_value a, mica_value b);
 /* a + b of tensors that are zero but for strips side by side; null when they are none. A sum would
  * turn -0 into 0, this does not. */
 mica_value mica_join_strips(mica_graph *g, mica_value a, mica_value b);
+/* a + b where one is zeros but at places that indices name; null when neither is. */
+mica_value mica_sum_at_places(mica_graph *g, mica_value a, mica_value b);
 /* The same op and attributes as n on other operands, with one result. */
 mica_value mica_like(mica_graph *g, const mica_node *n, const mica_value *operands);
 /* x as dtype (x itself when it has it). */

@@ -145,7 +145,10 @@ mica_value mica_or_zeros(mica_graph *g, mica_value v, const mica_type *type) {
 mica_value mica_sum_of(mica_graph *g, mica_value a, mica_value b) {
     if (mica_is_zero(a)) return b;
     if (mica_is_zero(b)) return a;
-    if (mica_value_type(a)->kind != MICA_LIST) return mica_add(g, a, b);
+    if (mica_value_type(a)->kind != MICA_LIST) {
+        mica_value sum = mica_sum_at_places(g, a, b);
+        return mica_is_zero(sum) ? mica_add(g, a, b) : sum;
+    }
     mica_graph_fail(g, MICA_ERROR(MICA_UNSUPPORTED,
                                   "[vjp] a %s is used twice: the cotangents of lists cannot be "
                                   "added, their length is not known",

@@ -299,3 +299,16 @@ def test_an_array_learns_even_the_rank_of_its_elements_in_a_loop():
     assert rows.numpy().tolist() == [[0, 0], [1, 4], [2, 8]]
     assert numbers.numpy().tolist() == [0, 2, 4]
     assert tape.gradient(total, x).numpy().tolist() == [6, 12]
+
+
+def test_writing_to_an_array_in_a_loop_touches_one_element_a_turn():
+    @tf.function
+    def squares(n):
+        array = tf.TensorArray(tf.float32, size=n)
+        for i in tf.range(n):
+            array = array.write(i, tf.cast(i * i, tf.float32))
+        return array.stack()
+
+    assert squares(tf.constant(4)).numpy().tolist() == [0.0, 1.0, 4.0, 9.0]
+    # Were the whole array written each time, this would take minutes.
+    assert squares(tf.constant(300_000)).numpy()[:4].tolist() == [0.0, 1.0, 4.0, 9.0]

@@ -244,18 +244,9 @@ class TensorArray:
             return self._write_part(number, value)
         index = convert_to_tensor(index, _dtypes.int32)
         buffer = self._fitting(value)
-        rank = value.shape.rank
         if self._dynamic:
             buffer = _grown(buffer, index)
-        count = _first(ops["Shape"](buffer))
-        at = ops["Equal"](ops["Range"](_int(0), count, _int(1)), index)
-        if rank is None:
-            ones = ops["OnesLike"](ops["Shape"](value))
-        else:
-            ones = convert_to_tensor([1] * rank, _dtypes.int32) if rank else _no_ints()
-        dims = ops["ConcatV2"]([ops["Reshape"](count, _ints(1)), ones], _int(0))
-        new = ops["SelectV2"](ops["Reshape"](at, dims), ops["ExpandDims"](value, _int(0)), buffer)
-        return self._with(new)
+        return self._with(ops["WriteElement"](buffer, index, value))
 
     def _write_now(self, index: int, value) -> TensorArray:
         count = len(self._list)
