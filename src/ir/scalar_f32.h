@@ -143,17 +143,31 @@ MICA_SCALAR float mica_logistic_f32(float a) {
     float error = MICA_FMA_F32(-quotient, sum_low, negative ? e_low : 0.0f);
     return MICA_FMA_F32(error, reciprocal, quotient);
 }
+/* m / (m + 1), where 2 m = e^2x - 1 = 2^n (e^2r - 1) + (2^n - 1), with 2 x = n ln 2 + 2 r. What
+ * rounding took from m + 1 and from the quotient is given back to first order, with 1 - y for
+ * 1 / (m + 1), which makes the function monotone. From the limit on m is 2^24 and the quotient 1.
+ * The limit is taken among bits, turned so that NaN lies below it. */
 MICA_SCALAR float mica_tanh_f32(float a) {
-    float x = mica_abs_f32(a), z = x * x;
-    float q = 0x1.18e1dep-9f;
-    q = MICA_FMA_F32(q, z, -0x1.0bf4fep-7f);
-    q = MICA_FMA_F32(q, z, 0x1.638b58p-6f);
-    q = MICA_FMA_F32(q, z, -0x1.b9ee90p-5f);
-    q = MICA_FMA_F32(q, z, 0x1.111066p-3f);
-    q = MICA_FMA_F32(q, z, -0x1.555554p-2f);
-    float small = MICA_FMA_F32(q * z, x, x);
-    float large = 1.0f - 2.0f / (mica_exp_normal_f32(x > 10.0f ? 20.0f : x + x) + 1.0f);
-    return mica_copysign_f32(x < 0.625f ? small : large, a);
+    const uint32_t turn = 0x807fffffu, limit = 0x410aa123u + turn; /* 8.66434 */
+    uint32_t turned = (mica_bits_f32(a) & 0x7fffffffu) + turn;
+    float x = mica_from_bits_f32((turned < limit ? turned : limit) - turn);
+    float shifted = MICA_FMA_F32(x, 0x1.715476p+1f, 0x1.8p23f);
+    float whole = shifted - 0x1.8p23f;
+    float r = MICA_FMA_F32(whole, -0x1.62e430p-2f, x);
+    r = MICA_FMA_F32(whole, 0x1.05c610p-30f, r);
+    float q = 0x1.a032bep-7f;
+    q = MICA_FMA_F32(q, r, 0x1.6d71f4p-5f);
+    q = MICA_FMA_F32(q, r, 0x1.11118ap-3f);
+    q = MICA_FMA_F32(q, r, 0x1.5554b2p-2f);
+    q = MICA_FMA_F32(q, r, 0x1.555554p-1f);
+    q = MICA_FMA_F32(q, r, 1.0f);
+    float p = MICA_FMA_F32(q, r * r, r);
+    uint32_t n = mica_bits_f32(shifted) << 23;
+    float scale = mica_from_bits_f32(n + 0x3f800000u), half = mica_from_bits_f32(n + 0x3f000000u);
+    float m = MICA_FMA_F32(scale, p, half - 0.5f), sum = m + 1.0f, lost = m - (sum - 1.0f);
+    float y = m / sum, over = MICA_FMA_F32(y, lost, MICA_FMA_F32(y, sum, -m));
+    y = MICA_FMA_F32(over, y - 1.0f, y);
+    return mica_from_bits_f32(mica_bits_f32(y) | (mica_bits_f32(a) & 0x80000000u));
 }
 MICA_SCALAR float mica_sinh_f32(float a) {
     double e = mica_expm1_wide(mica_abs_f64((double)a));

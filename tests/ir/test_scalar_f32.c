@@ -258,3 +258,26 @@ TEST(unary_f32_functions_are_within_their_bounds_over_all_bit_patterns) {
         test_checks += 2;
     }
 }
+
+TEST(tanh_never_falls_and_is_odd) {
+    const uint32_t stride = getenv("MICA_EXHAUSTIVE") ? 1 : getenv("MICA_TEST_QUICK") ? 4099 : 61;
+    const loop tanh_of = machine_is_fast() ? tanh_fast : tanh_plain;
+    static float x[BLOCK], y[BLOCK], z[BLOCK];
+    float before = 0;
+    int64_t falls = 0, uneven = 0;
+    for (uint64_t bits = 0; bits <= 0x7f800000u;) {
+        for (int i = 0; i < BLOCK; i++, bits += stride)
+            x[i] = mica_from_bits_f32(bits < 0x7f800000u ? (uint32_t)bits : 0x7f800000u);
+        tanh_of(x, y, BLOCK);
+        for (int i = 0; i < BLOCK; i++) x[i] = -x[i];
+        tanh_of(x, z, BLOCK);
+        for (int i = 0; i < BLOCK; i++) {
+            falls += !(y[i] >= before);
+            uneven += mica_bits_f32(z[i]) != (mica_bits_f32(y[i]) | 0x80000000u);
+            before = y[i];
+        }
+    }
+    CHECK(falls == 0);
+    CHECK(uneven == 0);
+    CHECK(before == 1.0f);
+}
