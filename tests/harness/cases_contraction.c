@@ -55,6 +55,8 @@ static const op_case cases[] = {
         .dtypes = "i32 i64 f32 f64 c64 c128"),
     DOT("of a vector and a large matrix", OF(517), OF(517, 1100), A_INTS(0), A_INTS(0), A_NONE,
         A_NONE, .dtypes = "f32 f64 c64 c128", .flags = LARGE),
+    DOT("of very long rows", OF(2, 3, 9001), OF(2, 9001, 5), A_INTS(2), A_INTS(1), A_INTS(0),
+        A_INTS(0), .dtypes = "f32 f16 c64", .flags = LARGE),
     DOT("packed in parts", OF(195, 520), OF(520, 39), A_INTS(1), A_INTS(0), A_NONE, A_NONE,
         .dtypes = "f32 c64", .flags = LARGE | TIGHT),
     DOT("packed in batches", OF(3, 195, 17), OF(3, 17, 30), A_INTS(2), A_INTS(1), A_INTS(0),
@@ -103,6 +105,18 @@ static const op_case cases[] = {
     CONV("as in images", OF(2, 9, 9, 4), OF(5, 5, 4, 9), "N01C,01IO,N01C", A_INTS(1, 1),
          A_INTS(2, 2), A_INTS(2, 2), A_INTS(1, 1), A_INTS(1, 1), 1, 1, .dtypes = "f32",
          .flags = LARGE),
+
+    /* Winograd's algorithm: of the layer, and of its weights' gradient; sums of six inputs and of
+     * four products are rounded besides */
+    CONV("of many channels", OF(1, 9, 10, 24), OF(3, 3, 24, 63), "N01C,01IO,N01C", A_INTS(1, 1),
+         A_INTS(1, 0), A_INTS(1, 2), A_INTS(1, 1), A_INTS(1, 1), 1, 1, .dtypes = "f32",
+         .absolute = 1e-4, .flags = LARGE),
+    CONV("to many taps", OF(2, 11, 10, 24), OF(2, 11, 9, 63), "C01N,I01O,01NC", A_INTS(1, 1),
+         A_INTS(1, 1), A_INTS(1, 0), A_INTS(1, 1), A_INTS(1, 1), 1, 1, .dtypes = "f32",
+         .absolute = 1e-4, .flags = LARGE),
+    CONV("of far apart elements", OF(1, 2, 3, 2), OF(2, 2, 2, 2), "N01C,01IO,N01C", A_INTS(1, 300),
+         A_INTS(1, 1), A_INTS(1, 900), A_INTS(1, 301), A_INTS(1, 7), 1, 1,
+         .dtypes = "f16 bf16 f32 f64 c64 c128"),
 
     REDUCE("sum", "", OF(3, 4, 5), A_INTS(1), NUMBERS_COMPLEX, 1),
     REDUCE("sum", " of rows", OF(37, 129), A_INTS(1), FEW, 1),

@@ -217,6 +217,41 @@ static void check_single_precision(const op_case *c, mica_dtype dtype, random_st
     mica_graph_release(f);
 }
 
+/* What all participants together have as derivatives, by the rules of collectives and then vmap,
+ * against those of the same without any collective. */
+static void check_participants(const op_case *c, random_state *r) {
+    char title[200];
+    mica_type types[MOST_OPERANDS];
+    case_types(c, MICA_DTYPE_f64, types);
+    mica_graph *one = participant_graph(c, MICA_DTYPE_f64, types);
+    mica_graph *all = expected_graph(c, MICA_DTYPE_f64, types);
+    for (int32_t i = 0; i < c->n_operands; i++) types[i] = *mica_value_type(all->parameters[i]);
+    for (int reverse = 0; reverse < 2; reverse++) {
+        snprintf(title, sizeof title, "vmap of %s of %s", reverse ? "vjp" : "jvp", case_title(c));
+        mica_graph *got_by = reverse ? vjp_graph(one) : jvp_graph(one);
+        mica_graph *want_by = reverse ? vjp_graph(all) : jvp_graph(all);
+        if (is_usable(got_by, title)) got_by = batched_graph(got_by, title);
+        arrays inputs = draw_operands(c, types, c->n_operands, r);
+        arrays outputs = run_reference(all, &inputs, title);
+        arrays more = directions(reverse ? &outputs : &inputs, r);
+        append(&inputs, &more);
+        if (got_by && is_usable(got_by, title) && is_usable(want_by, title)) {
+            arrays want = run_reference(want_by, &inputs, title);
+            arrays got = run_reference(got_by, &inputs, title);
+            arrays_agree(&got, &want, &device_tolerance, title);
+            check_on_devices(c, MICA_DTYPE_f64, got_by, &inputs, &want, &device_tolerance, title);
+            arrays_free(&want);
+            arrays_free(&got);
+        }
+        arrays_free(&outputs);
+        arrays_free(&inputs);
+        mica_graph_release(got_by);
+        mica_graph_release(want_by);
+    }
+    mica_graph_release(one);
+    mica_graph_release(all);
+}
+
 static bool has_float(const mica_value *values, int32_t n) {
     for (int32_t i = 0; i < n; i++)
         if (is_float(mica_value_type(values[i]))) return true;
@@ -246,7 +281,9 @@ static void check_dtype(const op_case *c, mica_dtype dtype) {
 
 void check_derivatives(const op_case *c) {
     if (c->flags & (OPAQUE | COARSE | SPRINKLED)) return;
+    random_state r = case_random(c, "participants");
     if (case_takes(c, MICA_DTYPE_f64)) check_dtype(c, MICA_DTYPE_f64);
+    if (case_takes(c, MICA_DTYPE_f64) && c->flags & NAMED_AXIS) check_participants(c, &r);
     if (case_takes(c, MICA_DTYPE_c128) && has_complex_oracle(c->op) && !(c->flags & LARGE))
         check_dtype(c, MICA_DTYPE_c128);
 }

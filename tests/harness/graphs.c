@@ -119,7 +119,7 @@ static mica_graph *plain_graph(const op_case *c, mica_dtype dtype, const mica_ty
     return g;
 }
 
-static mica_graph *batched(mica_graph *g, const char *title) {
+mica_graph *batched_graph(mica_graph *g, const char *title) {
     mica_graph *out = NULL;
     int32_t axes[MOST_ARRAYS] = {0};
     harness_ok(mica_vmap(g, axes, axes, 3, "batch", &out), title);
@@ -135,9 +135,13 @@ static mica_type with_axis(const mica_type *type, int64_t size) {
     return out;
 }
 
+mica_graph *participant_graph(const op_case *c, mica_dtype dtype, const mica_type *types) {
+    return plain_graph(c, dtype, types, c->build);
+}
+
 mica_graph *case_graph(const op_case *c, mica_dtype dtype, const mica_type *types) {
-    mica_graph *g = plain_graph(c, dtype, types, c->build);
-    return c->flags & NAMED_AXIS ? batched(g, case_title(c)) : g;
+    mica_graph *g = participant_graph(c, dtype, types);
+    return c->flags & NAMED_AXIS ? batched_graph(g, case_title(c)) : g;
 }
 
 mica_graph *expected_graph(const op_case *c, mica_dtype dtype, const mica_type *types) {

@@ -64,6 +64,8 @@ enum {
     DOMINANT = 1 << 8,
     /* Contractions pack little at a time, so that what is large to them is not large here. */
     TIGHT = 1 << 15,
+    /* What is larger than a line or two of a cache is written past the caches. */
+    STREAMED = 1 << 16,
 };
 
 typedef struct op_case {
@@ -173,8 +175,12 @@ bool arrays_agree(const arrays *got, const arrays *want, const tolerance *allowe
 mica_value build_op(mica_graph *g, mica_op op, const mica_value *operands, int32_t n,
                     const mica_attr *attributes);
 void case_types(const op_case *c, mica_dtype dtype, mica_type *out_types);
-/* The case as a graph on parameters of these types. NAMED_AXIS cases come batched. */
+/* The case as a graph on parameters of these types. NAMED_AXIS cases come batched, or as one
+ * participant's own. */
 mica_graph *case_graph(const op_case *c, mica_dtype dtype, const mica_type *types);
+mica_graph *participant_graph(const op_case *c, mica_dtype dtype, const mica_type *types);
+/* vmap over "batch", of size 3 and in front of everything; takes g. */
+mica_graph *batched_graph(mica_graph *g, const char *title);
 mica_graph *expected_graph(const op_case *c, mica_dtype dtype, const mica_type *types);
 /* (x, tangents of the float x) -> tangents of the float outputs; complex numbers count as floats.
  */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/platform.h"
 #include "device/cpu/contract.h"
 
 bool harness_quick, harness_soak;
@@ -169,6 +170,7 @@ static tally tallies[MICA_OP_COUNT][N_PARTS];
 
 static void run_case(const op_case *c, const bool *wanted) {
     mica_cpu_contract_share(c->flags & TIGHT ? 70000 : 0);
+    mica_machine_stream_above(c->flags & STREAMED ? 128 : 0);
     for (int p = 0; p < N_PARTS; p++) {
         tally before = {checks, failures};
         if (!wanted[p]) continue;
