@@ -1,6 +1,8 @@
 /* Cases of CONTROL, COLLECTIVE and HOST rows: graphs made by functions. */
 #include "harness.h"
 
+#include <string.h>
+
 static void output_all(mica_graph *g, const mica_value *values, int32_t n) {
     for (int32_t i = 0; i < n; i++) mica_output(g, values[i]);
 }
@@ -278,16 +280,21 @@ static void expect_axis_index(mica_graph *g, const mica_value *operands, mica_dt
     mica_output(g, mica_iota(g, MICA_INTS(3), 0, MICA_DTYPE_i32));
 }
 
+/* Of what they are given, and of what all have in common. */
 static void all_reduce_of(mica_graph *g, const mica_value *operands, const char *kind) {
     mica_value total = mica_all_reduce(g, operands[0], kind, "batch");
+    mica_value common = mica_all_reduce(g, mica_full_like(g, operands[0], 2), kind, "batch");
     mica_output(g, mica_mul(g, operands[0], total));
+    mica_output(g, mica_mul(g, operands[0], common));
     mica_output(g, total);
 }
 
 static void expect_all_reduce(mica_graph *g, const mica_value *operands, const char *kind) {
     mica_value total = mica_reduce(g, operands[0], kind, MICA_INTS(0));
     mica_value each = mica_broadcast_to(g, total, MICA_INTS(3, 2));
+    double common = strcmp(kind, "sum") ? 2 : 6;
     mica_output(g, mica_mul(g, operands[0], each));
+    mica_output(g, mica_mul(g, operands[0], mica_full_like(g, operands[0], common)));
     mica_output(g, each);
 }
 

@@ -182,6 +182,40 @@ static void check_mapped_gradient(const op_case *c, const mica_graph *f, mica_dt
     mica_graph_release(vjp);
 }
 
+/* A collective inside a map over another axis, of two, which then lies behind that of the
+ * participants. */
+static void check_other_axis(const op_case *c, mica_dtype dtype) {
+    char title[200];
+    mica_type types[MOST_OPERANDS];
+    case_types(c, dtype, types);
+    mica_graph *one = participant_graph(c, dtype, types), *all = expected_graph(c, dtype, types);
+    mica_graph *inner = NULL, *expected = NULL;
+    int32_t first[MOST_ARRAYS] = {0}, second[MOST_ARRAYS];
+    for (int32_t i = 0; i < MOST_ARRAYS; i++) second[i] = 1;
+    snprintf(title, sizeof title, "%s inside another map", case_title(c));
+    if (harness_ok(mica_vmap(one, first, first, 2, NULL, &inner), title) &&
+        harness_ok(mica_vmap(all, second, second, 2, NULL, &expected), title)) {
+        random_state r = case_random(c, "other axis");
+        mica_graph *mapped = batched_graph(inner, title);
+        inner = NULL;
+        for (int32_t i = 0; i < c->n_operands; i++)
+            types[i] = *mica_value_type(expected->parameters[i]);
+        arrays inputs = draw_operands(c, types, c->n_operands, &r);
+        arrays want = run_reference(expected, &inputs, title);
+        arrays got = mapped ? run_reference(mapped, &inputs, title) : (arrays){0};
+        tolerance allowed = {.of_largest = 1e-12};
+        arrays_agree(&got, &want, &allowed, title);
+        arrays_free(&inputs);
+        arrays_free(&want);
+        arrays_free(&got);
+        mica_graph_release(mapped);
+    }
+    mica_graph_release(one);
+    mica_graph_release(all);
+    mica_graph_release(inner);
+    mica_graph_release(expected);
+}
+
 static void check_mappings(const op_case *c, const mica_graph *f, mica_dtype dtype) {
     char title[200];
     int32_t n = f->n_parameters;
@@ -209,6 +243,7 @@ void check_vmap(const op_case *c) {
     if (f && harness_ok(mica_graph_check(f), case_title(c))) {
         check_mappings(c, f, dtype);
         check_mapped_again(c, f, dtype);
+        if (c->flags & NAMED_AXIS) check_other_axis(c, dtype);
         if (dtype == MICA_DTYPE_f64 && has_gradient(f) &&
             !(c->flags & (OPAQUE | COARSE | SPRINKLED)))
             check_mapped_gradient(c, f, dtype);
