@@ -245,6 +245,11 @@ class Reach:
                 return None
         return None
 
+    def near(self, path):
+        """The ops that reach any line of a file: those to begin with where a line does not tell,
+        as in the text of a macro."""
+        return sorted({op for ops in self.ops.get(path, {}).values() for op in ops})
+
     def timeout(self, ops):
         """They were measured in a build without optimization, which is slower already."""
         return 30 + 3 * sum(t for op, t in self.seconds.items() if ops is None or op in ops)
@@ -411,7 +416,10 @@ class Worker:
         if ops is not None and not ops and not reach.stale:
             return "survived", "no case reaches the line"
         caught, how = False, ""
-        if ops is None or ops:
+        near = reach.near(fault.path) if ops is None else []
+        if near:
+            caught, how = run_harness(self.tree / "build/harness", near, reach.timeout(near))
+        if not caught and (ops is None or ops):
             caught, how = run_harness(self.tree / "build/harness", ops, reach.timeout(ops))
         if not caught and reach.stale and ops is not None:  # other ops may reach it by now
             ops = None
