@@ -246,3 +246,17 @@ mica_status tf_shape_bitcast(mica_tf_inference *c) {
     c->outputs[0] = shape;
     return NULL;
 }
+
+mica_status tf_shape_non_max_suppression(mica_tf_inference *c) {
+    for (int32_t i = 0; i < 2 && i < c->n_outputs; i++) c->outputs[i] = mica_tf_unknown_of_rank(1);
+    if (c->n_outputs > 2) c->outputs[2] = (mica_tf_shape){.rank = 0};
+    return NULL;
+}
+
+mica_status tf_shape_combined_suppression(mica_tf_inference *c) {
+    int64_t n = c->inputs[0].rank > 0 ? c->inputs[0].dims[0] : -1;
+    c->outputs[0] = (mica_tf_shape){.rank = 3, .dims = {n, -1, 4}};
+    c->outputs[1] = c->outputs[2] = (mica_tf_shape){.rank = 2, .dims = {n, -1}};
+    c->outputs[3] = (mica_tf_shape){.rank = 1, .dims = {n}};
+    return NULL;
+}

@@ -483,15 +483,53 @@ def per_image_standardization(image):
     return _batched(batch, image)
 
 
+def _mixed(images, kernel):
+    x = convert_to_tensor(images)
+    return ops["Einsum"]([x, convert_to_tensor(kernel, x.dtype)], equation="...i,ij->...j")
+
+
 def rgb_to_yuv(images):
     """Return brightness and two colour differences."""
-    x = convert_to_tensor(images)
-    kernel = [
-        [0.299, -0.14714119, 0.61497538],
-        [0.587, -0.28886916, -0.51496512],
-        [0.114, 0.43601035, -0.10001026],
-    ]
-    return ops["Einsum"]([x, convert_to_tensor(kernel, x.dtype)], equation="...i,ij->...j")
+    return _mixed(
+        images,
+        [
+            [0.299, -0.14714119, 0.61497538],
+            [0.587, -0.28886916, -0.51496512],
+            [0.114, 0.43601035, -0.10001026],
+        ],
+    )
+
+
+def yuv_to_rgb(images):
+    """Return red, green and blue of brightness and two colour differences."""
+    return _mixed(
+        images,
+        [[1.0, 1.0, 1.0], [0.0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0.0]],
+    )
+
+
+def rgb_to_yiq(images):
+    """Return brightness and two colour differences, as NTSC has them."""
+    return _mixed(
+        images,
+        [
+            [0.299, 0.59590059, 0.2115],
+            [0.587, -0.27455667, -0.52273617],
+            [0.114, -0.32134392, 0.31119955],
+        ],
+    )
+
+
+def yiq_to_rgb(images):
+    """Return red, green and blue of what NTSC has."""
+    return _mixed(
+        images,
+        [
+            [1.0, 1.0, 1.0],
+            [0.95598634, -0.27201283, -1.10674021],
+            [0.6208248, -0.64720424, 1.70423049],
+        ],
+    )
 
 
 def psnr(a, b, max_val, name=None):
@@ -576,6 +614,50 @@ def random_contrast(image, lower, upper, seed=None):
     return adjust_contrast(image, random.uniform([], lower, upper, seed=seed))
 
 
+def _check_factors(lower, upper) -> None:
+    if upper <= lower:
+        raise ValueError("upper must be > lower.")
+    if lower < 0:
+        raise ValueError("lower must be non-negative.")
+
+
+def random_saturation(image, lower, upper, seed=None):
+    """Return a picture with its saturation scaled by a factor between two bounds."""
+    from . import random
+
+    _check_factors(lower, upper)
+    return adjust_saturation(image, random.uniform([], lower, upper, seed=seed))
+
+
+def stateless_random_saturation(image, lower, upper, seed=None):
+    """Return a picture with its saturation scaled by a factor between two bounds."""
+    from . import random
+
+    _check_factors(lower, upper)
+    return adjust_saturation(image, random.stateless_uniform([], seed, lower, upper))
+
+
+def _check_hue(max_delta) -> None:
+    if not 0 <= max_delta <= 0.5:
+        raise ValueError("max_delta must be between 0 and 0.5.")
+
+
+def random_hue(image, max_delta, seed=None):
+    """Return a picture with its hue moved by at most max_delta."""
+    from . import random
+
+    _check_hue(max_delta)
+    return adjust_hue(image, random.uniform([], -max_delta, max_delta, seed=seed))
+
+
+def stateless_random_hue(image, max_delta, seed):
+    """Return a picture with its hue moved by at most max_delta."""
+    from . import random
+
+    _check_hue(max_delta)
+    return adjust_hue(image, random.stateless_uniform([], seed, -max_delta, max_delta))
+
+
 def _flipped(image, axis, draw):
     image = convert_to_tensor(image)
     if image.shape.rank == 3:
@@ -610,3 +692,31 @@ def stateless_random_flip_up_down(image, seed):
     from . import random
 
     return _flipped(image, 0, lambda n: random.stateless_uniform(n, seed))
+
+
+# Names of other files, found when they are first touched.
+_ELSEWHERE = {
+    "combined_non_max_suppression": "_boxes",
+    "crop_and_resize": "_boxes",
+    "draw_bounding_boxes": "_boxes",
+    "non_max_suppression": "_boxes",
+    "non_max_suppression_overlaps": "_boxes",
+    "non_max_suppression_padded": "_boxes",
+    "non_max_suppression_with_scores": "_boxes",
+    "ssim": "_similarity",
+    "ssim_multiscale": "_similarity",
+}
+
+
+def __getattr__(name: str):
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module 'tensorflow.image' has no attribute '{name}'")
+    import importlib
+
+    value = getattr(importlib.import_module(f".{_ELSEWHERE[name]}", __package__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([n for n in globals() if not n.startswith("_")] + [*_ELSEWHERE])

@@ -449,3 +449,32 @@ def normalize(tensor, ord="euclidean", axis=None, name=None):
     x = convert_to_tensor(tensor)
     length = norm(x, ord, axis, True)
     return x / cast(length, x.dtype), cast(length, x.dtype)
+
+
+# Names of another file, found when they are first touched.
+_ELSEWHERE = frozenset(
+    {
+        "banded_triangular_solve",
+        "eigh_tridiagonal",
+        "expm",
+        "lu_matrix_inverse",
+        "lu_reconstruct",
+        "lu_solve",
+        "tridiagonal_matmul",
+        "tridiagonal_solve",
+    }
+)
+
+
+def __getattr__(name: str):
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module 'tensorflow.linalg' has no attribute '{name}'")
+    from . import _matrix_functions
+
+    value = getattr(_matrix_functions, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([n for n in globals() if not n.startswith("_")] + [*_ELSEWHERE])

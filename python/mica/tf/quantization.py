@@ -26,9 +26,7 @@ def _quantized(x, low, high, num_bits: int, narrow_range: bool):
     return stop_gradient(value) + moved
 
 
-def fake_quant_with_min_max_args(
-    inputs, min=-6, max=6, num_bits=8, narrow_range=False, name=None
-):
+def fake_quant_with_min_max_args(inputs, min=-6, max=6, num_bits=8, narrow_range=False, name=None):
     """Return the inputs rounded to 2^num_bits steps between two numbers."""
     x = convert_to_tensor(inputs)
     low, high = (convert_to_tensor(float(bound), x.dtype) for bound in (min, max))

@@ -107,7 +107,7 @@ def uniform(shape, minval=0, maxval=None, dtype=_dtypes.float32, seed=None, name
     x = ops["RandomUniform"](sizes, seed=first, seed2=second, dtype=dtype)
     return (
         x
-        if minval == 0 and maxval == 1 and _is_plain(minval, maxval)
+        if _is_plain(minval, maxval) and minval == 0 and maxval == 1
         else _scaled(x, minval, maxval, dtype)
     )
 

@@ -1,0 +1,290 @@
+"""Boxes in pictures, of tf.image: (y1, x1, y2, x2), as parts of the height and the width."""
+
+from __future__ import annotations
+
+import collections
+from builtins import range as builtins_range
+
+from . import _dtypes
+from ._array import range, reshape, shape, stack, where
+from ._core import convert_to_tensor, ops
+from ._elementwise import floor
+from ._math import cast
+from ._select import gather_nd
+
+
+def _along(low, high, size, count):
+    """Where `count` samples from low to high are, in places of an axis of this size."""
+    last = cast(size - 1, _dtypes.float32)
+    steps = cast(range(count), _dtypes.float32)[None, :]
+    low, high = low[:, None], high[:, None]
+    if isinstance(count, int) and count == 1:
+        return 0.5 * (low + high) * last
+    width = (high - low) * last / cast(count - 1, _dtypes.float32)
+    return low * last + steps * width
+
+
+def crop_and_resize(
+    image,
+    boxes,
+    box_indices,
+    crop_size,
+    method="bilinear",
+    extrapolation_value=0.0,
+    name=None,
+):
+    """Return the parts of pictures within boxes, each made of one size.
+
+    Parameters
+    ----------
+    image
+        Pictures, of shape [batch, height, width, depth].
+    boxes, box_indices
+        Boxes, and the picture that each is in.
+    crop_size
+        The height and width of the results.
+    """
+    if method not in ("bilinear", "nearest"):
+        raise ValueError(f"method must be 'bilinear' or 'nearest', not {method!r}")
+    image = cast(convert_to_tensor(image), _dtypes.float32)
+    boxes = convert_to_tensor(boxes, _dtypes.float32)
+    which = convert_to_tensor(box_indices, _dtypes.int32)
+    size = shape(image)
+    rows, columns = (
+        crop_size
+        if isinstance(crop_size, list | tuple)
+        else ops["Unpack"](convert_to_tensor(crop_size, _dtypes.int32), num=2)
+    )
+    y = _along(boxes[:, 0], boxes[:, 2], size[1], rows)
+    x = _along(boxes[:, 1], boxes[:, 3], size[2], columns)
+    is_inside = ops["LogicalAnd"](
+        _is_within(y, size[1])[:, :, None], _is_within(x, size[2])[:, None, :]
+    )[..., None]
+    y, x = y[:, :, None] + 0.0 * x[:, None, :], x[:, None, :] + 0.0 * y[:, :, None]
+    which = which[:, None, None] + cast(0.0 * y, _dtypes.int32)
+
+    def at(row, column):
+        row = _clamped(row, size[1])
+        column = _clamped(column, size[2])
+        return gather_nd(image, stack([which, row, column], -1))
+
+    if method == "nearest":
+        found = at(_rounded(y), _rounded(x))
+    else:
+        top, left = floor(y), floor(x)
+        bottom, right = ops["Ceil"](y), ops["Ceil"](x)
+        across, down = (x - left)[..., None], (y - top)[..., None]
+        above = at(top, left) + (at(top, right) - at(top, left)) * across
+        below = at(bottom, left) + (at(bottom, right) - at(bottom, left)) * across
+        found = above + (below - above) * down
+    return where(is_inside, found, convert_to_tensor(extrapolation_value, _dtypes.float32))
+
+
+def _is_within(places, size):
+    last = cast(size - 1, _dtypes.float32)
+    return ops["LogicalAnd"](places >= 0.0, places <= last)
+
+
+def _rounded(x):
+    """To the nearest, halves away from zero."""
+    return ops["Sign"](x) * floor(ops["Abs"](x) + 0.5)
+
+
+def _clamped(places, size):
+    return ops["Maximum"](ops["Minimum"](cast(places, _dtypes.int32), size - 1), 0)
+
+
+# ---- suppression -------------------------------------------------------------------------------
+
+
+def _number(value, dtype=_dtypes.float32):
+    return convert_to_tensor(value, dtype)
+
+
+def _suppressed(boxes, scores, most, iou, threshold, sigma=0.0, pads=False):
+    return ops["NonMaxSuppressionV5"](
+        _number(boxes),
+        _number(scores),
+        _number(most, _dtypes.int32),
+        _number(iou),
+        _number(threshold),
+        _number(sigma),
+        pad_to_max_output_size=pads,
+    )
+
+
+def non_max_suppression(
+    boxes,
+    scores,
+    max_output_size,
+    iou_threshold=0.5,
+    score_threshold=float("-inf"),
+    name=None,
+):
+    """Return the places of the best boxes, without those that overlap with better ones."""
+    return _suppressed(boxes, scores, max_output_size, iou_threshold, score_threshold)[0]
+
+
+def non_max_suppression_with_scores(
+    boxes,
+    scores,
+    max_output_size,
+    iou_threshold=0.5,
+    score_threshold=float("-inf"),
+    soft_nms_sigma=0.0,
+    name=None,
+):
+    """Return places and scores; with a sigma, overlapping boxes lose score instead of leaving."""
+    found = _suppressed(
+        boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma
+    )
+    return found[0], found[1]
+
+
+def non_max_suppression_padded(
+    boxes,
+    scores,
+    max_output_size,
+    iou_threshold=0.5,
+    score_threshold=float("-inf"),
+    pad_to_max_output_size=False,
+    name=None,
+    sorted_input=False,
+    canonicalized_coordinates=False,
+    tile_size=512,
+):
+    """Return places, filled up with zeros, and how many they are; of several pictures too."""
+    boxes, scores = _number(boxes), _number(scores)
+
+    def one(parts):
+        found = _suppressed(
+            parts[0], parts[1], max_output_size, iou_threshold, score_threshold, 0.0, True
+        )
+        return found[0], found[2]
+
+    if boxes.shape.rank == 2:
+        found = _suppressed(
+            boxes,
+            scores,
+            max_output_size,
+            iou_threshold,
+            score_threshold,
+            0.0,
+            pad_to_max_output_size,
+        )
+        return found[0], found[2]
+    from ._functional import map_fn
+
+    return map_fn(one, (boxes, scores), fn_output_signature=(_dtypes.int32, _dtypes.int32))
+
+
+def non_max_suppression_overlaps(
+    overlaps,
+    scores,
+    max_output_size,
+    overlap_threshold=0.5,
+    score_threshold=float("-inf"),
+    name=None,
+):
+    """Return the places of the best boxes, where overlaps says how much each two share."""
+    return ops["NonMaxSuppressionWithOverlaps"](
+        _number(overlaps),
+        _number(scores),
+        _number(max_output_size, _dtypes.int32),
+        _number(overlap_threshold),
+        _number(score_threshold),
+    )
+
+
+CombinedNonMaxSuppression = collections.namedtuple(
+    "CombinedNonMaxSuppression", "nmsed_boxes nmsed_scores nmsed_classes valid_detections"
+)
+
+
+def combined_non_max_suppression(
+    boxes,
+    scores,
+    max_output_size_per_class,
+    max_total_size,
+    iou_threshold=0.5,
+    score_threshold=float("-inf"),
+    pad_per_class=False,
+    clip_boxes=True,
+    name=None,
+):
+    """Return the best boxes of all classes of each picture, their scores, classes and number."""
+    return CombinedNonMaxSuppression(
+        *ops["CombinedNonMaxSuppression"](
+            _number(boxes),
+            _number(scores),
+            _number(max_output_size_per_class, _dtypes.int32),
+            _number(max_total_size, _dtypes.int32),
+            _number(iou_threshold),
+            _number(score_threshold),
+            pad_per_class=pad_per_class,
+            clip_boxes=clip_boxes,
+        )
+    )
+
+
+# ---- drawing -----------------------------------------------------------------------------------
+
+_COLOURS = [
+    [1.0, 1.0, 0.0, 1.0],
+    [0.0, 0.0, 1.0, 1.0],
+    [1.0, 0.0, 0.0, 1.0],
+    [0.0, 1.0, 0.0, 1.0],
+    [0.5, 0.0, 0.5, 1.0],
+    [0.5, 0.5, 0.0, 1.0],
+    [0.5, 0.0, 0.0, 1.0],
+    [0.0, 0.0, 0.5, 1.0],
+    [0.0, 1.0, 1.0, 1.0],
+    [1.0, 0.0, 1.0, 1.0],
+]
+
+
+def draw_bounding_boxes(images, boxes, colors=None, name=None):
+    """Return pictures with the frames of boxes on them, one after the other.
+
+    Parameters
+    ----------
+    images
+        Pictures, of shape [batch, height, width, depth].
+    boxes
+        Boxes, of shape [batch, boxes, 4]; how many there are has to be known.
+    colors
+        Colours of the frames, taken in turns.
+    """
+    images = convert_to_tensor(images)
+    boxes = convert_to_tensor(boxes, _dtypes.float32)
+    if boxes.shape.rank != 3 or boxes.shape[1] is None:
+        raise ValueError(f"boxes must be of shape [batch, number, 4], not {boxes.shape}")
+    depth = images.shape[-1]
+    if colors is None:
+        colors = [[1.0]] if depth == 1 else [c[:depth] for c in _COLOURS]
+    colors = convert_to_tensor(colors, _dtypes.float32)
+    size = shape(images)
+    rows = reshape(range(size[1]), [1, -1, 1])
+    columns = reshape(range(size[2]), [1, 1, -1])
+    last = cast(stack([size[1], size[2], size[1], size[2]]) - 1, _dtypes.float32)
+    ends = cast(boxes * last, _dtypes.int32)
+    for k in builtins_range(boxes.shape[1]):
+        top, left, bottom, right = (reshape(ends[:, k, i], [-1, 1, 1]) for i in builtins_range(4))
+        across = _both(columns >= left, columns <= right)
+        down = _both(rows >= top, rows <= bottom)
+        on_frame = ops["LogicalOr"](
+            _both(across, _either(rows == top, rows == bottom)),
+            _both(down, _either(columns == left, columns == right)),
+        )
+        is_box = _both(top <= bottom, left <= right)
+        colour = cast(colors[k % colors.shape[0], :depth], images.dtype)
+        images = where(_both(on_frame, is_box)[..., None], colour, images)
+    return images
+
+
+def _both(a, b):
+    return ops["LogicalAnd"](a, b)
+
+
+def _either(a, b):
+    return ops["LogicalOr"](a, b)
