@@ -2,7 +2,9 @@
  *
  * One job runs at a time; its caller holds `taken`. A second caller, a call from inside a body and
  * a forked child run their pieces inline, so nobody ever waits for somebody else's job. Threads of
- * a job take pieces from an atomic counter.
+ * a job take pieces from atomic counters, one for each share of them: of jobs that walk through
+ * memory every thread begins with a share of its own and helps with the others' when it is empty,
+ * of other jobs all pieces are one share.
  *
  * `gate` is one word: the job's number, OPEN while it may be entered, and how many workers are
  * inside. A worker enters by adding one to a gate it saw open, so a late worker can never enter a
@@ -21,6 +23,7 @@
 
 enum {
     MOST_THREADS = 1024,
+    MOST_SHARES = 64,
     SPINS = 2000,
 };
 #define INSIDE_MASK ((uint64_t)0xffff)
@@ -33,13 +36,15 @@ static struct {
     /* The job; written by its caller while the gate is closed and empty. */
     void (*body)(void *context, int64_t begin, int64_t end);
     void *context;
-    int64_t n, grain, n_pieces;
-    _Alignas(64) int64_t next_piece; /* atomic */
-    _Alignas(64) uint64_t gate;      /* atomic */
-    _Alignas(64) int32_t sleepers;   /* atomic; changed under `mutex` */
-    bool taken;                      /* atomic */
-    int32_t asked;                   /* atomic; threads asked for, 0: the machine's */
-    int32_t resolved;                /* atomic; threads in use, 0: not looked up yet */
+    int64_t n, grain, n_pieces, n_shares;
+    struct {
+        _Alignas(64) int64_t next_piece; /* atomic */
+    } shares[MOST_SHARES];
+    _Alignas(64) uint64_t gate;    /* atomic */
+    _Alignas(64) int32_t sleepers; /* atomic; changed under `mutex` */
+    bool taken;                    /* atomic */
+    int32_t asked;                 /* atomic; threads asked for, 0: the machine's */
+    int32_t resolved;              /* atomic; threads in use, 0: not looked up yet */
     mica_mutex mutex;
     mica_condition wake, left;
     bool stop; /* under `mutex` */
@@ -70,12 +75,22 @@ static void run_inline(int64_t n_pieces, int64_t n, int64_t grain,
     for (int64_t i = 0; i < n_pieces; i++) run_piece(i, n, grain, body, context);
 }
 
-static void take_pieces(void) {
+/* The first piece of a share; that of the share after the last is n_pieces. */
+static int64_t share_begin(int64_t share) {
+    int64_t rest = pool.n_pieces % pool.n_shares;
+    return pool.n_pieces / pool.n_shares * share + (share < rest ? share : rest);
+}
+
+/* All that is left, beginning with the share of the thread that entered as the `place`th. */
+static void take_pieces(int64_t place) {
     inside_body = true;
-    for (;;) {
-        int64_t piece = __atomic_fetch_add(&pool.next_piece, 1, __ATOMIC_RELAXED);
-        if (piece >= pool.n_pieces) break;
-        run_piece(piece, pool.n, pool.grain, pool.body, pool.context);
+    for (int64_t i = 0; i < pool.n_shares; i++) {
+        int64_t share = (place + i) % pool.n_shares, end = share_begin(share + 1);
+        for (;;) {
+            int64_t piece = __atomic_fetch_add(&pool.shares[share].next_piece, 1, __ATOMIC_RELAXED);
+            if (piece >= end) break;
+            run_piece(piece, pool.n, pool.grain, pool.body, pool.context);
+        }
     }
     inside_body = false;
 }
@@ -120,7 +135,7 @@ static void worker_main(void *context) {
                                              __ATOMIC_ACQUIRE))
                 continue;
             last_job = gate >> JOB_SHIFT;
-            take_pieces();
+            take_pieces((int64_t)(gate & INSIDE_MASK) + 1);
             leave_job();
         }
     }
@@ -210,37 +225,52 @@ static void close_gate(void) {
     mica_mutex_unlock(&pool.mutex);
 }
 
-static void run_job(int64_t n_pieces, int64_t n, int64_t grain,
+static void run_job(int64_t n_pieces, int64_t n_shares, int64_t n, int64_t grain,
                     void (*body)(void *, int64_t, int64_t), void *context) {
     pool.body = body;
     pool.context = context;
     pool.n = n;
     pool.grain = grain;
     pool.n_pieces = n_pieces;
-    __atomic_store_n(&pool.next_piece, 0, __ATOMIC_RELAXED);
+    pool.n_shares = n_shares;
+    for (int64_t i = 0; i < n_shares; i++)
+        __atomic_store_n(&pool.shares[i].next_piece, share_begin(i), __ATOMIC_RELAXED);
     uint64_t job = (__atomic_load_n(&pool.gate, __ATOMIC_RELAXED) >> JOB_SHIFT) + 1;
     __atomic_store_n(&pool.gate, job << JOB_SHIFT | OPEN, __ATOMIC_SEQ_CST);
     wake_sleepers(n_pieces - 1);
-    take_pieces();
+    take_pieces(0);
     close_gate();
 }
 
-void mica_parallel_for(int64_t n, int64_t grain,
-                       void (*body)(void *context, int64_t begin, int64_t end), void *context) {
+static void run_parallel(int64_t n, int64_t grain, bool walks,
+                         void (*body)(void *, int64_t, int64_t), void *context) {
     if (n <= 0) return;
     if (grain < 1) grain = 1;
-    int64_t n_pieces = (n - 1) / grain + 1;
+    int64_t n_pieces = (n - 1) / grain + 1, n_shares = 1;
     if (n_pieces == 1 || inside_body || mica_pool_threads() == 1 || mica_fork_happened() ||
         !try_take()) {
         run_inline(n_pieces, n, grain, body, context);
         return;
     }
     start_workers(mica_pool_threads() - 1);
+    if (walks) n_shares = (int64_t)pool.n_workers + 1;
+    if (n_shares > MOST_SHARES) n_shares = MOST_SHARES;
+    if (n_shares > n_pieces) n_shares = n_pieces;
     if (pool.n_workers > 0)
-        run_job(n_pieces, n, grain, body, context);
+        run_job(n_pieces, n_shares, n, grain, body, context);
     else
         run_inline(n_pieces, n, grain, body, context);
     give_back();
+}
+
+void mica_parallel_for(int64_t n, int64_t grain,
+                       void (*body)(void *context, int64_t begin, int64_t end), void *context) {
+    run_parallel(n, grain, false, body, context);
+}
+
+void mica_parallel_walk(int64_t n, int64_t grain,
+                        void (*body)(void *context, int64_t begin, int64_t end), void *context) {
+    run_parallel(n, grain, true, body, context);
 }
 
 /* ---- settings ---------------------------------------------------------------------------------*/

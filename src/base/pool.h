@@ -13,6 +13,11 @@
 void mica_parallel_for(int64_t n, int64_t grain,
                        void (*body)(void *context, int64_t begin, int64_t end), void *context);
 
+/* The same for bodies that read or write memory from begin to end: each thread walks through a part
+ * of [0, n) of its own, so that it goes on where it was, until it helps others with theirs. */
+void mica_parallel_walk(int64_t n, int64_t grain,
+                        void (*body)(void *context, int64_t begin, int64_t end), void *context);
+
 /* Threads in use, the caller included. 0 asks for the machine's number (MICA_THREADS overrides). */
 mica_status mica_pool_set_threads(int32_t n);
 int32_t mica_pool_threads(void);

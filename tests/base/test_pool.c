@@ -19,19 +19,23 @@ static void visit(void *context, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) __atomic_fetch_add(&v->counts[i], 1, __ATOMIC_RELAXED);
 }
 
-/* true when every index was visited once, in pieces cut at multiples of the grain. */
+/* true when every index was visited once, in pieces cut at multiples of the grain, by a job of each
+ * kind. */
 static bool visits_all_once(int64_t n, int64_t grain) {
     visits v = {.n = n, .grain = grain, .counts = calloc((size_t)n + 1, sizeof(int32_t))};
     mica_parallel_for(n, grain, visit, &v);
     bool right = !v.wrong_cut;
     for (int64_t i = 0; i < n; i++) right &= v.counts[i] == 1;
+    mica_parallel_walk(n, grain, visit, &v);
+    right &= !v.wrong_cut;
+    for (int64_t i = 0; i < n; i++) right &= v.counts[i] == 2;
     free(v.counts);
     return right;
 }
 
 TEST(every_index_is_visited_once_for_any_number_of_threads) {
-    static const int32_t threads[] = {1, 2, 3, 5, 16};
-    for (int t = 0; t < 5; t++) {
+    static const int32_t threads[] = {1, 2, 3, 5, 16, 70};
+    for (int t = 0; t < 6; t++) {
         REQUIRE_OK(mica_pool_set_threads(threads[t]));
         CHECK(mica_pool_threads() == threads[t]);
         for (int64_t n = 0; n < 40; n++)

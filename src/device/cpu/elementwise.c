@@ -71,7 +71,7 @@ static void run_elementwise(const cpu_kernel *kernel, const void *const *operand
     const elementwise_kernel *k = (const elementwise_kernel *)kernel;
     elementwise_run run = {.kernel = k, .y = results[0]};
     for (int32_t i = 0; i < k->arity; i++) run.x[i] = operands[k->swapped ? 1 - i : i];
-    mica_parallel_for(k->n, k->grain, k->widen ? run_half_range : run_range, &run);
+    mica_parallel_walk(k->n, k->grain, k->widen ? run_half_range : run_range, &run);
 }
 
 void mica_cpu_elementwise_range(const cpu_kernel *kernel, const void *const *operands, void *result,

@@ -48,7 +48,7 @@ static void run_generated(const cpu_kernel *kernel, const void *const *operands,
                           void *const *results, void *scratch) {
     const generated_kernel *k = (const generated_kernel *)kernel;
     generated_run run = {k->body, operands, results, scratch};
-    mica_parallel_for(k->shape.units, k->shape.grain, run_piece, &run);
+    mica_parallel_walk(k->shape.units, k->shape.grain, run_piece, &run);
     if (!k->finish) return;
     run.function = k->finish;
     mica_parallel_for(k->shape.finish_units, 1, run_piece, &run);

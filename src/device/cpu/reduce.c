@@ -224,7 +224,7 @@ static void run_reduce(const cpu_kernel *kernel, const void *const *operands, vo
                        void *scratch) {
     const reduce_kernel *k = (const reduce_kernel *)kernel;
     reduce_run run = {k, operands[0], results[0], scratch};
-    mica_parallel_for(k->units * k->chunks, k->grain, k->by_rows ? run_rows : run_columns, &run);
+    mica_parallel_walk(k->units * k->chunks, k->grain, k->by_rows ? run_rows : run_columns, &run);
     if (k->chunks > 1)
         mica_parallel_for(k->kept.n * (k->by_rows ? 1 : cpu_ceil_div(k->inner, STRIP)),
                           k->by_rows ? 16 : 1, run_chunks, &run);
