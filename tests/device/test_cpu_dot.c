@@ -1,5 +1,6 @@
 /* dot against plain loops in double. */
 #include "cpu_test.h"
+#include "device/cpu/contract.h"
 
 /* Offset of an operand's element given its batch, contracted and free digits. */
 static int64_t place(const mica_type *type, mica_ints batch, mica_ints contract, int64_t b,
@@ -108,6 +109,35 @@ TEST(large_products_are_right_in_every_mode) {
     check_matmul(MICA_DTYPE_f16, 15, 1200, 20);
     check_matmul(MICA_DTYPE_i16, 210, 300, 40);
     check_matmul(MICA_DTYPE_i64, 20, 1200, 40);
+}
+
+/* m x k by k x n in near sums over several blocks of k, and in c, block by block. */
+static void check_far(mica_dtype dtype, int64_t m, int64_t k, int64_t n) {
+    mica_graph *g = new_graph();
+    mica_value x = new_parameter(g, dtype, MICA_INTS(m, k));
+    mica_value y = new_parameter(g, dtype, MICA_INTS(k, n));
+    mica_value z = mica_dot(g, x, y, ONE(1), ONE(0), NONE, NONE);
+    const void *data[2] = {random_array(mica_value_type(x)), random_array(mica_value_type(y))};
+    void *results[3];
+    for (int i = 0; i < 3; i++) {
+        mica_cpu_contract_share((int64_t)i << 20);
+        results[i] = run_everywhere(z, data);
+        CHECK(results[0] && results[i] && same_bits(mica_value_type(z), results[0], results[i]));
+    }
+    mica_cpu_contract_share(0);
+    for (int i = 0; i < 3; i++) free(results[i]);
+    free((void *)data[0]);
+    free((void *)data[1]);
+    mica_graph_release(g);
+}
+
+TEST(sums_of_several_blocks_of_k_are_those_of_one_after_the_other) {
+    check_far(MICA_DTYPE_f32, 131, 1300, 69);
+    check_far(MICA_DTYPE_f32, 140, 2300, 96);
+    check_far(MICA_DTYPE_f64, 90, 600, 70);
+    check_far(MICA_DTYPE_bf16, 200, 520, 64);
+    check_far(MICA_DTYPE_i32, 140, 600, 80);
+    check_far(MICA_DTYPE_c64, 140, 520, 70);
 }
 
 TEST(operands_that_are_read_as_they_lie_give_the_same) {

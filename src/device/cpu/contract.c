@@ -64,9 +64,13 @@ static void cut_rows(const cpu_contract *k, const contract_block *at, contract_r
 #define PACK_PANELS 8 /* of y that are packed together */
 #define PACK_STEPS 32 /* of k that neighbouring panels are packed for, so that they share lines */
 
+/* gcc drops calls of what only fetches, as they have no effect; this is one that costs nothing. */
+#define NOT_NOTHING __asm__ volatile("")
+
 /* Brings the rows of a tile nearer that are lines along k. */
 static void fetch_rows(const cpu_contract *k, const char *x, const int64_t *rows, int64_t n,
                        const int64_t *steps, int64_t n_k) {
+    NOT_NOTHING;
     int64_t bytes = n_k * k->x_bytes;
     for (int64_t i = 0; i < n; i++)
         for (int64_t line = 0; line < bytes; line += 64)
@@ -224,14 +228,16 @@ static void fetch_next_y(const cpu_contract *k, const char *y, const contract_bl
             __builtin_prefetch(y + (at->n + steps[i]) * k->gemm.bytes + line, 0, 2);
 }
 
-static void run_block(const cpu_contract *k, const char *x, const char *y,
-                      const contract_block *at) {
-    _Alignas(64) char x_panels[CONTRACT_X_BYTES];
-    _Alignas(64) char y_local[CONTRACT_Y_BYTES]; /* one panel of y at a time */
+/* Panels on the stack of a piece. */
+typedef struct contract_room {
+    _Alignas(64) char x[CONTRACT_X_BYTES];
+    _Alignas(64) char y[CONTRACT_Y_BYTES]; /* one panel of y at a time, or sums */
+} contract_room;
+
+static void run_flat(const cpu_contract *k, const char *x, const char *y, const contract_block *at,
+                     const contract_rows *rows, contract_room *room) {
     int64_t width = k->gemm.columns, x_steps[CPU_TILE_K], y_steps[CPU_TILE_K];
     int64_t in_panel[CPU_TILE_K];
-    contract_rows rows;
-    cut_rows(k, at, &rows);
     for (int64_t i = 0; i < CPU_TILE_K; i++) in_panel[i] = i * width;
     for (int64_t block = at->k; block < at->k + at->n_k; block++) {
         int64_t first_k = block * CPU_TILE_K, n_k = cpu_min(CPU_TILE_K, k->x_k.n - first_k);
@@ -239,17 +245,124 @@ static void run_block(const cpu_contract *k, const char *x, const char *y,
         mica_cpu_space_positions(&k->x_k, first_k, n_k, x_steps);
         step.x = x, step.x_steps = x_steps;
         if (!k->x_lies) {
-            pack_x(k, x, &rows, x_steps, n_k, x_panels);
-            step.x = x_panels;
+            pack_x(k, x, rows, x_steps, n_k, room->x);
+            step.x = room->x;
         }
         if (!at->packed) mica_cpu_space_positions(&k->y_k, first_k, n_k, y_steps);
         for (int64_t j = 0; j < at->n_n; j += width) {
-            take_y(k, y, at, block, j, y_local, y_steps, in_panel, &step);
+            take_y(k, y, at, block, j, room->y, y_steps, in_panel, &step);
             if (k->y_lies && j + width >= at->n_n && block + 1 < at->k + at->n_k)
                 fetch_next_y(k, y, at, block);
-            multiply(k, &step, at, &rows, at->n + j);
+            multiply(k, &step, at, rows, at->n + j);
         }
     }
+}
+
+/* ---- several blocks of k at a time ------------------------------------------------------------*/
+
+/* The sums of a panel's columns lie side by side in a room of their own until all the blocks are
+ * added, in the order of k as ever: rows of c that are a power of two apart fall on each other in
+ * the caches, and c, once larger than these, would travel through memory for each block. */
+
+/* Brings lines of c nearer that will be written. */
+static inline void fetch_cells(const char *c, const int64_t *rows, int64_t n, int64_t line,
+                               int64_t bytes) {
+    NOT_NOTHING;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t at = 0; at < line; at += 64) __builtin_prefetch(c + rows[i] * bytes + at, 1);
+}
+
+/* Not inlined into what lacks the instruction that fetches for writing. */
+#if defined(__x86_64__)
+#define FETCHES_TO_WRITE __attribute__((noinline, target("prfchw")))
+#else
+#define FETCHES_TO_WRITE
+#endif
+
+/* Packs x for all steps, tile by tile, so that lines along k are read in one go. */
+static void pack_deep(const cpu_contract *k, const char *x, const contract_rows *rows,
+                      int64_t first_k, int64_t depth, const contract_step *steps,
+                      char *const *panels) {
+    int64_t n_k = 0, x_steps[CONTRACT_DEPTH * CPU_TILE_K];
+    for (int64_t d = 0; d < depth; d++) n_k += steps[d].n_k;
+    mica_cpu_space_positions(&k->x_k, first_k, n_k, x_steps);
+    mica_cpu_pack pack = k->complex_pack && k->exchanged ? k->complex_pack : k->gemm.pack;
+    bool by_steps = mica_cpu_contract_is_line(&k->x_m);
+    for (int64_t d = 0; by_steps && d < depth; d++)
+        pack_x(k, x, rows, x_steps + d * CPU_TILE_K, steps[d].n_k, panels[d]);
+    for (int32_t i = 0; !by_steps && i < rows->n_tiles; i++) {
+        int64_t first = rows->tiles[i].first, width = k->gemm.heights[rows->tiles[i].height];
+        for (int64_t d = 0; d < depth; d++)
+            pack(x, rows->x + first, rows->tiles[i].n, x_steps + d * CPU_TILE_K, steps[d].n_k,
+                 width, panels[d] + first * steps[d].n_k * k->gemm.bytes);
+    }
+}
+
+/* All n_m rows of the piece by the columns of one panel, which are a line in c. */
+FETCHES_TO_WRITE static void multiply_deep(const cpu_contract *k, const contract_step *steps,
+                                           int64_t depth, const contract_rows *rows, int64_t n_m,
+                                           char *c, char *sums) {
+    int64_t inside[CONTRACT_TILE], bytes = k->gemm.bytes, line = k->gemm.columns * bytes;
+    bool adds = !steps[0].first;
+    for (int64_t i = 0; i < k->gemm.rows; i++) inside[i] = i * k->gemm.columns;
+    for (int64_t i = 0; adds && i < n_m; i++)
+        memcpy(sums + i * line, c + rows->c[i] * bytes, (size_t)line);
+    for (int64_t d = 0; d < depth; d++)
+        for (int32_t i = 0; i < rows->n_tiles; i++) {
+            int64_t row = rows->tiles[i].first, n = rows->tiles[i].n;
+            int64_t from = n * d / depth, to = n * (d + 1) / depth;
+            /* What is added to is here: then it is the next panel's that are wanted. */
+            fetch_cells(c + (adds ? line : 0), rows->c + row + from, to - from, line, bytes);
+            multiply_tile(k, &steps[d], rows->tiles[i].height,
+                          steps[d].x + row * steps[d].n_k * bytes, 1, sums + row * line, inside,
+                          steps[d].first, i, rows->n_tiles);
+        }
+    for (int64_t i = 0; i < n_m; i++) memcpy(c + rows->c[i] * bytes, sums + i * line, (size_t)line);
+}
+
+/* `depth` blocks at a time; their tiles have `height` rows, empty ones included. */
+static void run_deep(const cpu_contract *k, const char *x, const contract_block *at,
+                     const contract_rows *rows, int64_t height, int64_t most_depth,
+                     contract_room *room) {
+    int64_t width = k->gemm.columns, bytes = k->gemm.bytes, in_panel[CPU_TILE_K];
+    for (int64_t i = 0; i < CPU_TILE_K; i++) in_panel[i] = i * width;
+    for (int64_t block = at->k, depth; block < at->k + at->n_k; block += depth) {
+        contract_step steps[CONTRACT_DEPTH];
+        char *panels[CONTRACT_DEPTH];
+        depth = cpu_min(most_depth, at->k + at->n_k - block);
+        for (int64_t d = 0; d < depth; d++) {
+            int64_t n_k = cpu_min(CPU_TILE_K, k->x_k.n - (block + d) * CPU_TILE_K);
+            panels[d] = room->x + d * height * CPU_TILE_K * bytes;
+            steps[d] = (contract_step){
+                .n_k = n_k, .first = at->first && block + d == at->k, .x = panels[d]};
+        }
+        pack_deep(k, x, rows, block * CPU_TILE_K, depth, steps, panels);
+        for (int64_t j = 0; j < at->n_n; j += width) {
+            int64_t column = at->n + j;
+            for (int64_t d = 0; d < depth; d++)
+                take_y(k, NULL, at, block + d, j, NULL, NULL, in_panel, &steps[d]);
+            char *c = at->c + mica_cpu_space_position(&k->c_n, column) * bytes;
+            if (j + width <= at->n_n && is_one_line(&k->c_n, column, width))
+                multiply_deep(k, steps, depth, rows, at->n_m, c, room->y);
+            else
+                for (int64_t d = 0; d < depth; d++) multiply(k, &steps[d], at, rows, column);
+        }
+    }
+}
+
+static void run_block(const cpu_contract *k, const char *x, const char *y,
+                      const contract_block *at) {
+    contract_room room;
+    contract_rows rows;
+    cut_rows(k, at, &rows);
+    int32_t last = rows.n_tiles - 1;
+    int64_t height = rows.tiles[last].first + k->gemm.heights[rows.tiles[last].height];
+    int64_t depth = cpu_min(k->depth, CONTRACT_X_BYTES / (height * CPU_TILE_K * k->gemm.bytes));
+    bool has_room = height * k->gemm.columns * k->gemm.bytes <= CONTRACT_Y_BYTES;
+    if (at->packed && at->n_k > 1 && depth > 1 && has_room)
+        run_deep(k, x, at, &rows, height, depth, &room);
+    else
+        run_flat(k, x, y, at, &rows, &room);
     if (at->finish) finish_block(k, at, &rows);
 }
 

@@ -41,6 +41,7 @@ typedef struct cpu_contract {
     int64_t pieces_m, unit_m; /* rows are cut into so many pieces of whole units, nearly equal */
     int64_t pieces_n, unit_n; /* and columns */
     int64_t blocks_k, groups, group_blocks;
+    int64_t depth; /* blocks of k that a piece of CONTRACT_SHARED goes through at a time */
     int64_t shared_n, shared_k,
         shared_batch;                  /* what is packed at a time: columns, blocks, batches */
     size_t scratch_bytes, wide_offset; /* where the wide c lies in scratch, when narrow */
@@ -50,7 +51,7 @@ typedef struct cpu_contract {
  */
 bool mica_cpu_contract_init(cpu_contract *contract, mica_dtype dtype);
 /* For tests, so that small arrays take the way of large ones: how many bytes of y CONTRACT_SHARED
- * packs at a time, from now on; at least a panel. 0: as usual. */
+ * packs at a time, from now on; at least a panel; c counts as far away. 0: as usual. */
 void mica_cpu_contract_share(int64_t bytes);
 /* finish: told of c's lines, or NULL. */
 void mica_cpu_contract_run(const cpu_contract *contract, const void *x, const void *y, void *c,
@@ -73,8 +74,10 @@ void mica_cpu_contract_exchange(cpu_contract *contract);
 
 #define CONTRACT_TILE 64  /* the most rows, and columns, that a tile has */
 #define CONTRACT_ROWS 512 /* the most rows of a piece */
-/* Panels that live on a piece's stack: x's, for the second-level cache, and one of y. */
-#define CONTRACT_X_BYTES (200 * 1024)
+/* Panels that live on a piece's stack: x's, for the second-level cache, and one of y, or, where y
+ * is packed already, the sums of a panel's columns. */
+#define CONTRACT_X_BYTES (392 * 1024)
 #define CONTRACT_Y_BYTES (32 * 1024)
+#define CONTRACT_DEPTH 4 /* the most blocks of k at a time */
 
 #endif

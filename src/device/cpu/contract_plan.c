@@ -6,7 +6,9 @@
 #define HEAVY 1e6                        /* products that are worth several threads */
 #define LONG_BLOCKS 32                   /* of CPU_TILE_K */
 #define MOST_GROUPS 16                   /* of k */
-#define BLOCK_BYTES ((int64_t)192 << 10) /* of packed x in a piece, see CONTRACT_X_BYTES */
+#define BLOCK_BYTES ((int64_t)192 << 10) /* of packed x in a piece, of one block of k */
+#define DEEP_BYTES ((int64_t)384 << 10)  /* and of several, see CONTRACT_X_BYTES */
+#define FAR_BYTES ((int64_t)2 << 20)     /* of c: then each block of k would find it far away */
 #define STORE_COST 100.0                 /* of a cell of c that has no neighbour, in products */
 #define LIES_COLUMNS 256                 /* packing x pays when more columns use it */
 #define LIES_ROWS 64                     /* packing y pays when more rows use it */
@@ -146,6 +148,7 @@ static void choose_pieces(cpu_contract *k) {
     int64_t m = k->c_m.n, n = k->c_n.n, batch = k->c_batch.n;
     int64_t most = k->x_lies ? CONTRACT_ROWS : BLOCK_BYTES / panel;
     if (k->x_lies) rows = cpu_min(k->x_m.sizes[k->x_m.rank - 1], CONTRACT_ROWS);
+    if (k->depth > 1) most = cpu_min(most, DEEP_BYTES / (panel * k->depth));
     most = cpu_min(most, CONTRACT_ROWS) / rows * rows;
     int64_t pieces = cpu_ceil_div(m, most), columns = cpu_ceil_div(n, k->gemm.columns);
     bool is_heavy = (double)batch * (double)m * (double)n * (double)k->x_k.n > HEAVY;
@@ -181,6 +184,10 @@ static void choose_mode(cpu_contract *k) {
     if (k->blocks_k >= LONG_BLOCKS && cells <= FEW_CELLS)
         k->group_blocks = cpu_ceil_div(k->blocks_k, MOST_GROUPS);
     k->groups = cpu_ceil_div(k->blocks_k, k->group_blocks);
+    k->depth = 1;
+    bool is_far = m * n * bytes >= FAR_BYTES || shared_limit != SHARED_BYTES;
+    if (!k->x_lies && !k->y_lies && k->groups == 1 && is_far)
+        k->depth = cpu_ceil_div(k->blocks_k, cpu_ceil_div(k->blocks_k, CONTRACT_DEPTH));
     choose_pieces(k);
     k->mode = CONTRACT_LOCAL;
     if (k->groups > 1) {
