@@ -48,9 +48,10 @@ static bool gather_region_operands(mica_tf_lowering *c, int32_t first, region_op
     return true;
 }
 
-/* A region: the body on parameters of the operands' types; variables read as parameters. */
+/* A region: the body on parameters of the operands' types; variables read as parameters. Values
+ * that are to be looked at come with it. */
 static mica_graph *lower_region(mica_tf_lowering *c, mica_tf_graph *body, const region_operands *r,
-                                int32_t fold_from, const char *name) {
+                                int32_t fold_from, const char *name, mica_tf_check **out_checks) {
     mica_graph *region = NULL;
     mica_status status = mica_graph_create(name, &region);
     size_t n = (size_t)(c->n_inputs + 1);
@@ -78,6 +79,7 @@ static mica_graph *lower_region(mica_tf_lowering *c, mica_tf_graph *body, const 
         if (r->parameter[i] >= 0) slot->value = parameters[r->parameter[i]];
     }
     mica_tf_lower_body(c, body, operands, c->variables + r->first, fold_from, region, results);
+    *out_checks = mica_tf_take_checks(c->session, region);
     for (int32_t i = c->n_inputs; i-- > r->first;)
         if (c->variables[i] >= 0) c->session->variables[c->variables[i]].value = kept[i];
     for (int32_t i = 0; i < body->n_outputs; i++) mica_output(region, results[i]);
@@ -112,21 +114,53 @@ static mica_value predicate_of(mica_tf_lowering *c, mica_graph *g, mica_value x)
     return type.dtype == MICA_DTYPE_bool ? x : mica_convert(g, x, MICA_DTYPE_bool);
 }
 
+enum { MOST_BRANCHES = 64 };
+
+/* What each branch looks at becomes a result of all. How many there are. */
+static int32_t output_checks(mica_graph **regions, mica_tf_check **checks, int32_t n) {
+    int32_t count = 0;
+    for (int32_t i = 0; i < n; i++)
+        for (const mica_tf_check *check = checks[i]; check; check = check->next, count++)
+            for (int32_t k = 0; k < n; k++)
+                mica_output(regions[k],
+                            k == i ? check->value : mica_tf_check_neutral(regions[k], check));
+    return count;
+}
+
+static void make_branches(mica_tf_lowering *c, const region_operands *r, mica_graph **regions,
+                          mica_tf_check **checks, int32_t n) {
+    int32_t n_results = c->n_outputs + output_checks(regions, checks, n);
+    mica_value *results =
+        mica_arena_alloc(&c->session->arena, ((size_t)n_results + 1) * sizeof *results);
+    if (!results) {
+        mica_graph_fail(c->g, MICA_NO_MEMORY());
+        return;
+    }
+    if (c->operation->op == MICA_TF_Case)
+        mica_case(c->g, mica_convert(c->g, c->inputs[0], MICA_DTYPE_i32), regions, n, r->values,
+                  r->n, results);
+    else
+        mica_cond(c->g, predicate_of(c, c->g, c->inputs[0]), regions[0], regions[1], r->values,
+                  r->n, results);
+    for (int32_t i = 0; i < c->n_outputs; i++) c->outputs[i] = results[i];
+    int32_t at = c->n_outputs;
+    for (int32_t i = 0; i < n; i++)
+        for (const mica_tf_check *check = checks[i]; check; check = check->next)
+            mica_tf_put_check(c->session, c->g, results[at++], check);
+}
+
 static void lower_branches(mica_tf_lowering *c, mica_tf_graph *const *bodies, int32_t n) {
     region_operands operands;
-    mica_graph *regions[64] = {NULL};
-    bool made = n <= 64 && gather_region_operands(c, 1, &operands);
+    mica_graph *regions[MOST_BRANCHES] = {NULL};
+    mica_tf_check *checks[MOST_BRANCHES] = {NULL};
+    bool made = n <= MOST_BRANCHES && gather_region_operands(c, 1, &operands);
     for (int32_t i = 0; made && i < n; i++) {
-        regions[i] = lower_region(c, bodies[i], &operands, 1, mica_tf_graph_name(bodies[i]));
+        regions[i] =
+            lower_region(c, bodies[i], &operands, 1, mica_tf_graph_name(bodies[i]), &checks[i]);
         made = regions[i] && (i == 0 || check_results(c, regions[0], regions[i]));
     }
-    if (made && c->operation->op == MICA_TF_Case)
-        mica_case(c->g, mica_convert(c->g, c->inputs[0], MICA_DTYPE_i32), regions, n,
-                  operands.values, operands.n, c->outputs);
-    else if (made)
-        mica_cond(c->g, predicate_of(c, c->g, c->inputs[0]), regions[0], regions[1],
-                  operands.values, operands.n, c->outputs);
-    for (int32_t i = 0; i < n && i < 64; i++) mica_graph_release(regions[i]);
+    if (made) make_branches(c, &operands, regions, checks, n);
+    for (int32_t i = 0; i < n && i < MOST_BRANCHES; i++) mica_graph_release(regions[i]);
 }
 
 void tf_lower_if(mica_tf_lowering *c) {
@@ -163,11 +197,16 @@ static void order_loop(mica_tf_lowering *c, const mica_tf_graph *body, region_op
     r->n = n;
 }
 
-/* The region of a loop's body gives all results; the ir op wants the carried ones alone. */
-static mica_graph *carried_only(mica_tf_lowering *c, mica_graph *whole, const bool *is_constant) {
+/* The region of a loop's body gives all results; the ir op wants the carried ones alone, and
+ * carries what is to be looked at: the first that is refused stays. */
+static mica_graph *carried_only(mica_tf_lowering *c, mica_graph *whole, const bool *is_constant,
+                                const mica_tf_check *checks) {
     mica_graph *region = NULL;
     mica_status status = mica_graph_create("body", &region);
+    for (const mica_tf_check *check = checks; check; check = check->next)
+        mica_output(whole, check->value);
     int32_t n_in = mica_graph_parameter_count(whole), n_out = mica_graph_output_count(whole);
+    int32_t k = 0;
     mica_value *room =
         mica_arena_alloc(&c->session->arena, (size_t)(n_in + n_out + 1) * sizeof *room);
     if (!status && !room) status = MICA_NO_MEMORY();
@@ -179,12 +218,42 @@ static mica_graph *carried_only(mica_tf_lowering *c, mica_graph *whole, const bo
     for (int32_t i = 0; i < n_in; i++)
         room[i] = mica_parameter(region, mica_value_type(mica_graph_parameter(whole, i)));
     mica_inline(region, whole, room, n_in, room + n_in);
-    for (int32_t i = 0, k = 0; i < c->n_inputs; i++) {
+    for (int32_t i = 0; i < c->n_inputs; i++) {
         if (!c->inputs[i].node) continue;
         if (!is_constant[i]) mica_output(region, room[n_in + k]);
         k++;
     }
+    for (const mica_tf_check *check = checks; check; check = check->next, k++) {
+        mica_value before = mica_parameter(region, mica_value_type(check->value));
+        mica_value fails = mica_tf_check_fails(region, check, before);
+        mica_output(region, mica_select(region, fails, before, room[n_in + k]));
+    }
     return region;
+}
+
+/* The loop, with what is looked at behind what is carried. */
+static void make_loop(mica_tf_lowering *c, region_operands *r, int32_t n_constants,
+                      mica_graph *test, mica_graph *body, const mica_tf_check *checks,
+                      mica_value *results) {
+    int32_t n = r->n;
+    for (const mica_tf_check *check = checks; check; check = check->next) n++;
+    mica_value *room = mica_arena_alloc(&c->session->arena, ((size_t)n * 2 + 1) * sizeof *room);
+    if (!room) {
+        mica_graph_fail(c->g, MICA_NO_MEMORY());
+        return;
+    }
+    memcpy(room, r->values, (size_t)r->n * sizeof *room);
+    mica_value *out = room + n;
+    int32_t k = r->n;
+    for (const mica_tf_check *check = checks; check; check = check->next) {
+        mica_parameter(test, mica_value_type(check->value));
+        room[k++] = mica_tf_check_neutral(c->g, check);
+    }
+    mica_while(c->g, test, body, room, n, n_constants, out);
+    memcpy(results, out, (size_t)(r->n - n_constants) * sizeof *results);
+    k = r->n - n_constants;
+    for (const mica_tf_check *check = checks; check; check = check->next)
+        mica_tf_put_check(c->session, c->g, out[k++], check);
 }
 
 void tf_lower_while(mica_tf_lowering *c) {
@@ -195,11 +264,13 @@ void tf_lower_while(mica_tf_lowering *c) {
     bool *is_constant = mica_arena_alloc(&c->session->arena, (size_t)c->n_inputs + 1);
     if (!is_constant || !gather_region_operands(c, 0, &r)) return;
     order_loop(c, body, &r, is_constant, &n_constants);
-    mica_graph *test = lower_region(c, cond, &r, -1, "cond");
-    mica_graph *whole = lower_region(c, body, &r, -1, "body"), *carried = NULL;
-    if (test && whole) carried = carried_only(c, whole, is_constant);
+    mica_tf_check *checks = NULL;
+    mica_graph *test = lower_region(c, cond, &r, -1, "cond", &checks); /* those are let go */
+    checks = NULL;
+    mica_graph *whole = lower_region(c, body, &r, -1, "body", &checks), *carried = NULL;
+    if (test && whole) carried = carried_only(c, whole, is_constant, checks);
     bool fits = carried != NULL;
-    for (int32_t i = 0; fits && i < mica_graph_output_count(carried); i++)
+    for (int32_t i = 0; fits && i < r.n - n_constants; i++)
         if (!mica_type_equal(mica_value_type(mica_graph_output(carried, i)),
                              mica_value_type(r.values[n_constants + i]))) {
             c->session->region_varies = true;
@@ -208,7 +279,7 @@ void tf_lower_while(mica_tf_lowering *c) {
         }
     mica_value *results = r.values + c->n_inputs + 1;
     if (fits) {
-        mica_while(c->g, test, carried, r.values, r.n, n_constants, results);
+        make_loop(c, &r, n_constants, test, carried, checks, results);
         for (int32_t i = 0, k = 0; i < c->n_inputs; i++)
             c->outputs[i] = is_constant[i] ? c->inputs[i] : results[k++];
     }

@@ -120,6 +120,7 @@ static mica_value *lower_backward(mica_tf_lowering *c, mica_graph *region, const
     }
     mica_value *results = arguments + backward->n_parameters + 1;
     mica_tf_lower_body(c, backward, arguments, variables, -1, region, results);
+    mica_tf_take_checks(c->session, region);
     return results;
 }
 

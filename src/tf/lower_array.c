@@ -269,6 +269,7 @@ static mica_value take_places(mica_tf_lowering *c, int64_t *begin, int32_t n,
     int64_t sizes[MICA_MAX_RANK];
     int32_t n_axes = 0, axis = 0;
     bool any = false;
+    mica_tf_bounds bounds = {.op = MICA_TF_StridedSlice, .width = n};
     for (int32_t i = 0; i < n; i++) n_axes += !((masks[2] | masks[3]) >> i & 1);
     mica_value zero = mica_zeros_like(
         c->g, mica_slice(c->g, c->inputs[1], MICA_INTS(0), MICA_INTS(1), MICA_INTS(1)));
@@ -277,9 +278,16 @@ static mica_value take_places(mica_tf_lowering *c, int64_t *begin, int32_t n,
         sizes[i] = type.dims[i];
     }
     for (int32_t i = 0; i < n; i++) {
+        if (i < MICA_MAX_RANK) bounds.low[i] = INT64_MIN;
+        if (i < MICA_MAX_RANK) bounds.high[i] = INT64_MAX;
         if (masks[2] >> i & 1) axis += type.rank - n_axes;
         if ((masks[2] | masks[3]) >> i & 1) continue;
         if (masks[4] >> i & 1 && begin[i] == MICA_TF_UNKNOWN_INT) {
+            if (i < MICA_MAX_RANK) {
+                bounds.low[i] = -type.dims[axis];
+                bounds.high[i] = type.dims[axis];
+                bounds.axes[i] = axis;
+            }
             starts[axis] = place_at(c, i, type.dims[axis]);
             sizes[axis] = 1;
             begin[i] = 0;
@@ -288,6 +296,7 @@ static mica_value take_places(mica_tf_lowering *c, int64_t *begin, int32_t n,
         axis++;
     }
     if (!any) return c->inputs[0];
+    if (n <= MICA_MAX_RANK) mica_tf_lower_check(c, 1, &bounds);
     mica_value start = mica_concat(c->g, starts, type.rank, 0);
     return mica_dynamic_slice(c->g, c->inputs[0], start, (mica_ints){sizes, type.rank});
 }
@@ -338,13 +347,26 @@ void tf_lower_gather(mica_tf_lowering *c) {
                                 indices->rank, (mica_ints){sizes, x->rank}, "fill");
 }
 
-void tf_lower_write_element(mica_tf_lowering *c) {
-    mica_type type = *mica_tf_type(c, 0);
+/* Where the slice at input 1 along the first axis begins. */
+static mica_value element_start(mica_tf_lowering *c, int32_t rank) {
     mica_value starts[MICA_MAX_RANK];
     mica_value at = mica_reshape(c->g, c->inputs[1], MICA_INTS(1));
-    for (int32_t i = 0; i < type.rank; i++) starts[i] = i ? mica_zeros_like(c->g, at) : at;
+    for (int32_t i = 0; i < rank; i++) starts[i] = i ? mica_zeros_like(c->g, at) : at;
+    return mica_concat(c->g, starts, rank, 0);
+}
+
+void tf_lower_read_element(mica_tf_lowering *c) {
+    mica_type type = *mica_tf_type(c, 0);
+    type.dims[0] = 1;
+    mica_value slice = mica_dynamic_slice(c->g, c->inputs[0], element_start(c, type.rank),
+                                          (mica_ints){type.dims, type.rank});
+    c->outputs[0] = mica_reshape(c->g, slice, (mica_ints){type.dims + 1, type.rank - 1});
+}
+
+void tf_lower_write_element(mica_tf_lowering *c) {
+    mica_type type = *mica_tf_type(c, 0);
     type.dims[0] = 1;
     mica_value slice = mica_reshape(c->g, c->inputs[2], (mica_ints){type.dims, type.rank});
-    c->outputs[0] = mica_dynamic_update_slice(c->g, c->inputs[0], slice,
-                                              mica_concat(c->g, starts, type.rank, 0));
+    c->outputs[0] =
+        mica_dynamic_update_slice(c->g, c->inputs[0], slice, element_start(c, type.rank));
 }

@@ -13,6 +13,7 @@ void mica_tf_program_destroy(mica_tf_program *program) {
     mica_free(program->donated);
     mica_free(program->written_types);
     mica_free(program->randoms);
+    mica_free(program->looks);
     mica_free(program);
 }
 
@@ -146,12 +147,40 @@ static mica_status collect_outputs(segment *s, mica_tf_session *session, mica_tf
     return NULL;
 }
 
+static int32_t input_of(const segment *s, const mica_tf_frame *frame, mica_value value) {
+    for (int32_t i = 0; i < s->step->n_inputs; i++) {
+        mica_value input = frame->values[s->step->inputs[i]];
+        if (input.node == value.node && input.index == value.index) return i;
+    }
+    return -1;
+}
+
+/* After the other outputs. */
+static mica_status collect_looks(segment *s, mica_tf_session *session, mica_tf_frame *frame,
+                                 mica_tf_program *program) {
+    int32_t n = 0;
+    const mica_tf_check *checks = mica_tf_take_checks(session, frame->g), *at;
+    for (at = checks; at; at = at->next) n++;
+    if (!n) return NULL;
+    program->looks = mica_alloc((size_t)n * sizeof *program->looks);
+    if (!program->looks) return MICA_NO_MEMORY();
+    for (at = checks; at; at = at->next) {
+        int32_t input = input_of(s, frame, at->value);
+        program->looks[program->n_looks++] = (mica_tf_look){input, at->bounds};
+        if (input >= 0) continue;
+        mica_output(frame->g, at->value);
+        program->n_looks_after++;
+    }
+    return NULL;
+}
+
 /* failed_node: where lowering gave up because a region's shapes vary; -1: not that. */
 static mica_status lower_segment(segment *s, mica_tf_program *program, int32_t *failed_node) {
     mica_tf_session session;
     mica_graph *g = NULL;
     MICA_TRY(mica_graph_create(s->run->g->name, &g));
     mica_tf_session_init(&session, s->run->device);
+    session.looks = !strncmp(mica_device_name(s->run->device), "cpu", 3);
     mica_tf_frame *frame = mica_tf_frame_create(&session, s->run->g, g);
     mica_status status = frame ? bind(s, &session, frame) : mica_graph_check(g);
     for (int32_t i = 0; !status && i < s->step->n_nodes && !session.region_varies; i++) {
@@ -160,6 +189,7 @@ static mica_status lower_segment(segment *s, mica_tf_program *program, int32_t *
     }
     if (!status) status = mica_graph_check(g);
     if (!status) status = collect_outputs(s, &session, frame, program);
+    if (!status) status = collect_looks(s, &session, frame, program);
     mica_compile_options plain = {
         .size = sizeof plain, .passes = "-match,-fuse", .tier = MICA_TIER_BUILT_IN};
     if (!status)
@@ -222,11 +252,35 @@ static mica_status find_program(segment *s, mica_tf_program **out_program, int32
 
 enum { FEW = 48 };
 
+static mica_status look_before(const segment *s, const mica_tf_program *program) {
+    for (int32_t i = 0; i < program->n_looks; i++) {
+        const mica_tf_look *look = &program->looks[i];
+        if (look->input >= 0)
+            MICA_TRY(mica_tf_bounds_check(&look->bounds,
+                                          s->run->slots[s->step->inputs[look->input]].object));
+    }
+    return NULL;
+}
+
+/* Releases the results that are there to be looked at. */
+static mica_status look_after(const mica_tf_program *program, mica_tensor **results) {
+    mica_status status = NULL;
+    for (int32_t i = 0, k = 0; i < program->n_looks; i++) {
+        if (program->looks[i].input >= 0) continue;
+        if (!status) status = mica_tf_bounds_check(&program->looks[i].bounds, results[k]);
+        mica_tensor_release(results[k++]);
+    }
+    return status;
+}
+
 /* Variables that are written give up their value for the run, so that it may work in place. A run
- * with variables is only started, as their lock is held: *out_done says when it has ended. */
-static mica_status execute(segment *s, const mica_tf_program *program, mica_event **out_done) {
+ * with variables is only started, as their lock is held: *out_done says when it has ended. Results
+ * to be looked at are waited for by whoever looks. */
+static mica_status execute(segment *s, const mica_tf_program *program, mica_tensor **to_look_at,
+                           mica_event **out_done) {
     const mica_tf_step *step = s->step;
-    int32_t n_in = step->n_inputs, n_out = step->n_outputs + program->n_written;
+    int32_t n_in = step->n_inputs, n_kept = step->n_outputs + program->n_written;
+    int32_t n_out = n_kept + program->n_looks_after;
     mica_tensor *few[FEW], **tensors = few;
     size_t room = (size_t)(n_in + s->n_handles + program->n_randoms + n_out) + 1;
     if (room > FEW && !(tensors = mica_alloc(room * sizeof *tensors))) return MICA_NO_MEMORY();
@@ -258,7 +312,33 @@ static mica_status execute(segment *s, const mica_tf_program *program, mica_even
         *cell = mica_tf_value_of(outputs[step->n_outputs + i]);
         mica_tf_value_release(before);
     }
+    for (int32_t i = n_kept; !status && i < n_out; i++) to_look_at[i - n_kept] = outputs[i];
     if (tensors != few) mica_free(tensors);
+    return status;
+}
+
+static mica_status execute_and_look(segment *s, const mica_tf_program *program,
+                                    bool has_variables) {
+    mica_tensor *few[8], **results = few;
+    mica_event *done = NULL;
+    mica_status status = look_before(s, program);
+    if (!status && program->n_looks_after > 8 &&
+        !(results = mica_alloc((size_t)program->n_looks_after * sizeof *results)))
+        status = MICA_NO_MEMORY();
+    bool runs = !status;
+    if (runs) status = execute(s, program, results, has_variables ? &done : NULL);
+    bool ran = runs && !status;
+    if (has_variables) mica_tf_variables_unlock();
+    if (done) status = mica_event_wait(done);
+    mica_event_release(done);
+    if (ran) {
+        mica_status refused = look_after(program, results);
+        if (status)
+            mica_status_release(refused);
+        else
+            status = refused;
+    }
+    if (results && results != few) mica_free(results);
     return status;
 }
 
@@ -310,11 +390,10 @@ static mica_status run_segment(run *r, mica_tf_step *step, int32_t *failed_node)
     mica_status status = make_key(&s);
     if (!status) status = find_program(&s, &program, failed_node);
     if (!status) status = check_writes(&s, program);
-    mica_event *done = NULL;
-    if (!status) status = execute(&s, program, n_variables ? &done : NULL);
-    if (n_variables) mica_tf_variables_unlock();
-    if (done) status = mica_event_wait(done);
-    mica_event_release(done);
+    if (!status)
+        status = execute_and_look(&s, program, n_variables > 0);
+    else if (n_variables)
+        mica_tf_variables_unlock();
     mica_free(room);
     return status;
 }

@@ -103,6 +103,7 @@ void mica_tf_lower(mica_tf_lowering *c) {
         return;
     }
     lower(c);
+    mica_tf_lower_checks(c);
     remember(c);
 }
 

@@ -192,6 +192,15 @@ mica_status tf_shape_scatter_nd(mica_tf_inference *c) {
     return NULL;
 }
 
+mica_status tf_shape_read_element(mica_tf_inference *c) {
+    const mica_tf_shape *buffer = &c->inputs[0];
+    if (buffer->rank == 0) return MICA_INVALID("[ReadElement] a scalar has no slices");
+    if (buffer->rank < 0) return NULL;
+    c->outputs[0].rank = buffer->rank - 1;
+    for (int32_t i = 1; i < buffer->rank; i++) c->outputs[0].dims[i - 1] = buffer->dims[i];
+    return NULL;
+}
+
 mica_status tf_shape_write_element(mica_tf_inference *c) {
     const mica_tf_shape *buffer = &c->inputs[0], *value = &c->inputs[2];
     c->outputs[0] = *buffer;

@@ -7,6 +7,12 @@
 
 #include "tf/tf.h"
 
+/* Integers that are looked at: an input before the run, or a result after it. */
+typedef struct mica_tf_look {
+    int32_t input; /* -1: it is a result */
+    mica_tf_bounds bounds;
+} mica_tf_look;
+
 typedef struct mica_tf_program {
     struct mica_tf_program *next;
     uint64_t hash;
@@ -20,6 +26,8 @@ typedef struct mica_tf_program {
     mica_tf_random_slot *randoms; /* an array; their states follow the variables' values */
     mica_type *written_types;
     uint8_t *donated; /* per input: it is a variable's old value */
+    mica_tf_look *looks;
+    int32_t n_looks, n_looks_after; /* all; those at results, which follow those for variables */
     int64_t key[];
 } mica_tf_program;
 

@@ -211,6 +211,7 @@ void mica_tf_steps_destroy(mica_tf_steps *steps);
 /* ---- lowering ---------------------------------------------------------------------------------*/
 
 typedef struct mica_tf_session mica_tf_session;
+typedef struct mica_tf_check mica_tf_check;
 typedef struct mica_tf_frame mica_tf_frame;
 
 /* One op being lowered. `inputs` are null values where an input is no tensor. */
@@ -266,6 +267,8 @@ struct mica_tf_session {
     int32_t n_variables;
     mica_tf_random_slot *randoms;
     int32_t n_randoms;
+    bool looks; /* at values that TensorFlow refuses */
+    mica_tf_check *checks;
     struct mica_tf_memo *memo[MICA_TF_MEMO_BUCKETS]; /* what was lowered */
     mica_tf_frame *frames;                           /* all, for their release */
     bool region_varies; /* the error is that a region's results differ in shape: run it on the host
@@ -304,11 +307,43 @@ const mica_value *mica_tf_recall(const mica_tf_session *session, const mica_grap
                                  const mica_tf_operation *operation, const mica_value *inputs,
                                  int32_t n);
 
+/* ---- values that are refused (checks.c) -------------------------------------------------------*/
+
+/* What the elements of an integer tensor may be: low <= element < high, `width` bounds in turn; or
+ * with width 0 all but zero. */
+typedef struct mica_tf_bounds {
+    mica_tf_op op;
+    int32_t width;
+    int64_t low[MICA_MAX_RANK], high[MICA_MAX_RANK];
+    int32_t axes[MICA_MAX_RANK]; /* of a slice: those that the bounds are of */
+    mica_tf_shape shape;         /* of what is indexed */
+} mica_tf_bounds;
+
+/* Integers of a graph of primitives, to be looked at when they are known. */
+struct mica_tf_check {
+    mica_tf_check *next;
+    const mica_graph *g;
+    mica_value value;
+    mica_tf_bounds bounds;
+};
+
 /* Whether TensorFlow refuses some values of this op's integers, and which: before it runs by
  * itself. */
 bool mica_tf_checks_values(mica_tf_op op);
 MICA_MUST_CHECK mica_status mica_tf_check_values(mica_tf_op op, const mica_tf_op_info *info,
                                                  const mica_tf_value *inputs);
+MICA_MUST_CHECK mica_status mica_tf_bounds_check(const mica_tf_bounds *b, mica_tensor *tensor);
+/* What an op that was just lowered refuses, added to the session. */
+void mica_tf_lower_checks(mica_tf_lowering *c);
+void mica_tf_lower_check(mica_tf_lowering *c, int32_t input, const mica_tf_bounds *b);
+/* The session's checks of values of g, which it has no longer; and one of them again, elsewhere. */
+mica_tf_check *mica_tf_take_checks(mica_tf_session *session, const mica_graph *g);
+void mica_tf_put_check(mica_tf_session *session, mica_graph *g, mica_value value,
+                       const mica_tf_check *check);
+/* Integers like those of a check that are not refused, unless all are. */
+mica_value mica_tf_check_neutral(mica_graph *g, const mica_tf_check *check);
+/* Whether a value is refused: a scalar of g. */
+mica_value mica_tf_check_fails(mica_graph *g, const mica_tf_check *check, mica_value value);
 
 /* ---- host functions ---------------------------------------------------------------------------*/
 

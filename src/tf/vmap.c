@@ -33,7 +33,7 @@ mica_status tf_shape_vmap(mica_tf_inference *c) {
 
 /* The body on one slice of each mapped argument. */
 static mica_graph *lower_slice(mica_tf_lowering *c, mica_tf_graph *body, const int32_t *axes,
-                               mica_value *room) {
+                               mica_value *room, mica_tf_check **out_checks) {
     mica_graph *region = NULL;
     mica_status status = mica_graph_create("vmap", &region);
     if (status) {
@@ -50,12 +50,38 @@ static mica_graph *lower_slice(mica_tf_lowering *c, mica_tf_graph *body, const i
         room[i] = mica_parameter(region, &type);
     }
     mica_tf_lower_body(c, body, room, c->variables, -1, region, room + c->n_inputs);
+    *out_checks = mica_tf_take_checks(c->session, region);
     for (int32_t i = 0; i < c->n_outputs; i++) mica_output(region, room[c->n_inputs + i]);
+    for (const mica_tf_check *check = *out_checks; check; check = check->next)
+        mica_output(region, check->value);
     status = mica_graph_check(region);
     if (!status) return region;
     mica_graph_fail(c->g, status);
     mica_graph_release(region);
     return NULL;
+}
+
+/* The vectorised body in place; what it looks at has the slices along a first axis. */
+static void put_whole(mica_tf_lowering *c, mica_graph *slice, const int32_t *axes, int64_t size,
+                      const mica_tf_check *checks) {
+    size_t n = (size_t)mica_graph_output_count(slice) + 1;
+    int32_t *out_axes = mica_arena_alloc(&c->session->arena, n * sizeof *out_axes);
+    mica_value *results = mica_arena_alloc(&c->session->arena, n * sizeof *results);
+    mica_graph *whole = NULL;
+    mica_status status = MICA_NO_MEMORY();
+    if (out_axes && results) { /* both zero: the first axis */
+        mica_status_release(status);
+        status = mica_vmap(slice, axes, out_axes, size, NULL, &whole);
+    }
+    if (status) {
+        mica_graph_fail(c->g, status);
+        return;
+    }
+    mica_inline(c->g, whole, c->inputs, c->n_inputs, results);
+    int32_t k = 0;
+    for (; k < c->n_outputs; k++) c->outputs[k] = results[k];
+    for (; checks; checks = checks->next) mica_tf_put_check(c->session, c->g, results[k++], checks);
+    mica_graph_release(whole);
 }
 
 void tf_lower_vmap(mica_tf_lowering *c) {
@@ -65,6 +91,7 @@ void tf_lower_vmap(mica_tf_lowering *c) {
     mica_value *room = mica_arena_alloc(&c->session->arena, n * sizeof *room);
     int32_t *axes = mica_arena_alloc(&c->session->arena, n * sizeof *axes);
     int64_t size = 0;
+    mica_tf_check *checks = NULL;
     if (!room || !axes) {
         mica_graph_fail(c->g, MICA_NO_MEMORY());
         return;
@@ -77,16 +104,9 @@ void tf_lower_vmap(mica_tf_lowering *c) {
         }
         if (mapped->as.ints[i]) size = mica_tf_type(c, i)->dims[0];
     }
-    for (int32_t i = 0; i < c->n_outputs; i++) axes[c->n_inputs + i] = 0;
-    mica_graph *slice = lower_slice(c, body, axes, room), *whole = NULL;
-    if (!slice) return;
-    mica_status status = mica_vmap(slice, axes, axes + c->n_inputs, size, NULL, &whole);
-    if (status)
-        mica_graph_fail(c->g, status);
-    else
-        mica_inline(c->g, whole, c->inputs, c->n_inputs, c->outputs);
+    mica_graph *slice = lower_slice(c, body, axes, room, &checks);
+    if (slice) put_whole(c, slice, axes, size, checks);
     mica_graph_release(slice);
-    mica_graph_release(whole);
 }
 
 /* ---- on the host: one slice after the other ---------------------------------------------------*/

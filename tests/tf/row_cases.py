@@ -349,6 +349,7 @@ for name in ("TensorScatterMax", "TensorScatterMin"):
     low = f(4, 2, low=0.01, high=0.06)
     row(name, {"tensor": low, "indices": distinct(3, 4), "updates": apart(3, 2)})
 row("TensorScatterUpdate", {"tensor": f(4, 2), "indices": distinct(3, 4), "updates": f(3, 2)})
+row("ReadElement", {"buffer": f(3, 2), "index": i32()})
 row("WriteElement", {"buffer": f(3, 2), "index": i32(), "value": f(2)})
 row("MatrixBandPart", {"input": f(2, 3, 4), "num_lower": 1, "num_upper": 0})
 row("Einsum", {"inputs": [f(2, 3), f(2, 3, 2)]}, {"equation": "bi,bij->bj"})

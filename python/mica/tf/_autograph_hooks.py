@@ -105,10 +105,9 @@ def _elements(tensor):
     number = tensor.shape[0] if tensor.shape.rank is not None else None
     if number is None:
         number = ops["Shape"](tensor)[0]
-    axis = convert_to_tensor(0, _dtypes.int32)
-    # Through an Identity, whose gradient is a tensor: slices are for tf.gather alone.
-    whole = ops["Identity"](tensor)
-    return number, lambda i: ops["GatherV2"](whole, convert_to_tensor(i, _dtypes.int32), axis)
+    return number, lambda i: ops["ReadElement"](
+        tensor, convert_to_tensor(i, _dtypes.int32), inside=True
+    )
 
 
 def _while_loop(test, body, variables, shape_invariants=None, **options):

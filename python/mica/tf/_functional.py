@@ -38,8 +38,7 @@ def _packed(structure: object, flat: list) -> object:
 
 
 def _pick(flat: list, i) -> list:
-    # Through an Identity, whose gradient is a tensor: slices are for tf.gather alone.
-    return [ops["GatherV2"](ops["Identity"](tensor), _int(i), _int(0)) for tensor in flat]
+    return [ops["ReadElement"](tensor, _int(i), inside=True) for tensor in flat]
 
 
 def _tensors(structure: object, what: str) -> tuple[list, object]:

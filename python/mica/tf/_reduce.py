@@ -127,11 +127,15 @@ def in_top_k(targets, predictions, k, name=None):
     """Return whether a row's target is among its k largest predictions."""
     predictions = convert_to_tensor(predictions)
     rows = range(shape(predictions)[0])
-    targets = convert_to_tensor(targets)
-    places = ops["Pack"]([cast(rows, _dtypes.int64), cast(targets, _dtypes.int64)], axis=1)
+    targets = cast(convert_to_tensor(targets), _dtypes.int64)
+    count = shape(predictions, _dtypes.int64)[1]
+    inside = ops["LogicalAnd"](targets >= 0, targets < count)
+    targets = ops["SelectV2"](inside, targets, ops["ZerosLike"](targets))
+    places = ops["Pack"]([cast(rows, _dtypes.int64), targets], axis=1)
     own = ops["GatherNd"](predictions, places)
     larger = reduce_sum(cast(predictions > expand_dims(own, 1), _dtypes.int32), 1)
-    return ops["LogicalAnd"](larger < cast(k, _dtypes.int32), is_finite(own))
+    among = ops["LogicalAnd"](larger < cast(k, _dtypes.int32), is_finite(own))
+    return ops["LogicalAnd"](inside, among)
 
 
 def _to_last_axis(x, axis):

@@ -389,7 +389,7 @@ class TensorArray:
                 )
             return self._part(number)
         if self._list is None:
-            return _gather(self._as_tensor(), convert_to_tensor(index, _dtypes.int32))
+            return ops["ReadElement"](self._as_tensor(), convert_to_tensor(index, _dtypes.int32))
         index = int(index)
         if index < 0:
             raise errors.OutOfRangeError(
