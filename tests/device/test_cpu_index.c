@@ -89,3 +89,48 @@ TEST(overlapping_blocks_are_put_in_one_after_the_other) {
     free(updates);
     mica_graph_release(g);
 }
+
+/* Elements, by one index each, of which some are outside. */
+static void check_elements(mica_dtype dtype, mica_dtype index, const char *mode) {
+    enum { N = 40000, SIZE = 3000 };
+    size_t bytes = mica_dtype_bytes(dtype), index_bytes = mica_dtype_bytes(index);
+    bool fill = !strcmp(mode, "fill");
+    mica_graph *g = new_graph();
+    mica_value x = new_parameter(g, dtype, MICA_INTS(SIZE)),
+               at = new_parameter(g, index, MICA_INTS(N));
+    char *data = random_array(mica_value_type(x)), *indices = calloc(N, index_bytes);
+    int64_t *places = calloc(N, sizeof *places), wrong = 0;
+    for (int64_t i = 0; i < N; i++) {
+        places[i] = (int64_t)(random_bits() % (SIZE + 20)) - 10;
+        memcpy(indices + i * (int64_t)index_bytes, &places[i], index_bytes); /* little end first */
+    }
+    const void *read[] = {data, indices};
+    char *taken = run_everywhere(mica_gather(g, x, at, MICA_NO_INTS, MICA_INTS(0), MICA_NO_INTS,
+                                             MICA_NO_INTS, MICA_INTS(0), 1, MICA_INTS(1), mode),
+                                 read);
+    static const char zeros[16];
+    for (int64_t i = 0; taken && i < N; i++) {
+        int64_t last = SIZE - 1, place = places[i] < 0 ? 0 : places[i] > last ? last : places[i];
+        bool outside = fill && place != places[i];
+        wrong += memcmp(taken + i * (int64_t)bytes, outside ? zeros : data + place * (int64_t)bytes,
+                        bytes) != 0;
+    }
+    CHECK(taken && wrong == 0);
+    free(taken);
+    free(places);
+    free(indices);
+    free(data);
+    mica_graph_release(g);
+}
+
+TEST(elements_are_taken_by_one_index_each) {
+    static const mica_dtype dtypes[] = {MICA_DTYPE_f32, MICA_DTYPE_f64, MICA_DTYPE_i16,
+                                        MICA_DTYPE_c128};
+    for (int i = 0; i < 4; i++) {
+        check_elements(dtypes[i], MICA_DTYPE_i32, "clip");
+        check_elements(dtypes[i], MICA_DTYPE_i64, "clip");
+        check_elements(dtypes[i], MICA_DTYPE_i32, "fill");
+        check_elements(dtypes[i], MICA_DTYPE_i64, "fill");
+        check_elements(dtypes[i], MICA_DTYPE_i16, "fill");
+    }
+}

@@ -19,8 +19,13 @@
 typedef void (*add_starts)(const void *indices, const int64_t *places, int64_t n, int64_t last,
                            int64_t stride, bool fill, int64_t *at);
 
+/* Elements that lie side by side in y, by one index each. */
+typedef void (*pick_by)(const void *x, const void *indices, void *y, int64_t n, int64_t last,
+                        int64_t stride, bool fill);
+
 typedef struct index_kernel {
     cpu_kernel base;
+    pick_by pick; /* gather: all in one loop; NULL: by positions */
     bool fill;
     int32_t bytes, index_bytes;
     add_starts add;
@@ -140,6 +145,36 @@ static void pick_elements(int32_t bytes, const void *x, const int64_t *x_at, voi
     }
 }
 
+/* y[i] = x[stride times index[i]], the index kept within 0..last (fill: 0 where it is not), in one
+ * loop without positions. */
+#define PICK_BY(name, type, index_type, NEGATIVE)                                                  \
+    static void name(const void *x, const void *indices, void *y, int64_t n, int64_t last,         \
+                     int64_t stride, bool fill) {                                                  \
+        const type *from = x;                                                                      \
+        const index_type *index = indices;                                                         \
+        type *to = y;                                                                              \
+        const type zero = {0};                                                                     \
+        for (int64_t i = 0; i < n && !fill; i++) {                                                 \
+            index_type value = index[i];                                                           \
+            int64_t low = NEGATIVE ? 0 : (int64_t)value;                                           \
+            to[i] = from[((uint64_t)low > (uint64_t)last ? last : low) * stride];                  \
+        }                                                                                          \
+        for (int64_t i = 0; i < n && fill; i++) {                                                  \
+            bool outside = (uint64_t)index[i] > (uint64_t)last;                                    \
+            to[i] = outside ? zero : from[(int64_t)index[i] * stride];                             \
+        }                                                                                          \
+    }
+PICK_BY(pick_4_i32, uint32_t, int32_t, value < 0)
+PICK_BY(pick_8_i32, uint64_t, int32_t, value < 0)
+PICK_BY(pick_4_i64, uint32_t, int64_t, value < 0)
+PICK_BY(pick_8_i64, uint64_t, int64_t, value < 0)
+
+static pick_by find_pick_by(int32_t bytes, mica_dtype index) {
+    if (index == MICA_DTYPE_i32) return bytes == 4 ? pick_4_i32 : bytes == 8 ? pick_8_i32 : NULL;
+    if (index == MICA_DTYPE_i64) return bytes == 4 ? pick_4_i64 : bytes == 8 ? pick_8_i64 : NULL;
+    return NULL;
+}
+
 /* One row; x is NULL for zeros. */
 static void pick_row(const index_kernel *k, const void *x, void *y) {
     static const sixteen zeros;
@@ -175,6 +210,13 @@ static void pick_rows(const index_run *run, int64_t x_at, int64_t window_at, int
     }
 }
 
+static void gather_elements(void *context, int64_t begin, int64_t end) {
+    const index_run *run = context;
+    const index_kernel *k = run->kernel;
+    k->pick(run->from, (const char *)run->indices + begin * k->index_bytes,
+            run->to + begin * k->bytes, end - begin, k->last[0], k->strides[0], k->fill);
+}
+
 /* Rows of all windows, counted through. */
 static void gather_range(void *context, int64_t begin, int64_t end) {
     const index_run *run = context;
@@ -208,6 +250,10 @@ static void run_gather(const cpu_kernel *kernel, const void *const *operands, vo
     const index_kernel *k = (const index_kernel *)kernel;
     index_run run = {k, operands[1], operands[0], results[0], 1};
     if (k->row == 0) return;
+    if (k->pick) {
+        mica_parallel_for(k->vectors.n, GRAIN_WORK, gather_elements, &run);
+        return;
+    }
     mica_parallel_for(k->vectors.n * k->x_rows.n, cpu_max(1, GRAIN_WORK / k->row), gather_range,
                       &run);
 }
@@ -318,6 +364,14 @@ static void plan_positions(index_kernel *k, const mica_index_layout *l, const in
     }
 }
 
+/* One number of an index says where an element is; indices and elements lie side by side. */
+static bool is_plain(const index_kernel *k) {
+    if (k->n_map != 1 || k->last[0] < 0 || k->row != 1 || k->x_rows.n != 1) return false;
+    for (int32_t i = 0; i < k->batch.rank; i++)
+        if (k->batch.strides[i] && k->batch.sizes[i] > 1) return false;
+    return is_dense(&k->vectors) && is_dense(&k->windows);
+}
+
 mica_status mica_cpu_create_index(const mica_node *node, cpu_kernel **out) {
     const mica_type *x = mica_operand_type(node, 0), *indices = mica_operand_type(node, 1);
     bool gather = node->op == MICA_OP_gather;
@@ -350,6 +404,7 @@ mica_status mica_cpu_create_index(const mica_node *node, cpu_kernel **out) {
     }
     plan_positions(k, &l, x_strides, index_strides, strides);
     plan_rows(k, &l, x_strides, strides);
+    if (gather && is_plain(k)) k->pick = find_pick_by(k->bytes, indices->dtype);
     *out = &k->base;
     return NULL;
 }
