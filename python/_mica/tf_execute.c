@@ -243,13 +243,15 @@ static void raise_while_tracing(mica_status status, const mica_tf_op_info *info,
     const char *message = mica_status_message(status);
     bool dtypes =
         strstr(message, "was expected to be a") || strstr(message, "list of allowed values");
-    bool sizes = strstr(message, "ncompatible") != NULL;
+    if (*message == '[') { /* the op is named below */
+        const char *end = strstr(message, "] ");
+        if (end) message = end + 2;
+    }
     PyObject *shapes = shapes_text(inputs, n);
     if (shapes)
         PyErr_Format(dtypes ? PyExc_TypeError : PyExc_ValueError,
-                     "%s%s for '{{node %s}} = %s' with input shapes: %U.",
-                     sizes ? "Dimensions must be equal: " : "", message, name ? name : info->name,
-                     info->name, shapes);
+                     "%s for '{{node %s}} = %s' with input shapes: %U.", message,
+                     name ? name : info->name, info->name, shapes);
     Py_XDECREF(shapes);
     mica_status_release(status);
 }

@@ -371,6 +371,10 @@ static mica_status run_on_host(const call *c, mica_tf_value *outputs, int32_t ca
                                int32_t *out_n, mica_tf_operation **out_operation) {
     mica_tf_dtype dtypes[MICA_TF_MAX_VALUES];
     mica_tf_host_function host = mica_tf_rows[c->op].host;
+    if (c->op == MICA_TF_Cast && c->n_inputs == 1)
+        return MICA_ERROR(MICA_UNSUPPORTED, "[Cast] Cast %s to %s is not supported",
+                          mica_tf_dtype_text(c->inputs[0].dtype),
+                          mica_tf_dtype_text((mica_tf_dtype)c->attrs[1].as.integer));
     if (!host)
         return MICA_ERROR(MICA_UNSUPPORTED, "[%s] cannot be computed for these dtypes",
                           c->info->name);

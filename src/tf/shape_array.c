@@ -60,6 +60,24 @@ static mica_status shape_from_operand(mica_tf_inference *c, int32_t i, mica_tf_s
     return NULL;
 }
 
+/* `product` is that of the sizes that are given. */
+static mica_status does_not_fit(const mica_tf_inference *c, int64_t elements,
+                                const mica_tf_shape *wanted, int64_t product) {
+    bool is_whole = mica_tf_shape_is_known(wanted);
+    if (c->graph && is_whole)
+        return MICA_INVALID(
+            "[Reshape] Cannot reshape a tensor with %lld elements to shape %s (%lld "
+            "elements)",
+            (long long)elements, mica_tf_shape_text(wanted).chars, (long long)product);
+    if (c->graph)
+        return MICA_INVALID("[Reshape] Dimension size must be evenly divisible by %lld but is %lld",
+                            (long long)product, (long long)elements);
+    return MICA_INVALID("[Reshape] Input to reshape is a tensor with %lld values, but the "
+                        "requested shape %s %lld",
+                        (long long)elements, is_whole ? "has" : "requires a multiple of",
+                        (long long)product);
+}
+
 mica_status tf_shape_reshape(mica_tf_inference *c) {
     mica_tf_shape shape;
     MICA_TRY(shape_from_operand(c, 1, &shape));
@@ -82,11 +100,7 @@ mica_status tf_shape_reshape(mica_tf_inference *c) {
     bool fits = n_unknown == 0
                     ? product == elements
                     : n_unknown > 1 || (product == 0 ? elements == 0 : elements % product == 0);
-    if (!fits)
-        return MICA_INVALID("[Reshape] Input to reshape is a tensor with %lld values, but the "
-                            "requested shape %s has %lld",
-                            (long long)elements, mica_tf_shape_text(&shape).chars,
-                            (long long)product);
+    if (!fits) return does_not_fit(c, elements, &shape, product);
     if (n_unknown == 1) c->outputs[0].dims[unknown] = product ? elements / product : 0;
     return NULL;
 }
@@ -263,7 +277,13 @@ mica_status tf_shape_expand_dims(mica_tf_inference *c) {
     }
     if (n != 1) return MICA_INVALID("[ExpandDims] 'dim' must be one integer, %d given", n);
     if (rank + 1 > MICA_MAX_RANK) return MICA_INVALID("[ExpandDims] rank %d is too high", rank + 1);
-    MICA_TRY(mica_tf_axis("ExpandDims", ints[0], rank + 1, &axis));
+    if (ints[0] < -rank - 1 || ints[0] > rank)
+        return c->graph ? MICA_INVALID("[ExpandDims] dim %lld not in the interval [%d, %d].",
+                                       (long long)ints[0], -rank - 1, rank)
+                        : MICA_INVALID("[ExpandDims] Tried to expand dim index %lld for tensor "
+                                       "with %d dimensions.",
+                                       (long long)ints[0], rank);
+    axis = (int32_t)(ints[0] < 0 ? ints[0] + rank + 1 : ints[0]);
     mica_tf_shape shape = {.rank = rank + 1};
     for (int32_t i = 0, k = 0; i <= rank; i++)
         shape.dims[i] = i == axis ? 1 : c->inputs[0].dims[k++];
@@ -311,13 +331,32 @@ mica_status tf_shape_transpose(mica_tf_inference *c) {
     for (int32_t i = 0; i < n; i++) {
         int32_t axis;
         MICA_TRY(mica_tf_axis("Transpose", ints[i], n, &axis));
-        if (seen >> axis & 1)
-            return MICA_INVALID("[Transpose] %d is missing or twice in the permutation", axis);
         seen |= UINT32_C(1) << axis;
         if (x->rank >= 0) shape.dims[i] = x->dims[axis];
     }
+    for (int32_t i = 0; i < n; i++)
+        if (!(seen >> i & 1)) {
+            mica_tf_shape given = {.rank = n};
+            for (int32_t k = 0; k < n; k++) given.dims[k] = ints[k];
+            return MICA_INVALID("[Transpose] %d is missing from %s.", i,
+                                mica_tf_shape_text(&given).chars);
+        }
     c->outputs[0] = shape;
     return NULL;
+}
+
+static mica_status concat_differs(const mica_tf_inference *c, int32_t i, int32_t axis,
+                                  int64_t first, int64_t other) {
+    if (c->graph)
+        return MICA_INVALID("[ConcatV2] Dimension %d in both shapes must be equal, but are %lld "
+                            "and %lld. Shapes are %s and %s.",
+                            axis, (long long)first, (long long)other,
+                            mica_tf_shape_text(&c->inputs[0]).chars,
+                            mica_tf_shape_text(&c->inputs[i]).chars);
+    return MICA_INVALID("[ConcatV2] ConcatOp : Dimension %d in both shapes must be equal: shape[0] "
+                        "= %s vs. shape[%d] = %s",
+                        axis, mica_tf_shape_text(&c->inputs[0]).chars, i,
+                        mica_tf_shape_text(&c->inputs[i]).chars);
 }
 
 mica_status tf_shape_concat(mica_tf_inference *c) {
@@ -341,8 +380,9 @@ mica_status tf_shape_concat(mica_tf_inference *c) {
         mica_tf_shape part = c->inputs[i];
         if (part.rank < 0) part = mica_tf_unknown_of_rank(shape.rank);
         if (part.rank != shape.rank)
-            return MICA_INVALID("[ConcatV2] Ranks of all input tensors should match: %s vs. %s",
-                                mica_tf_shape_text(&c->inputs[0]).chars,
+            return MICA_INVALID("[ConcatV2] ConcatOp : Ranks of all input tensors should match: "
+                                "shape[0] = %s vs. shape[%d] = %s",
+                                mica_tf_shape_text(&c->inputs[0]).chars, i,
                                 mica_tf_shape_text(&part).chars);
         for (int32_t k = 0; k < shape.rank; k++) {
             int64_t size = part.dims[k];
@@ -351,10 +391,7 @@ mica_status tf_shape_concat(mica_tf_inference *c) {
             else if (shape.dims[k] < 0)
                 shape.dims[k] = size;
             else if (size >= 0 && size != shape.dims[k])
-                return MICA_INVALID(
-                    "[ConcatV2] Dimension %d in both shapes must be equal: shape[0] "
-                    "= %s vs. shape[%d] = %s",
-                    k, mica_tf_shape_text(&c->inputs[0]).chars, i, mica_tf_shape_text(&part).chars);
+                return concat_differs(c, i, k, shape.dims[k], size);
         }
     }
     c->outputs[0] = shape;
@@ -408,7 +445,7 @@ mica_status tf_shape_range(mica_tf_inference *c) {
             return NULL;
     }
     int64_t start = values[0][0], limit = values[1][0], delta = values[2][0];
-    if (delta == 0) return MICA_INVALID("[Range] Requires delta != 0");
+    if (delta == 0) return MICA_INVALID("[Range] Requires delta != 0%s", c->graph ? "" : ": 0");
     int64_t span = delta > 0 ? limit - start : start - limit, step = delta > 0 ? delta : -delta;
     c->outputs[0].dims[0] = span <= 0 ? 0 : (span + step - 1) / step;
     return NULL;
@@ -446,7 +483,10 @@ mica_status tf_shape_tile(mica_tf_inference *c) {
     c->outputs[0] = mica_tf_unknown_of_rank(x->rank);
     if (!mica_tf_input_known(c, 1, ints, &n)) return NULL;
     if (n != x->rank)
-        return MICA_INVALID("[Tile] multiples has %d entries, the input has rank %d", n, x->rank);
+        return MICA_INVALID(
+            "[Tile] Expected multiples argument to be a vector of length %d but got "
+            "length %d",
+            x->rank, n);
     for (int32_t i = 0; i < n; i++)
         c->outputs[0].dims[i] = x->dims[i] < 0 || ints[i] < 0 ? -1 : x->dims[i] * ints[i];
     return NULL;

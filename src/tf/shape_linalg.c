@@ -11,8 +11,9 @@ static mica_status matrices(const mica_tf_inference *c, int32_t i, bool square) 
                             i, mica_tf_shape_text(x).chars);
     int64_t rows = x->dims[x->rank - 2], columns = x->dims[x->rank - 1];
     if (square && rows >= 0 && columns >= 0 && rows != columns)
-        return MICA_INVALID("[%s] Input matrix must be square, got shape %s", c->info->name,
-                            mica_tf_shape_text(x).chars);
+        return c->graph ? MICA_INVALID("[%s] Dimensions must be equal, but are %lld and %lld",
+                                       c->info->name, (long long)rows, (long long)columns)
+                        : MICA_INVALID("[%s] Input matrix must be square.", c->info->name);
     return NULL;
 }
 
@@ -41,8 +42,10 @@ mica_status tf_shape_matrix_solve(mica_tf_inference *c) {
     if (a->rank < 0 || y->rank < 0) return NULL;
     int64_t rows = a->dims[a->rank - 2], given = y->dims[y->rank - 2];
     if (rows >= 0 && given >= 0 && rows != given)
-        return MICA_INVALID("[%s] Input matrix and rhs are incompatible: %s vs. %s", c->info->name,
-                            mica_tf_shape_text(a).chars, mica_tf_shape_text(y).chars);
+        return c->graph
+                   ? MICA_INVALID("[%s] Dimensions must be equal, but are %lld and %lld",
+                                  c->info->name, (long long)rows, (long long)given)
+                   : MICA_INVALID("[%s] Input matrix and rhs are incompatible.", c->info->name);
     mica_tf_shape batch_a = *a, batch_y = *y, batch;
     batch_a.rank -= 2;
     batch_y.rank -= 2;

@@ -1,8 +1,18 @@
 /* Shape functions of arithmetic, comparisons, contractions and reductions. */
 #include "tf/shape_rules.h"
 
+static mica_status unequal(const mica_tf_inference *c, int64_t a, int64_t b) {
+    return MICA_INVALID("[%s] Dimensions must be equal, but are %lld and %lld", c->info->name,
+                        (long long)a, (long long)b);
+}
+
+/* While a graph is built the sizes are named, else the shapes: as TensorFlow does. */
 static mica_status incompatible(const mica_tf_inference *c, const mica_tf_shape *a,
                                 const mica_tf_shape *b) {
+    for (int32_t i = 1; c->graph && i <= a->rank && i <= b->rank; i++) {
+        int64_t x = a->dims[a->rank - i], y = b->dims[b->rank - i];
+        if (x != y && x > 1 && y > 1) return unequal(c, x, y);
+    }
     return MICA_INVALID("[%s] Incompatible shapes: %s vs. %s", c->info->name,
                         mica_tf_shape_text(a).chars, mica_tf_shape_text(b).chars);
 }
@@ -34,7 +44,8 @@ mica_status tf_shape_add_n(mica_tf_inference *c) {
     return NULL;
 }
 
-static mica_status inner_sizes_differ(const mica_tf_inference *c) {
+static mica_status inner_sizes_differ(const mica_tf_inference *c, int64_t a, int64_t b) {
+    if (c->graph && a != b) return unequal(c, a, b);
     return MICA_INVALID("[%s] Matrix size-incompatible: In[0]: %s, In[1]: %s", c->info->name,
                         mica_tf_shape_text(&c->inputs[0]).chars,
                         mica_tf_shape_text(&c->inputs[1]).chars);
@@ -50,7 +61,8 @@ mica_status tf_shape_matmul(mica_tf_inference *c) {
     int32_t ta = mica_tf_inference_int(c, "transpose_a") != 0;
     int32_t tb = mica_tf_inference_int(c, "transpose_b") != 0;
     int64_t inner_a = a.dims[1 - ta], inner_b = b.dims[tb];
-    if (inner_a >= 0 && inner_b >= 0 && inner_a != inner_b) return inner_sizes_differ(c);
+    if (inner_a >= 0 && inner_b >= 0 && inner_a != inner_b)
+        return inner_sizes_differ(c, inner_a, inner_b);
     c->outputs[0] = (mica_tf_shape){.rank = 2, .dims = {a.dims[ta], b.dims[1 - tb]}};
     return NULL;
 }
@@ -65,10 +77,11 @@ mica_status tf_shape_batch_matmul(mica_tf_inference *c) {
             tb = mica_tf_inference_int(c, "adj_y") != 0;
     int64_t rows = a.dims[a.rank - 2 + ta], inner_a = a.dims[a.rank - 1 - ta];
     int64_t columns = b.dims[b.rank - 1 - tb], inner_b = b.dims[b.rank - 2 + tb];
-    if (inner_a >= 0 && inner_b >= 0 && inner_a != inner_b) return inner_sizes_differ(c);
+    if (inner_a >= 0 && inner_b >= 0 && inner_a != inner_b)
+        return inner_sizes_differ(c, inner_a, inner_b);
     a.rank -= 2;
     b.rank -= 2;
-    if (!mica_tf_shape_broadcast(&a, &b, &batch)) return inner_sizes_differ(c);
+    if (!mica_tf_shape_broadcast(&a, &b, &batch)) return inner_sizes_differ(c, 0, 0);
     batch.dims[batch.rank] = rows;
     batch.dims[batch.rank + 1] = columns;
     batch.rank += 2;
@@ -90,7 +103,7 @@ mica_status tf_shape_reduce(mica_tf_inference *c) {
     for (int32_t i = 0; i < n; i++) {
         if (axes[i] < -x->rank || axes[i] >= x->rank)
             return MICA_INVALID("[%s] Invalid reduction dimension (%lld for input with %d "
-                                "dimension(s))",
+                                "dimension(s)",
                                 c->info->name, (long long)axes[i], x->rank);
         reduced |= UINT32_C(1) << (axes[i] < 0 ? axes[i] + x->rank : axes[i]);
     }

@@ -79,9 +79,14 @@ static mica_status spatial_sizes(mica_tf_inference *c, const mica_tf_windows *w,
         out->dims[axis] = mica_tf_windows_fit(w, i, x->dims[axis], &low, &high);
         int64_t reach = (w->window[i] - 1) * w->dilation[i] + 1;
         if (w->padding != 's' && x->dims[axis] + low + high < reach)
-            return MICA_INVALID("[%s] Computed output size would be negative: a window of %lld in "
-                                "an axis of %lld",
-                                c->info->name, (long long)reach, (long long)x->dims[axis]);
+            return c->graph
+                       ? MICA_INVALID("[%s] Negative dimension size caused by subtracting %lld "
+                                      "from %lld",
+                                      c->info->name, (long long)reach,
+                                      (long long)(x->dims[axis] + low + high))
+                       : MICA_INVALID("[%s] Computed output size would be negative: a window "
+                                      "of %lld in an axis of %lld",
+                                      c->info->name, (long long)reach, (long long)x->dims[axis]);
     }
     return NULL;
 }
@@ -115,9 +120,13 @@ mica_status tf_shape_conv(mica_tf_inference *c) {
     int32_t channels = mica_tf_channel_axis(&w);
     int64_t in = images.dims[channels], per_group = filter->rank < 0 ? -1 : filter->dims[rank - 2];
     if (in >= 0 && per_group >= 0 && (per_group == 0 || in % per_group))
-        return MICA_INVALID("[%s] input depth must be evenly divisible by filter depth: %lld vs "
-                            "%lld",
-                            c->info->name, (long long)in, (long long)per_group);
+        return c->graph
+                   ? MICA_INVALID("[%s] Depth of input (%lld) is not a multiple of input depth "
+                                  "of filter (%lld)",
+                                  c->info->name, (long long)in, (long long)per_group)
+                   : MICA_INVALID("[%s] input depth must be evenly divisible by filter depth: "
+                                  "%lld vs %lld",
+                                  c->info->name, (long long)in, (long long)per_group);
     c->outputs[0] = images;
     c->outputs[0].dims[channels] = filter->rank < 0 ? -1 : filter->dims[rank - 1];
     return spatial_sizes(c, &w, &images, &c->outputs[0]);

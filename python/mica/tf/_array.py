@@ -43,7 +43,8 @@ def constant(value, dtype=None, shape=None, name="Const"):
             )
         else:
             raise TypeError(
-                f"Eager execution of tf.constant with unsupported shape. Tensor has {given} "
+                f"Eager execution of tf.constant with unsupported shape. Tensor "
+                f"{tensor.numpy()} (converted from {value}) has {given} "
                 f"elements, but got `shape` {tuple(_sizes(shape))} with {count} elements)."
             )
     return (

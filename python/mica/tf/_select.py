@@ -391,6 +391,11 @@ def einsum(equation, *inputs, **kwargs):
     given, arrow, wanted = equation.partition("->")
     if arrow and set(wanted) - set(given):
         raise ValueError(f"the result of '{equation}' has labels that no operand has")
+    wanted_count = given.count(",") + 1
+    if len(inputs) != wanted_count:
+        raise ValueError(
+            f'Got {len(inputs)} inputs for equation "{equation}", expecting {wanted_count}'
+        )
     tensors = [convert_to_tensor(x) for x in inputs]
     return ops["Einsum"](tensors, equation=equation)
 

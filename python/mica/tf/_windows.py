@@ -27,7 +27,17 @@ def _entries(value, n: int, data_format, what: str) -> list[int]:
 
 def _padding(padding) -> dict:
     if isinstance(padding, str):
-        return {"padding": padding.upper()}
+        if padding not in ("SAME", "VALID"):
+            from .. import _mica
+            from . import errors
+
+            text = f"'padding' of \"{padding}\" is not in the list of allowed values"
+            if _mica.tf_executing_eagerly():
+                raise errors.InvalidArgumentError(
+                    None, None, f'Value for attr {text}: "SAME", "VALID", "EXPLICIT"'
+                )
+            raise ValueError(f'Attr {text}: "SAME", "VALID", "EXPLICIT".')
+        return {"padding": padding}
     return {"padding": "EXPLICIT", "explicit_paddings": [int(n) for pair in padding for n in pair]}
 
 

@@ -181,6 +181,11 @@ def sparse_softmax_cross_entropy_with_logits(labels, logits, name=None):
             f"labels.shape={labels.shape} of rank {ranks[0]} and logits.shape={logits.shape} of "
             f"rank {ranks[1]}"
         )
+    if None not in ranks and not labels.shape.is_compatible_with(logits.shape[:-1]):
+        raise ValueError(
+            "`labels.shape` must equal `logits.shape` except for the last dimension. Received: "
+            f"labels.shape={labels.shape} and logits.shape={logits.shape}"
+        )
     _check_labels(labels, logits)
     narrow = logits.dtype in (_dtypes.float16, _dtypes.bfloat16)
     precise = cast(logits, _dtypes.float32) if narrow else logits

@@ -256,9 +256,7 @@ raises(
     "AddV2 input #1(zero-based) expected float string",
     lambda tf: tf.constant(1.0) + "a",
 )
-raises(
-    "tf.add", "None", "None NoneType unsupported type", lambda tf: tf.constant(1.0) + None
-)
+raises("tf.add", "None", "None NoneType unsupported type", lambda tf: tf.constant(1.0) + None)
 raises(
     "tf.matmul",
     "dtypes in a function",
@@ -424,3 +422,54 @@ raises(
 raises("tf.TensorArray", "written beyond", "index 5 resizeable size 3", _written_beyond)
 raises("tf.TensorArray", "read twice", "index 0 twice clear_after_read", _read_twice)
 raises("tf.TensorArray", "two shapes", "Incompatible shape (3,) (2,)", _two_shapes)
+for _what, _words, _function in [
+    (
+        "sizes",
+        "Dimensions must be equal, but are 3 and 2",
+        lambda tf: tf.zeros([2, 3]) @ tf.zeros([2, 3]),
+    ),
+    (
+        "a shape",
+        "Cannot reshape a tensor with 6 elements to shape [4,2] (8 elements)",
+        lambda tf: tf.reshape(tf.zeros([6]), [4, 2]),
+    ),
+    (
+        "a size",
+        "Dimension size must be evenly divisible by 4 but is 6",
+        lambda tf: tf.reshape(tf.zeros([6]), [-1, 4]),
+    ),
+    ("an axis", "dim 5 not in the interval [-2, 1].", lambda tf: tf.expand_dims(tf.zeros([2]), 5)),
+    (
+        "a window",
+        "Negative dimension size caused by subtracting 3 from 2",
+        lambda tf: tf.nn.conv2d(tf.zeros([1, 2, 2, 1]), tf.zeros([3, 3, 1, 1]), 1, "VALID"),
+    ),
+    (
+        "a depth",
+        "Depth of input (3) is not a multiple of input depth of filter (4)",
+        lambda tf: tf.nn.conv2d(tf.zeros([1, 5, 5, 3]), tf.zeros([3, 3, 4, 8]), 1, "SAME"),
+    ),
+    (
+        "a padding",
+        "'padding' same SAME VALID",
+        lambda tf: tf.nn.conv2d(tf.zeros([1, 5, 5, 3]), tf.zeros([3, 3, 3, 8]), 1, "same"),
+    ),
+    (
+        "labels",
+        "`labels.shape` must equal `logits.shape` except for the last dimension.",
+        lambda tf: tf.nn.sparse_softmax_cross_entropy_with_logits([1], tf.zeros([2, 4])),
+    ),
+    (
+        "operands",
+        "Got 1 inputs for equation expecting 2",
+        lambda tf: tf.einsum("ij,jk", tf.zeros([2, 3])),
+    ),
+]:
+    raises(
+        "tf.function",
+        f"that does not fit {_what}",
+        _words,
+        lambda tf, g=_function: tf.function(lambda: g(tf))(),
+    )
+    if _what != "a window":  # eagerly TensorFlow gives an empty result
+        raises("tf.errors", f"that does not fit {_what}", "", _function)
