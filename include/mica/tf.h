@@ -291,7 +291,9 @@ MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_run(mica_tf_graph *g, mica_de
 /* The function's gradient with respect to the wanted parameters (a flag for each), as two
  * functions. `forward` is g with residuals as further outputs; `backward` takes the cotangents of
  * g's outputs of float or variant dtype, then the residuals, and gives the gradient of each
- * parameter that is wanted and connected; a handle's is that of its variable. */
+ * parameter that is wanted and connected; a handle's is that of its variable. out_connected: 0, 1,
+ * or 1 + n where n gathers along the first axis alone lead to the parameter: in place of its
+ * gradient there are then, for each of them, the cotangent of what was gathered and the indices. */
 MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_backward(mica_tf_graph *g, const uint8_t *wanted,
                                                             uint8_t *out_connected,
                                                             mica_tf_graph **out_forward,

@@ -256,7 +256,7 @@ static PyObject *wrap_graph(mica_tf_graph *graph) { /* takes the reference */
     return (PyObject *)self;
 }
 
-/* _backward(wanted): (forward graph, backward graph, list of connected). */
+/* _backward(wanted): (forward graph, backward graph, list of connected: see mica/tf.h). */
 static PyObject *backward_method(PyObject *object, PyObject *wanted) {
     TFGraph *self = (TFGraph *)object;
     Py_ssize_t n = mica_tf_graph_parameter_count(self->graph);
@@ -269,7 +269,7 @@ static PyObject *backward_method(PyObject *object, PyObject *wanted) {
     mica_status status = mica_tf_graph_backward(self->graph, flags, flags + n, &forward, &backward);
     PyObject *connected = status ? NULL : PyList_New(n);
     for (Py_ssize_t i = 0; connected && i < n; i++)
-        PyList_SET_ITEM(connected, i, PyBool_FromLong(flags[n + i]));
+        PyList_SET_ITEM(connected, i, PyLong_FromLong(flags[n + i]));
     PyMem_Free(flags);
     if (status) return tf_raise(status);
     PyObject *first = wrap_graph(forward), *second = wrap_graph(backward);

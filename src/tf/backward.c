@@ -288,9 +288,99 @@ static mica_status add_vjp(mica_tf_walk *w, const mica_tf_node *node) {
     return status;
 }
 
+/* ---- gathers ----------------------------------------------------------------------------------
+ * What a gather along the first axis gives back to a variable or argument is its cotangent, at its
+ * indices. It is put off until it is clear that nothing else leads there. */
+
+enum { MOST_PUT_OFF = 100 };
+
+typedef struct mica_tf_put_off {
+    struct mica_tf_put_off *next;
+    int32_t node; /* the gather */
+} put_off;
+
+static bool gathers_rows(const mica_tf_walk *w, const mica_tf_node *node) {
+    const mica_tf_operation *o = node->operation;
+    int64_t axis[MICA_MAX_RANK * 4];
+    int32_t n;
+    mica_tf_shape shape;
+    if (!w->put_off || o->op != MICA_TF_GatherV2 || !carries(w, node, 0) ||
+        mica_tf_attr_find(o->info, o->attrs, "batch_dims")->as.integer ||
+        !mica_tf_graph_ints(w->forward, node->inputs[2], axis, &n) || n != 1)
+        return false;
+    mica_tf_graph_type(w->forward, node->inputs[0], &shape);
+    return axis[0] == 0 || (shape.rank > 0 && axis[0] == -shape.rank);
+}
+
+static mica_status put_off_gather(mica_tf_walk *w, int32_t index) {
+    int32_t slot = mica_tf_slot(w->forward, w->forward->nodes[index].inputs[0]);
+    put_off *entry = mica_arena_alloc(&w->arena, sizeof *entry);
+    if (!entry) return MICA_NO_MEMORY();
+    *entry = (put_off){w->put_off[slot], index}; /* the walk goes back */
+    w->put_off[slot] = entry;
+    return NULL;
+}
+
+/* As cotangents after all; of a variable, whose value the gathers read. */
+static mica_status settle(mica_tf_walk *w, int32_t slot) {
+    const put_off *entry = w->put_off ? w->put_off[slot] : NULL;
+    if (entry) w->put_off[slot] = NULL;
+    for (; entry; entry = entry->next) {
+        const mica_tf_node node = w->forward->nodes[entry->node];
+        int32_t own = mica_tf_slot(w->forward, node.inputs[0]);
+        mica_tf_ref before = w->cotangents[own];
+        if (own != slot) w->cotangents[own] = no_ref;
+        MICA_TRY(add_vjp(w, &node));
+        if (own == slot) continue;
+        mica_tf_ref cotangent = w->cotangents[own];
+        w->cotangents[own] = before;
+        MICA_TRY(mica_tf_add_cotangent(w, slot, cotangent));
+    }
+    return NULL;
+}
+
+/* A read hands on what it was given. */
+static mica_status back_read(mica_tf_walk *w, const mica_tf_node *node) {
+    int32_t slot = mica_tf_slot(w->forward, node->inputs[0]);
+    if (mica_tf_is_ref(w->cotangents[node->first])) {
+        MICA_TRY(settle(w, node->first));
+        return mica_tf_add_cotangent(w, slot, w->cotangents[node->first]);
+    }
+    put_off **last = &w->put_off[node->first]; /* an earlier read comes before */
+    while (*last) last = &(*last)->next;
+    *last = w->put_off[slot];
+    w->put_off[slot] = w->put_off[node->first];
+    w->put_off[node->first] = NULL;
+    return NULL;
+}
+
+static int32_t count_put_off(const mica_tf_walk *w, int32_t slot) {
+    int32_t n = 0;
+    for (const put_off *entry = w->put_off ? w->put_off[slot] : NULL; entry; entry = entry->next)
+        n++;
+    return n;
+}
+
+/* The outputs of the backward function for a parameter that gathers alone lead to. */
+static mica_status output_gathers(mica_tf_walk *w, int32_t slot) {
+    for (const put_off *entry = w->put_off[slot]; entry; entry = entry->next) {
+        const mica_tf_node node = w->forward->nodes[entry->node];
+        mica_tf_ref indices;
+        MICA_TRY(mica_tf_residual(w, node.inputs[1], &indices));
+        MICA_TRY(mica_tf_graph_output(w->backward, w->cotangents[node.first]));
+        MICA_TRY(mica_tf_graph_output(w->backward, indices));
+    }
+    return NULL;
+}
+
 static mica_status walk_node(mica_tf_walk *w, int32_t i) {
     const mica_tf_node held = w->forward->nodes[i], *node = &held; /* nodes may move */
     bool any = false, leads = false;
+    if (node->operation && node->operation->op == MICA_TF_ReadVariableOp)
+        any = count_put_off(w, node->first) > 0;
+    else
+        for (int32_t k = 0; node->operation && k < node->n_results; k++)
+            MICA_TRY(settle(w, node->first + k));
     for (int32_t k = 0; k < node->n_results; k++)
         any |= mica_tf_is_ref(w->cotangents[node->first + k]) &&
                !(w->held && w->held[node->first + k]);
@@ -298,9 +388,10 @@ static mica_status walk_node(mica_tf_walk *w, int32_t i) {
     if (!any || !leads || !node->operation) return NULL;
     if (w->stages && w->stages[i]) return mica_tf_stage_backward(w, i);
     switch ((int)node->operation->op) {
-    case MICA_TF_ReadVariableOp:
-        return mica_tf_add_cotangent(w, mica_tf_slot(w->forward, node->inputs[0]),
-                                     w->cotangents[node->first]);
+    case MICA_TF_ReadVariableOp: return back_read(w, node);
+    case MICA_TF_GatherV2:
+        if (gathers_rows(w, node)) return put_off_gather(w, i);
+        break;
     case MICA_TF_CustomGradient: return back_custom(w, i);
     case MICA_TF_StackPush: return back_push(w, i);
     case MICA_TF_StackPop:
@@ -319,6 +410,8 @@ static mica_status start(mica_tf_walk *w) {
     if (!w->cotangents) return MICA_NO_MEMORY();
     w->residuals = w->cotangents + n;
     w->n_slots = w->forward->n_results;
+    if (w->puts_off) w->put_off = mica_arena_alloc(&w->arena, n * sizeof(void *));
+    if (w->puts_off && !w->put_off) return MICA_NO_MEMORY();
     for (size_t i = 0; i < 2 * n; i++) w->cotangents[i] = no_ref;
     return NULL;
 }
@@ -362,7 +455,14 @@ static mica_status build(mica_tf_walk *w, const mica_tf_graph *g, const mica_tf_
     for (int32_t i = w->forward->n_nodes; i-- > 0;) MICA_TRY(walk_node(w, i));
     for (int32_t i = 0; i < g->n_parameters; i++) {
         mica_tf_ref parameter = w->forward->parameters[i], like;
-        mica_tf_ref *gradient = &w->cotangents[mica_tf_slot(w->forward, parameter)];
+        int32_t slot = mica_tf_slot(w->forward, parameter), n = count_put_off(w, slot);
+        mica_tf_ref *gradient = &w->cotangents[slot];
+        if (wish->wanted[i] && n && n <= MOST_PUT_OFF && !mica_tf_is_ref(*gradient)) {
+            out_connected[i] = (uint8_t)(1 + n);
+            MICA_TRY(output_gathers(w, slot));
+            continue;
+        }
+        if (wish->wanted[i]) MICA_TRY(settle(w, slot));
         out_connected[i] = wish->wanted[i] && mica_tf_is_ref(*gradient);
         if (wish->fill && wish->wanted[i] && !out_connected[i]) {
             MICA_TRY(mica_tf_residual(w, parameter, &like));
@@ -384,7 +484,7 @@ static void end(mica_tf_walk *w) {
 
 mica_status mica_tf_derive(const mica_tf_graph *g, const mica_tf_wish *wish, uint8_t *out_connected,
                            mica_tf_graph **out_forward, mica_tf_graph **out_backward) {
-    mica_tf_walk w = {.take_apart = wish->take_apart};
+    mica_tf_walk w = {.take_apart = wish->take_apart, .puts_off = wish->slices};
     *out_forward = *out_backward = NULL;
     mica_arena_init(&w.arena);
     mica_status status = mica_tf_graph_create(g->name, &w.forward);
@@ -403,7 +503,7 @@ mica_status mica_tf_derive(const mica_tf_graph *g, const mica_tf_wish *wish, uin
 
 mica_status mica_tf_graph_backward(mica_tf_graph *g, const uint8_t *wanted, uint8_t *out_connected,
                                    mica_tf_graph **out_forward, mica_tf_graph **out_backward) {
-    mica_tf_wish wish = {.wanted = wanted};
+    mica_tf_wish wish = {.wanted = wanted, .slices = true};
     return mica_tf_derive(g, &wish, out_connected, out_forward, out_backward);
 }
 

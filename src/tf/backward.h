@@ -16,6 +16,7 @@ typedef struct mica_tf_stage mica_tf_stage;
 typedef struct mica_tf_walk {
     mica_arena arena;
     mica_tf_graph *forward, *backward;
+    bool puts_off;          /* gathers: see backward.c */
     bool take_apart;        /* branches and loops are stages even where they could be lowered */
     uint8_t *active;        /* by slot of forward: depends on what is wanted */
     uint8_t *held;          /* by slot, or NULL: nothing flows back through it */
@@ -23,6 +24,7 @@ typedef struct mica_tf_walk {
     int32_t n_nodes, nodes_capacity, slots_capacity; /* what is known of forward */
     mica_tf_ref *cotangents;                         /* by slot: in backward */
     mica_tf_ref *residuals;                          /* by slot: in backward */
+    struct mica_tf_put_off **put_off; /* by slot, or NULL: gathers from it, in program order */
     int32_t n_slots;
 } mica_tf_walk;
 
@@ -32,6 +34,7 @@ typedef struct mica_tf_wish {
     const uint8_t *wanted, *given;
     bool fill;       /* zeros for wanted parameters that are not connected */
     bool take_apart; /* as in the walk */
+    bool slices;     /* where gathers alone lead to a parameter: what they gather and where */
 } mica_tf_wish;
 
 /* As mica_tf_graph_backward; the cotangents are of the outputs that are given. */

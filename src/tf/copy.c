@@ -84,7 +84,7 @@ static mica_status derive(apart *a, const mica_tf_ref *inputs) {
     uint8_t *given = a->flags + a->function->n_parameters;
     for (int32_t i = 0; i < a->places->n; i++) a->flags[a->places->as.ints[i]] = 1;
     for (int32_t i = 0; i < a->outputs->n; i++) given[a->outputs->as.ints[i]] = 1;
-    mica_tf_wish wish = {a->flags, given, true, a->c->take_apart};
+    mica_tf_wish wish = {a->flags, given, true, a->c->take_apart, false};
     return mica_tf_derive(a->function, &wish, given + a->function->n_outputs, &a->forward,
                           &a->backward);
 }
@@ -125,7 +125,7 @@ static mica_status transpose(apart *a, const mica_tf_ref *arguments, const mica_
     uint8_t *wanted = mica_calloc(2 * (size_t)back->n_parameters + 1, 1);
     if (!wanted) return MICA_NO_MEMORY();
     for (int32_t i = 0; i < a->outputs->n; i++) wanted[i] = 1;
-    mica_tf_wish wish = {wanted, NULL, true, a->c->take_apart};
+    mica_tf_wish wish = {wanted, NULL, true, a->c->take_apart, false};
     mica_status status =
         mica_tf_derive(back, &wish, wanted + back->n_parameters, &forward, &backward);
     mica_tf_ref *refs =

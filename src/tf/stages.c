@@ -176,7 +176,7 @@ static mica_status derive_branch(rewrite *r, const mica_tf_graph *body, int32_t 
     mica_tf_stage *stage = r->stage;
     mica_tf_graph *backward = NULL;
     mica_tf_ref stack;
-    mica_tf_wish wish = {stage->wanted, stage->given, true, r->w->take_apart};
+    mica_tf_wish wish = {stage->wanted, stage->given, true, r->w->take_apart, false};
     uint8_t *connected = mica_calloc((size_t)body->n_parameters + 1, 1);
     if (!connected) return MICA_NO_MEMORY();
     mica_status status = mica_tf_derive(body, &wish, connected, &r->forwards[k], &backward);
@@ -297,7 +297,7 @@ static mica_status derive_body(rewrite *r, const mica_tf_graph *body) {
     mica_tf_graph *backward = NULL;
     mica_tf_shape scalar = {.rank = 0};
     mica_tf_ref stack;
-    mica_tf_wish wish = {stage->wanted, stage->given, true, r->w->take_apart};
+    mica_tf_wish wish = {stage->wanted, stage->given, true, r->w->take_apart, false};
     mica_status status = mica_tf_derive(body, &wish, stage->connected, &r->forwards[0], &backward);
     if (!status)
         status = mica_tf_graph_parameter(r->forwards[0], MICA_TF_variant, &scalar, "stack", &stack);

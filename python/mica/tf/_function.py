@@ -119,12 +119,24 @@ class GraphFunction:
                         if _flows(result)
                     ]
                     answers = iter(backward(given + results[first:end]))
-                    return [next(answers) if is_connected else None for is_connected in connected]
+                    return [
+                        _answer(answers, count, tensor)
+                        for count, tensor in zip(connected, tensors, strict=True)
+                    ]
                 first = end
             raise RuntimeError("A gradient of an order above the number of tapes was asked for")
 
         _mica.tf_record(tensors, results, gradient)
         return results[:count]
+
+
+def _answer(answers, count: int, source):
+    """The gradient of one input: None, a tensor, or slices of count - 1 gathers."""
+    if count < 2:
+        return next(answers) if count else None
+    from ._slices import gathered
+
+    return gathered(source, [(next(answers), next(answers)) for _ in range(count - 1)])
 
 
 def _flows(tensor) -> bool:

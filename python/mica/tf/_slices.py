@@ -139,6 +139,26 @@ def gather_gradient(params, indices, axis, cotangent):
     )
 
 
+def gathered(source, parts: list) -> IndexedSlices:
+    """Return the gradient of a tensor or variable's handle that rows were gathered from.
+
+    Parameters
+    ----------
+    source
+        What they were gathered from.
+    parts
+        For each gather the cotangent of what it gave, and its indices.
+    """
+    if source.dtype == _dtypes.resource:
+        source = ops["ReadVariableOp"](source, dtype=parts[0][0].dtype)
+    axis = convert_to_tensor(0)
+    total = None
+    for cotangent, indices in parts:
+        slices = gather_gradient(source, indices, axis, cotangent)
+        total = slices if total is None else add_gradients(total, slices)
+    return total
+
+
 def add_gradients(a, b):
     """Return the sum of two gradients, of which at least one is IndexedSlices."""
     if isinstance(a, IndexedSlices) and isinstance(b, IndexedSlices):
