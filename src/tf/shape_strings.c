@@ -72,3 +72,19 @@ mica_status tf_shape_unique(mica_tf_inference *c) {
     c->outputs[1] = c->inputs[0];
     return NULL;
 }
+
+/* The shape of the keys, then that of a value, which the default has. */
+mica_status tf_shape_table_find(mica_tf_inference *c) {
+    const mica_tf_shape *keys = &c->inputs[1], *one = &c->inputs[2];
+    if (keys->rank < 0 || one->rank < 0) return NULL;
+    if (keys->rank + one->rank > MICA_MAX_RANK)
+        return MICA_INVALID("[%s] the rank is too high", c->info->name);
+    c->outputs[0] = *keys;
+    for (int32_t i = 0; i < one->rank; i++) c->outputs[0].dims[c->outputs[0].rank++] = one->dims[i];
+    return NULL;
+}
+
+mica_status tf_shape_table_export(mica_tf_inference *c) {
+    c->outputs[0] = mica_tf_unknown_of_rank(1);
+    return NULL;
+}

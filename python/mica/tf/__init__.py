@@ -74,6 +74,7 @@ _MODULES = frozenset(
         "initializers",
         "io",
         "linalg",
+        "lookup",
         "math",
         "nest",
         "nn",
@@ -132,6 +133,7 @@ _LAZY = {
     "random_normal_initializer": ("initializers", "RandomNormal"),
     "random_uniform_initializer": ("initializers", "RandomUniform"),
     "scan": "_functional",
+    "timestamp": "_effects",
     "tuple": "_effects",
     "zeros_initializer": ("initializers", "Zeros"),
 }

@@ -154,6 +154,13 @@ def numpy_function(func=None, inp=None, Tout=None, stateful=True, name=None):
     return _call(func, inp, Tout, True)
 
 
+def timestamp(name=None):
+    """Seconds since 1970, as float64."""
+    import time
+
+    return numpy_function(lambda: np.float64(time.time()), [], _dtypes.float64)
+
+
 @functools.cache
 def get_logger():
     """The logger of the package, named ``tensorflow``."""

@@ -113,10 +113,19 @@ class RaggedTensor(CompositeTensor):
         from . import fill, reduce_max, sequence_mask
         from . import range as number
 
-        if shape is not None:
-            raise NotImplementedError("RaggedTensor.to_tensor with a shape is not supported.")
         lengths = self.row_lengths()
         longest = reduce_max(lengths)
+        wanted = None if shape is None else TensorShape(shape).as_list()
+        if wanted is not None and len(wanted) > 1 and wanted[1] is not None:
+            longest = convert_to_tensor(wanted[1], lengths.dtype)
+            lengths = ops["Minimum"](lengths, longest)
+        known = self.shape.as_list()
+        if wanted is not None and any(
+            n is not None and n != own
+            for k, (n, own) in enumerate(zip(wanted, known, strict=False))
+            if k != 1
+        ):
+            raise NotImplementedError("RaggedTensor.to_tensor: the ragged axis alone has a size.")
         there = sequence_mask(lengths, longest)
         places = self._row_splits[:-1][:, None] + number(longest, dtype=lengths.dtype)[None, :]
         last = ops["Maximum"](self._row_splits[-1] - 1, ops["ZerosLike"](self._row_splits[-1]))
@@ -168,4 +177,17 @@ class RaggedTensor(CompositeTensor):
         return f"<tf.RaggedTensor {self.to_list()}>"
 
 
-__all__ = ["RaggedTensor", "RaggedTensorSpec"]
+def map_flat_values(op, *args, **kwargs):
+    """A function of the values of ragged tensors, in the same rows."""
+    rows = [each for each in (*args, *kwargs.values()) if isinstance(each, RaggedTensor)]
+    if not rows:
+        return op(*args, **kwargs)
+
+    def values(each):
+        return each.values if isinstance(each, RaggedTensor) else each
+
+    made = op(*map(values, args), **{name: values(each) for name, each in kwargs.items()})
+    return RaggedTensor(made, rows[0].row_splits)
+
+
+__all__ = ["RaggedTensor", "RaggedTensorSpec", "map_flat_values"]

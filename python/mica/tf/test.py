@@ -28,3 +28,18 @@ def is_built_with_gpu_support() -> bool:
 def is_built_with_rocm() -> bool:
     """Whether ROCm can be used."""
     return False
+
+
+def main(argv=None) -> None:
+    """Run the tests of the program."""
+    import unittest
+
+    unittest.main(argv=argv)
+
+
+def __getattr__(name: str):
+    if name != "TestCase":
+        raise AttributeError(f"module 'tensorflow.test' has no attribute '{name}'")
+    from ._test_case import TestCase
+
+    return TestCase
