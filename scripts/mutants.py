@@ -17,8 +17,9 @@ the exit status is 1 when one is not, or when fewer than 95 % are caught.
 Linear algebra is run with the built-in kernels and with a LAPACK, when numpy's is in .venv.
 
 Everything happens in build-mutants/. --trust takes over what an earlier run there caught or
-refused to compile, and which ops reach the lines of files that have not changed since. --plain
-leaves the sanitizers out; what they alone would catch then counts as a survivor.
+refused to compile, survivors that are explained, and which ops reach the lines of files that have
+not changed since (cases that were added since may reach more). --plain leaves the sanitizers out;
+what they alone would catch then counts as a survivor.
 """
 
 import argparse
@@ -229,7 +230,6 @@ class Reach:
 
     def __init__(self, data):
         self.ops, self.seconds, self.files = data["ops"], data["seconds"], data["files"]
-        self.stale = data["hash"] != source_hash()
 
     def of(self, path, line, text):
         """The ops to run for a fault in a line; None when any might be concerned."""
@@ -413,16 +413,13 @@ class Worker:
         if object_hashes(self.tree, "build") == self.objects:
             return "refused", "compiles to the same code"
         ops = reach.of(fault.path, fault.line, (PRISTINE / fault.path).read_text().split("\n"))
-        if ops is not None and not ops and not reach.stale:
+        if ops is not None and not ops:
             return "survived", "no case reaches the line"
         caught, how = False, ""
         near = reach.near(fault.path) if ops is None else []
         if near:
             caught, how = run_harness(self.tree / "build/harness", near, reach.timeout(near))
         if not caught and (ops is None or ops):
-            caught, how = run_harness(self.tree / "build/harness", ops, reach.timeout(ops))
-        if not caught and reach.stale and ops is not None:  # other ops may reach it by now
-            ops = None
             caught, how = run_harness(self.tree / "build/harness", ops, reach.timeout(ops))
         # No sanitizer sees a wrong number.
         if caught or fault.kind == "rounding" or not self.sanitize:
@@ -483,7 +480,7 @@ class Campaign:
 
     def __init__(self, seed, count, reach, trusted):
         self.queues = choose(seed)
-        self.reach, self.trusted = reach, trusted
+        self.reach, self.trusted, self.reasons = reach, trusted, read_reasons()
         self.lock = threading.Lock()
         shares = {kind: count // len(mutations.KINDS) for kind in mutations.KINDS}
         for kind in mutations.KINDS[: count % len(mutations.KINDS)]:
@@ -505,11 +502,14 @@ class Campaign:
         while (fault := self.next_fault()) is not None:
             begin = time.time()
             known = self.trusted.get(identity(fault))
-            if known and known["verdict"] != "survived":
+            if known and (known["verdict"] != "survived" or self.is_explained(fault)):
                 verdict, why = known["verdict"], known["why"]
             else:
                 verdict, why = worker.try_fault(fault, self.reach)
             self.note(fault, verdict, why, time.time() - begin)
+
+    def is_explained(self, fault):
+        return (fault.path, fault.was.strip(), fault.now.strip()) in self.reasons
 
     def note(self, fault, verdict, why, seconds):
         with self.lock:
