@@ -125,3 +125,36 @@ TEST(running_out_of_memory_leaves_nothing_behind) {
     for (int i = 0; i < 2; i++) mica_tf_value_release(inputs[i]);
     end();
 }
+
+TEST(a_table_keeps_what_was_put_into_it_and_memory_may_run_out) {
+    begin();
+    mica_tf_attr attrs[MICA_TF_MAX_ATTRS] = {{.as.integer = MICA_TF_string},
+                                             {.as.integer = MICA_TF_string}};
+    mica_tf_value handle[8] = {{0}}, out[8] = {{0}};
+    CHECK_OK(run(MICA_TF_AnonymousMutableHashTable, attrs, NULL, 0, handle));
+    mica_tf_value put[3] = {handle[0], texts(MICA_INTS(3), (const char *[]){"a", "", "a"}),
+                            texts(MICA_INTS(3), (const char *[]){"x", "y", "z"})};
+    mica_tf_value ask[3] = {handle[0], texts(MICA_INTS(2), (const char *[]){"a", "b"}),
+                            texts(MICA_NO_INTS, (const char *[]){"none"})};
+    for (int k = 0; k < 2; k++) {
+        bool done = false;
+        for (int64_t n = 1; !done; n++) {
+            memset(attrs, 0, sizeof attrs);
+            mica_memory_fail_nth(n, false);
+            mica_status status = k ? run(MICA_TF_LookupTableFindV2, attrs, ask, 3, out)
+                                   : run(MICA_TF_LookupTableInsertV2, attrs, put, 3, out);
+            mica_memory_fail_nth(0, false);
+            done = status == NULL;
+            CHECK(done || mica_status_code(status) == MICA_OUT_OF_MEMORY);
+            mica_status_release(status);
+        }
+    }
+    CHECK(is_text(out[0], 0, "z") && is_text(out[0], 1, "none"));
+    mica_tf_value_release(out[0]);
+    for (int i = 1; i < 3; i++) {
+        mica_tf_value_release(put[i]);
+        mica_tf_value_release(ask[i]);
+    }
+    mica_tf_value_release(handle[0]);
+    end();
+}
