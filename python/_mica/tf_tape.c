@@ -456,11 +456,15 @@ static int backward_of_function(pass *p, const entry *e, PyObject **given) {
 }
 
 static int backward_of(pass *p, const entry *e) {
-    PyObject *given[MOST];
+    PyObject *few[MOST], **given = few; /* a function may have any number: its residuals */
     bool any = false, leads = false;
     int failed = 0;
-    if (e->n_outputs > MOST || e->n_inputs > MOST) {
+    if (e->operation && (e->n_outputs > MOST || e->n_inputs > MOST)) {
         PyErr_SetString(PyExc_ValueError, "an op has too many inputs or outputs for its gradient");
+        return -1;
+    }
+    if (e->n_outputs > MOST && !(given = PyMem_Calloc((size_t)e->n_outputs, sizeof *given))) {
+        PyErr_NoMemory();
         return -1;
     }
     for (int32_t i = 0; i < e->n_inputs; i++) leads |= leads_somewhere(p, (TFTensor *)e->inputs[i]);
@@ -471,6 +475,7 @@ static int backward_of(pass *p, const entry *e) {
     if (any && leads)
         failed = e->operation ? backward_of_op(p, e, given) : backward_of_function(p, e, given);
     for (int32_t i = 0; i < e->n_outputs; i++) Py_XDECREF(given[i]);
+    if (given != few) PyMem_Free(given);
     return failed;
 }
 

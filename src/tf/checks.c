@@ -245,10 +245,8 @@ static void append(mica_tf_session *session, mica_graph *g, mica_value value,
         mica_graph_fail(g, MICA_NO_MEMORY());
         return;
     }
-    *check = (mica_tf_check){.g = g, .value = value, .bounds = *b};
-    mica_tf_check **last = &session->checks;
-    while (*last) last = &(*last)->next;
-    *last = check;
+    *check = (mica_tf_check){.next = session->checks, .g = g, .value = value, .bounds = *b};
+    session->checks = check; /* the last comes first */
 }
 
 void mica_tf_lower_check(mica_tf_lowering *c, int32_t input, const mica_tf_bounds *b) {
@@ -278,7 +276,7 @@ void mica_tf_lower_checks(mica_tf_lowering *c) {
 }
 
 mica_tf_check *mica_tf_take_checks(mica_tf_session *session, const mica_graph *g) {
-    mica_tf_check *taken = NULL, **last = &taken, **at = &session->checks;
+    mica_tf_check *taken = NULL, **at = &session->checks;
     while (*at) {
         mica_tf_check *check = *at;
         if (check->g != g) {
@@ -286,9 +284,8 @@ mica_tf_check *mica_tf_take_checks(mica_tf_session *session, const mica_graph *g
             continue;
         }
         *at = check->next;
-        check->next = NULL;
-        *last = check;
-        last = &check->next;
+        check->next = taken;
+        taken = check;
     }
     return taken;
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/strings.h"
 #include "tf/tf.h"
 
@@ -32,6 +33,7 @@ void mica_tf_graph_release(mica_tf_graph *g) {
     mica_tf_steps_destroy(g->steps);
     for (int32_t i = 0; i < g->n_nodes; i++) mica_tf_operation_release(g->nodes[i].operation);
     mica_free(g->nodes);
+    mica_free(g->names);
     mica_free(g->parameters);
     mica_free(g->outputs);
     mica_arena_deinit(&g->arena);
@@ -50,20 +52,59 @@ static mica_status grow(void *array, int32_t n, int32_t *capacity, size_t size) 
     return NULL;
 }
 
-static bool name_is_taken(const mica_tf_graph *g, const char *name) {
-    for (int32_t i = 0; i < g->n_nodes; i++)
-        if (!strcmp(g->nodes[i].name, name)) return true;
-    return false;
+/* ---- names ------------------------------------------------------------------------------------
+ * Open addressing on the name; a power of two, at most half full. */
+
+struct mica_tf_name {
+    int32_t node; /* 1 + the node that has it; 0: free */
+    int32_t next; /* the first number that may make it new */
+};
+
+static uint32_t name_slot(const mica_tf_graph *g, const char *name) {
+    uint32_t mask = (uint32_t)g->names_capacity - 1;
+    uint32_t slot = (uint32_t)mica_hash_string(MICA_HASH_SEED, name) & mask;
+    while (g->names[slot].node && strcmp(g->nodes[g->names[slot].node - 1].name, name) != 0)
+        slot = (slot + 1) & mask;
+    return slot;
+}
+
+/* Room for one more, so that taking a name cannot fail. */
+static mica_status grow_names(mica_tf_graph *g) {
+    if (2 * (g->n_nodes + 1) <= g->names_capacity) return NULL;
+    struct mica_tf_name *before = g->names;
+    int32_t n = g->names_capacity, larger = n ? 2 * n : 64;
+    struct mica_tf_name *names = mica_calloc((size_t)larger, sizeof *names);
+    if (!names) return MICA_NO_MEMORY();
+    g->names = names;
+    g->names_capacity = larger;
+    for (int32_t i = 0; i < n; i++)
+        if (before[i].node) names[name_slot(g, g->nodes[before[i].node - 1].name)] = before[i];
+    mica_free(before);
+    return NULL;
 }
 
 /* The name itself, or with the first number that makes it new. */
-static const char *unique_name(mica_tf_graph *g, const char *name) {
+static mica_status unique_name(mica_tf_graph *g, const char *name, const char **out_name) {
     char numbered[160];
-    if (!name_is_taken(g, name)) return mica_arena_strdup(&g->arena, name);
-    for (int32_t i = 1;; i++) {
-        snprintf(numbered, sizeof numbered, "%.140s_%d", name, i);
-        if (!name_is_taken(g, numbered)) return mica_arena_strdup(&g->arena, numbered);
+    MICA_TRY(grow_names(g));
+    struct mica_tf_name *taken = &g->names[name_slot(g, name)];
+    if (taken->node) {
+        if (!taken->next) taken->next = 1;
+        for (;; taken->next++) {
+            snprintf(numbered, sizeof numbered, "%.140s_%d", name, taken->next);
+            if (!g->names[name_slot(g, numbered)].node) break;
+        }
+        name = numbered;
     }
+    *out_name = mica_arena_strdup(&g->arena, name);
+    return *out_name ? NULL : MICA_NO_MEMORY();
+}
+
+/* The node after the last is one of the graph. */
+static void count_node(mica_tf_graph *g) {
+    const mica_tf_node *node = &g->nodes[g->n_nodes];
+    g->names[name_slot(g, node->name)].node = ++g->n_nodes;
+    g->n_results += node->n_results;
 }
 
 static mica_status check_open(const mica_tf_graph *g) {
@@ -96,14 +137,12 @@ mica_status mica_tf_graph_parameter(mica_tf_graph *g, mica_tf_dtype dtype,
     mica_tf_node *node;
     MICA_TRY(grow(&g->parameters, g->n_parameters, &g->parameters_capacity, sizeof(mica_tf_ref)));
     MICA_TRY(begin_node(g, 0, 1, &node));
-    node->name = unique_name(g, name ? name : "args");
-    if (!node->name) return MICA_NO_MEMORY();
+    MICA_TRY(unique_name(g, name ? name : "args", &node->name));
     node->dtypes[0] = dtype;
     node->shapes[0] = *shape;
     *out_ref = (mica_tf_ref){g->n_nodes, 0};
     g->parameters[g->n_parameters++] = *out_ref;
-    g->n_nodes++;
-    g->n_results++;
+    count_node(g);
     return NULL;
 }
 
@@ -155,8 +194,7 @@ mica_status mica_tf_graph_add(mica_tf_graph *g, mica_tf_op op, const mica_tf_att
     MICA_TRY(begin_node(g, n_inputs, n_results, &node));
     for (int32_t i = 0; i < n_inputs; i++) node->inputs[i] = inputs[i];
     for (int32_t i = 0; i < n_results; i++) node->dtypes[i] = dtypes[i];
-    node->name = unique_name(g, name ? name : info->name);
-    if (!node->name) return MICA_NO_MEMORY();
+    MICA_TRY(unique_name(g, name ? name : info->name, &node->name));
     MICA_TRY(mica_tf_operation_create(op, own, &node->operation));
     mica_status status = infer_node(g, node);
     if (status) {
@@ -164,8 +202,7 @@ mica_status mica_tf_graph_add(mica_tf_graph *g, mica_tf_op op, const mica_tf_att
         return status;
     }
     *out_first = (mica_tf_ref){g->n_nodes, 0};
-    g->n_nodes++;
-    g->n_results += n_results;
+    count_node(g);
     return NULL;
 }
 

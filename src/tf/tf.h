@@ -162,7 +162,8 @@ struct mica_tf_graph {
     mica_arena arena;
     const char *name;
     mica_tf_node *nodes;
-    int32_t n_nodes, nodes_capacity, n_results;
+    int32_t n_nodes, nodes_capacity, n_results, names_capacity;
+    struct mica_tf_name *names; /* graph.c */
     mica_tf_ref *parameters, *outputs;
     int32_t n_parameters, parameters_capacity, n_outputs, outputs_capacity;
     mica_mutex lock;      /* of what follows */
@@ -258,7 +259,7 @@ typedef struct mica_tf_random_slot {
     int64_t elements;
 } mica_tf_random_slot;
 
-enum { MICA_TF_MEMO_BUCKETS = 64 };
+enum { MICA_TF_MEMO_BUCKETS = 512 };
 
 struct mica_tf_session {
     mica_arena arena;

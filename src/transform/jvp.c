@@ -1,34 +1,76 @@
 /* The forward walk: every node between inputs and outputs appends the tangents of its results. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "transform/rules.h"
 
-/* Which results outputs depend on: flags[first[id] + i] for result i of a node. By position, so it
- * holds until the graph changes. */
-typedef struct needed_values {
-    bool *flags;
-    int32_t *first;
-} needed_values;
+/* A node that outputs depend on, and which of its results they do. */
+typedef struct needed_node {
+    mica_node *node;
+    bool *wanted;
+} needed_node;
 
-static bool find_needed(mica_transform *t, mica_graph *g, const mica_value *outputs, int32_t n,
-                        needed_values *out) {
-    int32_t room = 0;
-    for (int32_t i = 0; i < g->n_nodes; i++) room += g->nodes[i]->n_results;
-    bool *flags = out->flags = mica_transform_alloc(t, g, (size_t)room + 1, sizeof *flags);
-    int32_t *first = out->first = mica_transform_alloc(t, g, (size_t)g->n_nodes + 1, sizeof *first);
-    if (!flags || !first) return false;
-    for (int32_t i = 0; i < g->n_nodes; i++) first[i + 1] = first[i] + g->nodes[i]->n_results;
-    for (int32_t i = 0; i < n; i++)
-        if (outputs[i].node) flags[first[outputs[i].node->id] + outputs[i].index] = true;
-    for (int32_t i = g->n_nodes; i-- > 0;) {
-        bool any = false;
-        for (int32_t k = first[i]; k < first[i + 1]; k++) any |= flags[k];
-        for (int32_t k = 0; any && k < g->nodes[i]->n_operands; k++) {
-            mica_value operand = g->nodes[i]->operands[k];
-            flags[first[operand.node->id] + operand.index] = true;
-        }
+typedef struct needed_nodes {
+    mica_tangent_pass *pass;
+    needed_node *data;
+    int32_t n, capacity;
+    int32_t first;         /* position of the first node that depends on an input */
+    mica_value_map places; /* index: 1 + a node's place in data */
+} needed_nodes;
+
+/* The place of a node; a new one is added. NULL with a sticky error. */
+static needed_node *needed_of(needed_nodes *s, mica_node *node, bool *out_new) {
+    mica_transform *t = s->pass->t;
+    mica_graph *g = s->pass->g;
+    mica_value key = {node, 0}, known = mica_value_map_get(&s->places, key);
+    *out_new = !known.node;
+    if (known.node) return &s->data[known.index];
+    if (s->n == s->capacity) {
+        int32_t larger = s->capacity ? 2 * s->capacity : 32;
+        needed_node *data = mica_transform_alloc(t, g, (size_t)larger, sizeof *data);
+        if (!data) return NULL;
+        if (s->n) memcpy(data, s->data, (size_t)s->n * sizeof *data);
+        s->data = data;
+        s->capacity = larger;
     }
-    return true;
+    bool *wanted = mica_transform_alloc(t, g, (size_t)node->n_results + 1, sizeof *wanted);
+    mica_value_map_set(&s->places, key, (mica_value){node, s->n});
+    if (!wanted || g->error) return NULL;
+    s->data[s->n] = (needed_node){node, wanted};
+    return &s->data[s->n++];
+}
+
+/* Inputs are held, and what is before all of them does not depend on any. */
+static void need(needed_nodes *s, mica_value v) {
+    bool is_new;
+    if (!v.node || v.node->id < s->first || v.node->op == MICA_OP_PARAMETER ||
+        !mica_is_zero(mica_value_map_get(&s->pass->inputs, v)))
+        return;
+    needed_node *place = needed_of(s, v.node, &is_new);
+    if (place) place->wanted[v.index] = true;
+}
+
+static int by_position(const void *a, const void *b) {
+    int32_t x = ((const needed_node *)a)->node->id, y = ((const needed_node *)b)->node->id;
+    return (x > y) - (x < y);
+}
+
+/* The nodes between the pass's inputs and outputs, in the order of the graph. What is looked at is
+ * no more than these and what else outputs depend on after the first input, so that many
+ * derivatives in one large graph cost what they are of. */
+static bool find_needed(needed_nodes *s, const mica_value *outputs, int32_t n_outputs,
+                        const mica_value *inputs, int32_t n_inputs) {
+    s->first = INT32_MAX;
+    for (int32_t i = 0; i < n_inputs; i++)
+        if (inputs[i].node && inputs[i].node->id < s->first) s->first = inputs[i].node->id;
+    mica_value_map_init(&s->places, s->pass->t, s->pass->g);
+    for (int32_t i = 0; i < n_outputs; i++) need(s, outputs[i]);
+    for (int32_t i = 0; i < s->n && !s->pass->g->error; i++) {
+        const mica_node *node = s->data[i].node;
+        for (int32_t k = 0; k < node->n_operands; k++) need(s, node->operands[k]);
+    }
+    if (s->n > 1) qsort(s->data, (size_t)s->n, sizeof *s->data, by_position);
+    return !s->pass->g->error;
 }
 
 /* Tangents of n's operands; false when all are zero. */
@@ -75,17 +117,12 @@ void mica_push_forward(mica_transform *t, mica_graph *g, bool joint, const mica_
     if (g->error) return;
     mica_value_map_init(&pass.inputs, t, g);
     mica_value_map_init(&pass.tangents, t, g);
-    int32_t n_nodes = g->n_nodes;
-    needed_values needed;
-    mica_node **nodes = mica_transform_alloc(t, g, (size_t)n_nodes + 1, sizeof *nodes);
-    if (!nodes || !find_needed(t, g, outputs, n_outputs, &needed)) return;
-    memcpy(nodes, g->nodes, (size_t)n_nodes * sizeof *nodes);
     set_inputs(&pass, inputs, tangents, n_inputs);
-    for (int32_t i = 0; i < n_nodes && !g->error; i++) {
-        bool any = false;
-        pass.wanted = needed.flags + needed.first[i];
-        for (int32_t k = 0; k < nodes[i]->n_results; k++) any |= pass.wanted[k];
-        if (any && nodes[i]->op != MICA_OP_PARAMETER) apply_rule(&pass, nodes[i]);
+    needed_nodes needed = {.pass = &pass};
+    if (!find_needed(&needed, outputs, n_outputs, inputs, n_inputs)) return;
+    for (int32_t i = 0; i < needed.n && !g->error; i++) {
+        pass.wanted = needed.data[i].wanted;
+        apply_rule(&pass, needed.data[i].node);
     }
     for (int32_t i = 0; i < n_outputs && !g->error; i++)
         out_tangents[i] = mica_value_map_get(&pass.tangents, outputs[i]);
