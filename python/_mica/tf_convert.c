@@ -213,6 +213,26 @@ static PyObject *wrong_kind(PyObject *value, mica_tf_dtype dtype) {
     return NULL;
 }
 
+/* What Python's True and False may be given for. */
+static bool holds_bools(mica_dtype dtype) {
+    return dtype == MICA_DTYPE_bool || dtype == MICA_DTYPE_i32 || dtype == MICA_DTYPE_i64 ||
+           dtype == MICA_DTYPE_f16 || dtype == MICA_DTYPE_f32 || dtype == MICA_DTYPE_f64;
+}
+
+bool tf_converts_loosely(mica_tf_op op) {
+    return op == MICA_TF_AddV2 || op == MICA_TF_MatMul || op == MICA_TF_BatchMatMulV2;
+}
+
+bool tf_is_plain(PyObject *value) {
+    if (PyList_CheckExact(value) || PyTuple_CheckExact(value)) {
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); i++)
+            if (!tf_is_plain(PySequence_Fast_GET_ITEM(value, i))) return false;
+        return true;
+    }
+    return PyBool_Check(value) || PyLong_CheckExact(value) || PyFloat_CheckExact(value) ||
+           PyComplex_CheckExact(value) || PyUnicode_Check(value) || PyBytes_Check(value);
+}
+
 /* bool, int, float, complex; NULL without an error: not a scalar of these. */
 static PyObject *convert_scalar(PyObject *value, mica_tf_dtype dtype, bool hint) {
     bool is_bool = PyBool_Check(value), is_int = PyLong_CheckExact(value);
@@ -228,7 +248,7 @@ static PyObject *convert_scalar(PyObject *value, mica_tf_dtype dtype, bool hint)
         core = mica_tf_dtype_core(natural);
     }
     mica_dtype_kind kind = mica_dtype_kind_of(core);
-    bool fits = is_bool    ? kind == MICA_KIND_BOOLEAN
+    bool fits = is_bool    ? holds_bools(core)
                 : is_int   ? kind != MICA_KIND_BOOLEAN
                 : is_float ? kind == MICA_KIND_FLOAT || kind == MICA_KIND_COMPLEX
                            : kind == MICA_KIND_COMPLEX;

@@ -59,6 +59,11 @@ PyObject *tf_shape_object(const mica_tf_shape *shape);          /* a TensorShape
 int tf_shape_from_object(PyObject *object, mica_tf_shape *out); /* -1 on error */
 /* A tensor from anything; dtype 0: by the data. `hint` only suggests the dtype. */
 PyObject *tf_convert(PyObject *value, mica_tf_dtype dtype, bool hint);
+/* A number or text of Python, or sequences of them: no arrays, no tensors. */
+bool tf_is_plain(PyObject *value);
+/* Whether an op takes operands of a Python value's own dtype and refuses them then as it would
+ * tensors; all others refuse to convert the value. */
+bool tf_converts_loosely(mica_tf_op op);
 /* A list of (name, kind, value) for the attributes of a node. */
 PyObject *tf_graph_attributes(mica_tf_graph *graph, int32_t node);
 PyObject *tf_raise(mica_status status); /* as an exception of tf.errors; returns NULL */

@@ -1,16 +1,16 @@
-/* Operators of tensors. The other operand is converted with this tensor's dtype as a suggestion. */
+/* Operators of tensors. The other operand becomes a tensor of this tensor's dtype. */
 #include "tf_extension.h"
 
 /* Both operands as tensors; false: NotImplemented or an error. */
-static int operands_of(PyObject *a, PyObject *b, PyObject **x, PyObject **y) {
+static int operands_of(PyObject *a, PyObject *b, bool loose, PyObject **x, PyObject **y) {
     bool first = tf_is_tensor(a);
     PyObject *mine = first ? a : b, *other = first ? b : a;
     /* Objects with their own idea of the operator (variables, Keras' tensors) go first. */
     if (!tf_is_tensor(other) && !PyLong_CheckExact(other) && !PyFloat_CheckExact(other) &&
         PyObject_HasAttrString((PyObject *)Py_TYPE(other), "_mica_own_operators"))
         return 0;
-    /* On the left of a tensor, a number has to become one of its dtype. */
-    bool hint = first || tf_is_tensor(other);
+    /* On the left of a tensor, anything has to become one of its dtype. */
+    bool hint = tf_is_tensor(other) || (first && (loose || !tf_is_plain(other)));
     PyObject *converted = tf_convert(other, tf_tensor_dtype((TFTensor *)mine), hint);
     if (!converted) {
         if (!PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
@@ -28,7 +28,7 @@ static int operands_of(PyObject *a, PyObject *b, PyObject **x, PyObject **y) {
 
 static PyObject *binary(mica_tf_op op, const char *name, PyObject *a, PyObject *b) {
     PyObject *x, *y;
-    int given = operands_of(a, b, &x, &y);
+    int given = operands_of(a, b, tf_converts_loosely(op), &x, &y);
     if (given < 0) return NULL;
     if (!given) Py_RETURN_NOTIMPLEMENTED;
     PyObject *result = tf_apply2(op, name, x, y);
@@ -46,10 +46,10 @@ BINARY(sub, MICA_TF_Sub)
 BINARY(mul, MICA_TF_Mul)
 
 /* Operators whose op depends on the dtypes or the ranks are Python's: hooks named after them. */
-static PyObject *by_hook(const char *name, PyObject *a, PyObject *b) {
+static PyObject *by_hook(const char *name, bool loose, PyObject *a, PyObject *b) {
     PyObject *x, *y, *hook = tf_hook(name);
     if (!hook) return NULL;
-    int given = operands_of(a, b, &x, &y);
+    int given = operands_of(a, b, loose, &x, &y);
     if (given < 0) return NULL;
     if (!given) Py_RETURN_NOTIMPLEMENTED;
     PyObject *result = PyObject_CallFunctionObjArgs(hook, x, y, NULL);
@@ -58,17 +58,17 @@ static PyObject *by_hook(const char *name, PyObject *a, PyObject *b) {
     return result;
 }
 
-#define BY_HOOK(name)                                                                              \
+#define BY_HOOK(name, loose)                                                                       \
     static PyObject *number_##name(PyObject *a, PyObject *b) {                                     \
-        return by_hook("operator_" #name, a, b);                                                   \
+        return by_hook("operator_" #name, loose, a, b);                                            \
     }
-BY_HOOK(truediv)
-BY_HOOK(floordiv)
-BY_HOOK(mod)
-BY_HOOK(matmul)
-BY_HOOK(and)
-BY_HOOK(or)
-BY_HOOK(xor)
+BY_HOOK(truediv, false)
+BY_HOOK(floordiv, false)
+BY_HOOK(mod, false)
+BY_HOOK(matmul, true)
+BY_HOOK(and, false)
+BY_HOOK(or, false)
+BY_HOOK(xor, false)
 
 static PyObject *number_power(PyObject *a, PyObject *b, PyObject *modulus) {
     if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;

@@ -8,6 +8,7 @@
 
 /* What the conversion of a call's arguments owns. */
 typedef struct call {
+    mica_tf_op op;
     const mica_tf_op_info *info;
     mica_tf_attr attrs[MICA_TF_MAX_ATTRS];
     bool given[MICA_TF_MAX_ATTRS];
@@ -234,8 +235,8 @@ static int convert_one(call *c, const mica_tf_argument *a, PyObject *object, mic
     }
     if (a->dtype) {
         tensor = tf_convert(object, (mica_tf_dtype)a->dtype, false);
-    } else if (known) { /* what does not fit is refused as a tensor of another dtype would be */
-        tensor = tf_convert(object, known, true);
+    } else if (known) { /* what is no Python number is refused as tensors of other dtypes are */
+        tensor = tf_convert(object, known, tf_converts_loosely(c->op) || !tf_is_plain(object));
     } else if (a->type_attr >= 0 && c->info->attrs[a->type_attr].kind == MICA_TF_TYPE) {
         /* Python numbers take the default dtype of the attribute, where it has one. */
         const mica_tf_attr_info *attr = &c->info->attrs[a->type_attr];
@@ -375,7 +376,7 @@ static PyObject *call_op(PyObject *self, PyObject *const *args, Py_ssize_t n_arg
         for (Py_ssize_t i = 0; i < n_args; i++) tensors &= tf_is_tensor(args[i]);
         if (tensors) return call_quickly(op, info, args, (int32_t)n_args);
     }
-    call c = {.info = info, .capacity = FEW_VALUES};
+    call c = {.op = op, .info = info, .capacity = FEW_VALUES};
     c.inputs = c.few;
     tf_default_attrs(info, c.attrs);
     PyObject *result = NULL;

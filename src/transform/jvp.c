@@ -19,11 +19,10 @@ typedef struct needed_nodes {
 } needed_nodes;
 
 /* The place of a node; a new one is added. NULL with a sticky error. */
-static needed_node *needed_of(needed_nodes *s, mica_node *node, bool *out_new) {
+static needed_node *needed_of(needed_nodes *s, mica_node *node) {
     mica_transform *t = s->pass->t;
     mica_graph *g = s->pass->g;
     mica_value key = {node, 0}, known = mica_value_map_get(&s->places, key);
-    *out_new = !known.node;
     if (known.node) return &s->data[known.index];
     if (s->n == s->capacity) {
         int32_t larger = s->capacity ? 2 * s->capacity : 32;
@@ -34,19 +33,20 @@ static needed_node *needed_of(needed_nodes *s, mica_node *node, bool *out_new) {
         s->capacity = larger;
     }
     bool *wanted = mica_transform_alloc(t, g, (size_t)node->n_results + 1, sizeof *wanted);
+    if (!wanted) return NULL;
     mica_value_map_set(&s->places, key, (mica_value){node, s->n});
-    if (!wanted || g->error) return NULL;
+    if (g->error) return NULL;
     s->data[s->n] = (needed_node){node, wanted};
     return &s->data[s->n++];
 }
 
-/* Inputs are held, and what is before all of them does not depend on any. */
+/* Inputs are held, and what is before all of them does not depend on any. After an error nothing
+ * is looked up: a place may have been noted that was not filled. */
 static void need(needed_nodes *s, mica_value v) {
-    bool is_new;
-    if (!v.node || v.node->id < s->first || v.node->op == MICA_OP_PARAMETER ||
+    if (s->pass->g->error || !v.node || v.node->id < s->first || v.node->op == MICA_OP_PARAMETER ||
         !mica_is_zero(mica_value_map_get(&s->pass->inputs, v)))
         return;
-    needed_node *place = needed_of(s, v.node, &is_new);
+    needed_node *place = needed_of(s, v.node);
     if (place) place->wanted[v.index] = true;
 }
 

@@ -35,10 +35,22 @@ def _kind(dtype: _dtypes.DType) -> int:
     return _COMPLEX if dtype.is_complex else 0
 
 
+# What Python's True and False may be given for.
+_NUMBERS_OF_BOOLS = (
+    _dtypes.int32,
+    _dtypes.int64,
+    _dtypes.float16,
+    _dtypes.float32,
+    _dtypes.float64,
+)
+
+
 def _may_become(natural: _dtypes.DType, wanted: _dtypes.DType) -> bool:
     """Whether values of one dtype may be given where another is asked for."""
     if natural == wanted:
         return True
+    if natural == _dtypes.bool:
+        return wanted in _NUMBERS_OF_BOOLS
     source, target = _kind(natural), _kind(wanted)
     return 0 < source <= target or (source == target == _INTEGER)
 
@@ -161,6 +173,12 @@ def convert(value, dtype, hint: bool):
     return tensor
 
 
+def _cast_array(array, natural, dtype):
+    if natural.is_complex and not dtype.is_complex:
+        array = array.real
+    return array.astype(dtype.as_numpy_dtype)
+
+
 def _from_array(value, dtype, hint: bool):
     numpy = _numpy()
     if not isinstance(value, numpy.ndarray):
@@ -177,17 +195,16 @@ def _from_array(value, dtype, hint: bool):
         return _strings(array)
     natural = _dtypes.as_dtype(array.dtype)
     if dtype is not None and natural != dtype:
+        # Arrays of numpy take the dtype that is asked for, whatever theirs is; sequences only one
+        # that holds what they hold.
         from_sequence = isinstance(value, list | tuple)
-        if array.size == 0 and from_sequence:
-            array = array.astype(dtype.as_numpy_dtype)
+        is_empty = array.size == 0 and from_sequence
+        if (not from_sequence and dtype != _dtypes.string) or is_empty:
+            array = _cast_array(array, natural, dtype)
         elif _may_become(natural, dtype):
             array = array.astype(dtype.as_numpy_dtype)
         elif not hint:
-            raise TypeError(
-                f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}"
-                if from_sequence
-                else f"Cannot convert a {natural.name} array to a Tensor of dtype {dtype.name}"
-            )
+            raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}")
     if array.dtype.name == "bfloat16":
         core = _mica.tensor(array.astype(numpy.float32)).astype("bf16")
     else:
@@ -367,12 +384,14 @@ def _equal(name: str, unequal: bool):
         try:
             y = _mica.tf_convert(y, x.dtype)
         except (TypeError, ValueError):
+            if isinstance(y, bool | int | float | complex | str | bytes | list | tuple):
+                raise
             return unequal
         if x.shape.is_fully_defined() and y.shape.is_fully_defined():
             try:
                 _broadcast(x.shape.as_list(), y.shape.as_list())
             except ValueError:
-                return unequal
+                return _mica.tf_convert(unequal)
         return ops[name](x, y)
 
     return operator

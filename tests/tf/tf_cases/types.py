@@ -937,3 +937,52 @@ def _(tf):
         whole.values,
         whole.dense_shape,
     ]
+
+
+OTHERS = {
+    "doubles": lambda: np.array([1.5, 2]),
+    "floats": lambda: np.array([1.5, 2], np.float32),
+    "longs": lambda: np.array([3, 2]),
+    "a mask": lambda: np.array([True, False]),
+    "a double": lambda: np.float64(2.5),
+    "a truth": lambda: np.bool_(True),
+    "a float": lambda: 2.5,
+    "an int": lambda: 3,
+    "a bool": lambda: True,
+    "a list": lambda: [1.5, 2],
+    "a string": lambda: "a",
+}
+
+
+def _kind_of(function):
+    """What comes out, or the class of what is raised."""
+    try:
+        result = function()
+    except Exception as error:
+        return type(error).__name__
+    return [result.dtype.name, np.asarray(result).tolist()]
+
+
+# Arrays of numpy take the dtype of the tensor, whatever theirs is; what numbers of Python cannot
+# become is refused.
+for _name in ("int32", "int64", "uint8", "float16", "float32", "float64"):
+    for _what, _other in OTHERS.items():
+
+        @plain("tf.Tensor", f"{_name} beside {_what}")
+        def _(tf, name=_name, other=_other):
+            x, y = tf.constant([1, 2], getattr(tf, name)), other()
+            functions = [
+                lambda: x + y,
+                lambda: y + x,
+                lambda: x * y,
+                lambda: y * x,
+                lambda: x - y,
+                lambda: x < y,
+                lambda: x == y,
+                lambda: tf.maximum(x, y),
+                lambda: tf.multiply(y, x),
+                lambda: tf.stack([x, y]) if isinstance(y, np.ndarray) else x,
+                lambda: tf.Variable(x) * y,
+                lambda: tf.convert_to_tensor(y, x.dtype),
+            ]
+            return [_kind_of(function) for function in functions]
