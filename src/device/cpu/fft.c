@@ -24,7 +24,7 @@ typedef struct fft_run {
     const fft_kernel *kernel;
     const char *x;
     char *y;
-    int64_t blocks; /* per line, of what is split or joined */
+    int64_t pairs, blocks; /* per line, of what is split or joined */
 } fft_run;
 
 static int64_t number_bytes(const fft_kernel *k) {
@@ -76,7 +76,7 @@ static void split_range(void *context, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
         int64_t line = i / run->blocks, first = i % run->blocks * PAIRS;
         loops_of(k)->split_real(run->y + line * (m + 1) * number_bytes(k), &k->halves, m, first,
-                                cpu_min(first + PAIRS, m / 2 + 1));
+                                cpu_min(first + PAIRS, run->pairs));
     }
 }
 
@@ -87,14 +87,14 @@ static void join_range(void *context, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
         int64_t line = i / run->blocks, first = i % run->blocks * PAIRS;
         loops_of(k)->join_real(run->x + line * (m + 1) * bytes, run->y + line * m * bytes,
-                               &k->halves, m, first, cpu_min(first + PAIRS, m / 2 + 1));
+                               &k->halves, m, first, cpu_min(first + PAIRS, run->pairs));
     }
 }
 
 static void for_pairs(const fft_kernel *k, const void *x, void *y,
                       void (*body)(void *, int64_t, int64_t)) {
     int64_t pairs = k->length / 4 + 1;
-    fft_run run = {k, x, y, cpu_ceil_div(pairs, PAIRS)};
+    fft_run run = {k, x, y, pairs, cpu_ceil_div(pairs, PAIRS)};
     mica_parallel_for(lines_of_last(k) * run.blocks, cpu_max(1, PAIRS / pairs), body, &run);
 }
 
@@ -165,10 +165,10 @@ static void store_odd(void *context, int64_t begin, int64_t end) {
 static void run_odd(const fft_kernel *k, const void *x, void *y, void *lines, void *scratch) {
     int64_t n = k->length, count = lines_of_last(k), grain = cpu_max(1, 16384 / n);
     cpu_fft_layout layout = {count, 1, n, n};
-    mica_parallel_for(count, grain, load_odd, &(fft_run){k, x, lines, 0});
+    mica_parallel_for(count, grain, load_odd, &(fft_run){.kernel = k, .x = x, .y = lines});
     mica_cpu_fft_run(&k->axes[k->n_axes - 1], &layout, lines, lines, k->inverse, k->factor,
                      scratch);
-    mica_parallel_for(count, grain, store_odd, &(fft_run){k, lines, y, 0});
+    mica_parallel_for(count, grain, store_odd, &(fft_run){.kernel = k, .x = lines, .y = y});
 }
 
 /* ---- the kernel -------------------------------------------------------------------------------*/

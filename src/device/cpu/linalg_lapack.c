@@ -329,15 +329,23 @@ bool mica_cpu_lapack_svd(const cpu_linalg_kernel *k, const void *a, void *u, voi
  * Of real matrices the values come as real and imaginary parts, and pairs of conjugates share two
  * columns: the real and the imaginary part of the first one's vector. */
 
-int64_t mica_cpu_lapack_eig_work(cpu_linalg_kernel *k) {
-    int64_t n = k->rows, info = 0, ask = -1;
-    double nothing[2] = {0}, size[2] = {0};
+/* Values of a to w, vectors to v; LAPACK's answer. With a size of -1 only asks for the best one. */
+static int64_t call_geev(const cpu_linalg_kernel *k, void *a, void *w, void *v, void *work,
+                         const int64_t *size, void *reals) {
+    int64_t n = k->rows, info = 0;
     if (k->complex)
-        k->lapack_complex->geev("N", "V", &n, nothing, &n, nothing, nothing, &n, nothing, &n, size,
-                                &ask, nothing, &info, 1, 1);
+        k->lapack_complex->geev("N", "V", &n, a, &n, w, v, &n, v, &n, work, size, reals, &info, 1,
+                                1);
     else
-        k->lapack->geev("N", "V", &n, nothing, &n, nothing, nothing, nothing, &n, nothing, &n, size,
-                        &ask, &info, 1, 1);
+        k->lapack->geev("N", "V", &n, a, &n, w, offset(k, w, n), v, &n, v, &n, work, size, &info, 1,
+                        1);
+    return info;
+}
+
+int64_t mica_cpu_lapack_eig_work(cpu_linalg_kernel *k) {
+    int64_t n = k->rows, ask = -1;
+    double nothing[2] = {0}, size[2] = {0};
+    call_geev(k, nothing, nothing, nothing, size, &ask, nothing);
     k->work = cpu_max(work_size(k, size), 4 * n);
     return (2 * n * n + 2 * n + k->work) * k->bytes + 2 * n * k->part_bytes;
 }
@@ -359,18 +367,10 @@ static void unpack_real(const cpu_linalg_kernel *k, const void *re, const void *
 
 bool mica_cpu_lapack_eig(const cpu_linalg_kernel *k, const void *a, cpu_number *values,
                          cpu_number *vectors, void *work) {
-    int64_t n = k->rows, info = 0;
+    int64_t n = k->rows;
     void *v = offset(k, work, n * n), *w = offset(k, v, n * n), *rest = offset(k, w, 2 * n);
-    void *reals = offset(k, rest, k->work);
-    if (k->complex) {
-        transpose(k, a, n, work, n, n, n);
-        k->lapack_complex->geev("N", "V", &n, work, &n, w, v, &n, v, &n, rest, &k->work, reals,
-                                &info, 1, 1);
-    } else {
-        transpose(k, a, n, work, n, n, n);
-        k->lapack->geev("N", "V", &n, work, &n, w, offset(k, w, n), v, &n, v, &n, rest, &k->work,
-                        &info, 1, 1);
-    }
+    transpose(k, a, n, work, n, n, n);
+    int64_t info = call_geev(k, work, w, v, rest, &k->work, offset(k, rest, k->work));
     if (answer(k, info)) return false;
     if (!k->complex)
         unpack_real(k, w, offset(k, w, n), v, values, vectors);

@@ -162,25 +162,25 @@ WINDOW_PLACE(min_f64, double, int64_t, <)
 WINDOW_COMPLEX(c64)
 WINDOW_COMPLEX(c128)
 
-#define ENTRY(name, dtype, compute, chooser, placer)                                               \
+#define ENTRY(name, dtype, compute, ...)                                                           \
     {                                                                                              \
-        scan_##name, accumulate_##name, identity_##name, store_##dtype, scatter_##name, chooser,   \
-            placer, sizeof(compute)                                                                \
+        .scan = scan_##name, .accumulate = accumulate_##name, .identity = identity_##name,         \
+        .store = store_##dtype, .scatter = scatter_##name, .bytes = sizeof(compute), __VA_ARGS__   \
     }
+#define EXTREMUM_ENTRY(name, dtype, compute, ...)                                                  \
+    ENTRY(name, dtype, compute, .choose = choose_##name, __VA_ARGS__)
+#define SUM_ENTRIES(dtype, compute)                                                                \
+    ENTRY(add_##dtype, dtype, compute), ENTRY(mul_##dtype, dtype, compute)
 #define ENTRIES(dtype, compute)                                                                    \
-    [MICA_DTYPE_##dtype] = {ENTRY(add_##dtype, dtype, compute, 0, 0),                              \
-                            ENTRY(mul_##dtype, dtype, compute, 0, 0),                              \
-                            ENTRY(max_##dtype, dtype, compute, choose_max_##dtype, 0),             \
-                            ENTRY(min_##dtype, dtype, compute, choose_min_##dtype, 0)}
+    [MICA_DTYPE_##dtype] = {SUM_ENTRIES(dtype, compute),                                           \
+                            EXTREMUM_ENTRY(max_##dtype, dtype, compute),                           \
+                            EXTREMUM_ENTRY(min_##dtype, dtype, compute)}
 #define FLOAT_ENTRIES(dtype, compute)                                                              \
-    [MICA_DTYPE_##dtype] = {                                                                       \
-        ENTRY(add_##dtype, dtype, compute, 0, 0), ENTRY(mul_##dtype, dtype, compute, 0, 0),        \
-        ENTRY(max_##dtype, dtype, compute, choose_max_##dtype, place_max_##dtype),                 \
-        ENTRY(min_##dtype, dtype, compute, choose_min_##dtype, place_min_##dtype)}
-
-#define COMPLEX_ENTRIES(dtype)                                                                     \
-    [MICA_DTYPE_##dtype] = {ENTRY(add_##dtype, dtype, mica_##dtype, 0, 0),                         \
-                            ENTRY(mul_##dtype, dtype, mica_##dtype, 0, 0)}
+    [MICA_DTYPE_##                                                                                 \
+        dtype] = {SUM_ENTRIES(dtype, compute),                                                     \
+                  EXTREMUM_ENTRY(max_##dtype, dtype, compute, .place = place_max_##dtype),         \
+                  EXTREMUM_ENTRY(min_##dtype, dtype, compute, .place = place_min_##dtype)}
+#define COMPLEX_ENTRIES(dtype) [MICA_DTYPE_##dtype] = {SUM_ENTRIES(dtype, mica_##dtype)}
 
 const mica_cpu_windower MICA_ISA_NAME(mica_cpu_window)[MICA_DTYPE_COUNT][4] = {
     ENTRIES(i8, int8_t),    ENTRIES(i16, int16_t),     ENTRIES(i32, int32_t),
