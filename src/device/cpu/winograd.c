@@ -273,11 +273,15 @@ void mica_cpu_winograd_prefer(int preference) {
     __atomic_store_n(&preferred, preference, __ATOMIC_RELAXED);
 }
 
+static int64_t round_up(int64_t n, int64_t to) {
+    return cpu_ceil_div(n, to) * to;
+}
+
 /* Transforms are counted in multiply-adds that take as long. */
 bool mica_cpu_winograd_pays(double tiles, int64_t x, int64_t y, double more, double plain) {
     int preference = __atomic_load_n(&preferred, __ATOMIC_RELAXED);
     if (preference) return preference > 0;
-    double pairs = (double)x * (double)y, columns = (double)(cpu_ceil_div(y, 32) * 32);
+    double pairs = (double)x * (double)y, columns = (double)round_up(y, 32);
     double transforms = 75 * (double)x + 60 * (double)y;
     return tiles * (17.5 * (double)x * columns + transforms) + more * pairs < 0.85 * plain * pairs;
 }
@@ -298,10 +302,6 @@ bool mica_cpu_fits_winograd(const mica_node *node, const mica_conv_layout *l,
         batch * (double)cpu_ceil_div(axes[0].result, 2) * (double)cpu_ceil_div(axes[1].result, 2);
     double plain = 9 * batch * (double)axes[0].result * (double)axes[1].result;
     return mica_cpu_winograd_pays(tiles, inputs, outputs, KERNEL_COST, plain);
-}
-
-static int64_t round_up(int64_t n, int64_t to) {
-    return cpu_ceil_div(n, to) * to;
 }
 
 /* Tiles of a block: as many as the cache holds the points of; of few blocks every thread gets as
