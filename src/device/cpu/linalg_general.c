@@ -268,7 +268,7 @@ static int64_t partner_of(const cpu_number *values, const bool *taken, int64_t n
 
 /* Of a real matrix the values are real or come in pairs of conjugates, and so do the vectors. */
 void mica_cpu_eig_pair(cpu_number *values, cpu_number *vectors, bool *taken, int64_t n) {
-    for (int64_t j = 0; j < n; j++) taken[j] = false;
+    memset(taken, 0, (size_t)n * sizeof *taken);
     for (int64_t j = 0; j < n; j++) {
         if (taken[j]) continue;
         int64_t k = partner_of(values, taken, n, j);
