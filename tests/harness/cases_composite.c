@@ -97,7 +97,7 @@ static void build_gated_steps_back(mica_graph *g, const mica_value *in, mica_dty
 #define CALL(name_, function, n_, more, ...)                                                       \
     {                                                                                              \
         .op = MICA_OP_call, .name = name_, .n_operands = n_, .operands = {__VA_ARGS__},            \
-        .build = function, .dtypes = FLOATS, .flags = more                                         \
+        .build = function, .dtypes = FLOATS, .flags = AS_ONE | (more)                              \
     }
 #define WEIGHTS(...) SHAPED(VARIES, -0.3, 0.3, __VA_ARGS__)
 

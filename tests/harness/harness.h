@@ -66,6 +66,8 @@ enum {
     TIGHT = 1 << 15,
     /* What is larger than a line or two of a cache is written past the caches. */
     STREAMED = 1 << 16,
+    /* In f32 the CPU has one kernel for each composite in it, and does not run their parts. */
+    AS_ONE = 1 << 17,
 };
 
 typedef struct op_case {
