@@ -123,11 +123,14 @@ MICA_JVP_RULE(lu) {
 
 /* How reflections continue orthonormal columns q = [q1; q2], as long as they stay far from those of
  * the identity E = [1; 0]: the rest is [0; 1] + (E - q) X, X = (1 - q1)*^-1 q2*, and its tangent
- * (E - q) (1 - q1)*^-1 (dq1* X + dq2*) - dq X. */
-static mica_value rest_tangent(mica_graph *g, mica_value q, mica_value dq) {
+ * (E - q) (1 - q1)*^-1 (dq1* X + dq2*) - dq X. One real column has no other freedom than to stay
+ * at right angles: -q dq* rest, near the identity too. */
+static mica_value rest_tangent(mica_graph *g, mica_value q, mica_value rest, mica_value dq) {
     const mica_type *type = mica_value_type(q);
     if (!type) return MICA_NULL_VALUE;
     int64_t m = rows_of(q), k = columns_of(q);
+    if (m == k + 1 && !mica_matrix_is_complex(q))
+        return mica_neg(g, mica_matrix_product(g, q, mica_matrix_product_an(g, dq, rest)));
     mica_value from_identity = mica_sub(g, identity(g, m, k, type->dtype), q), lu[3];
     mica_lu(g, mica_matrix_adjoint(g, block(g, from_identity, 0, k, 0, k)), lu);
     mica_value x = mica_matrix_solve_lu(g, lu, mica_matrix_adjoint(g, block(g, q, k, m, 0, k)));
@@ -161,7 +164,7 @@ MICA_JVP_RULE(qr) {
     if (m > k) dq = mica_add(g, dq, mica_sub(g, c, mica_matrix_product(g, q1, along)));
     mica_value dr = mica_sub(g, dx[0], mica_matrix_product(g, dq, r1));
     dr = mica_matrix_part(g, mica_matrix_product_an(g, q1, dr), "le");
-    if (inner > k) dq = beside(g, dq, rest_tangent(g, q1, dq));
+    if (inner > k) dq = beside(g, dq, rest_tangent(g, q1, block(g, q, 0, m, k, inner), dq));
     dy[0] = dq;
     dy[1] = surround(g, dr, 0, inner - k, 0, 0);
 }
@@ -226,7 +229,8 @@ static mica_value continued_tangent(mica_graph *g, mica_value first, mica_value 
     int64_t m = rows_of(first), k = columns_of(first);
     mica_qr(g, first, true, out);
     mica_value signs = block(g, out[1], 0, k, 0, k), q = block(g, out[0], 0, m, 0, k);
-    return beside(g, dfirst, rest_tangent(g, q, mica_matrix_product(g, dfirst, signs)));
+    mica_value rest = block(g, out[0], 0, m, k, m), dq = mica_matrix_product(g, dfirst, signs);
+    return beside(g, dfirst, rest_tangent(g, q, rest, dq));
 }
 
 /* u o (F o (P S + S P*)) + what leaves the space of u: (C - u u* C) S^-1 */

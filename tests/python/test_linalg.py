@@ -276,3 +276,26 @@ def test_gradients_of_complex_matrices_by_tensorflows_names_agree_with_differenc
     gradient = np.asarray(tape.gradient(value, x))
     expected = _differences(lambda m: float(loss(tf.constant(m))), a)
     np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
+
+
+def test_the_last_column_of_a_full_factor_has_a_gradient_where_nothing_is_reflected():
+    a = np.array([[6.5, 0.3], [0.0, 12.4], [0.0, 0.2]])  # its first column is R's already
+    weights = np.array([0.7, -1.1, 0.4])
+
+    def last(x):
+        q = mica.linalg.qr(x, "complete").Q
+        return (q[:, 2] * mica.tensor(weights)).sum()
+
+    def plane(x):  # the same column: at right angles to both, of length one
+        normal = np.cross(x[:, 0], x[:, 1])
+        normal = normal / np.linalg.norm(normal)
+        return weights @ (normal * np.sign(normal @ column))
+
+    column = mica.linalg.qr(mica.tensor(a), "complete").Q.numpy()[:, 2]
+    expected, step = np.zeros_like(a), 1e-6
+    for place in np.ndindex(a.shape):
+        up, down = a.copy(), a.copy()
+        up[place] += step
+        down[place] -= step
+        expected[place] = (plane(up) - plane(down)) / (2 * step)
+    np.testing.assert_allclose(mica.grad(last)(mica.tensor(a)).numpy(), expected, atol=1e-9)
