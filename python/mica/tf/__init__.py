@@ -87,6 +87,8 @@ _MODULES = frozenset(
         "sparse",
         "strings",
         "test",
+        "tpu",
+        "train",
         "types",
         "version",
     }

@@ -6,7 +6,8 @@ A message class is one call of `message`, with a line per field:
 
 A field is (number, type): the name of a scalar type, a message class, or a dict of names for an
 enum; a `*` after the name or a list around a class or enum makes it repeated; a set around a class
-makes it a map from strings. `oneof=(names...)` tells that at most one of these fields is set.
+makes it a map from strings, a pair of scalar types a map from one to the other.
+`oneof=(names...)` tells that at most one of these fields is set.
 """
 
 from __future__ import annotations
@@ -28,9 +29,12 @@ _SCALARS = {  # type: (wire type, default)
 class _Field:
     def __init__(self, name: str, number: int, kind) -> None:
         self.name, self.number = name, number
-        self.is_map = isinstance(kind, set)
+        self.is_map = isinstance(kind, set | tuple)
+        self.key = "string"  # of a map
         self.is_repeated = isinstance(kind, list) or (isinstance(kind, str) and kind[-1] == "*")
-        if self.is_map or isinstance(kind, list):
+        if isinstance(kind, tuple):
+            self.key, kind = kind
+        elif self.is_map or isinstance(kind, list):
             (kind,) = kind
         elif self.is_repeated:
             kind = kind[:-1]
@@ -40,10 +44,24 @@ class _Field:
 
     def default(self):
         if self.is_map:
-            return _Map(self.message)
+            return _Map(self.message) if self.message else {}
         if self.is_repeated:
             return _Repeated(self.message)
         return self.message() if self.message else _SCALARS[self.scalar][1]
+
+    def _value_lines(self, value) -> list[str]:
+        """The text of a value of a map."""
+        if self.message:
+            return _block("value", value)
+        return ["value: " + (_quoted(value) if self.scalar == "string" else str(value))]
+
+    def _entry(self, key, value) -> bytes:
+        """One pair of a map."""
+        if self.message:
+            data = _tagged(2, value.SerializeToString())
+        else:
+            data = _tagged_scalar(2, self.scalar, value)
+        return _tagged_scalar(1, self.key, key) + data
 
 
 class _Repeated(list):
@@ -170,7 +188,8 @@ class Message:
         for field, value in self.ListFields():
             if field.is_map:
                 for key in sorted(value):
-                    inner = ["key: " + _quoted(key), *_block("value", value[key])]
+                    shown = _quoted(key) if field.key == "string" else key
+                    inner = [f"key: {shown}", *field._value_lines(value[key])]
                     lines += [f"{field.name} {{", *("  " + line for line in inner), "}"]
             else:
                 for item in value if field.is_repeated else [value]:
@@ -185,8 +204,7 @@ class Message:
         for field, value in self.ListFields():
             if field.is_map:
                 for key in sorted(value):
-                    entry = _tagged(1, key.encode()) + _tagged(2, value[key].SerializeToString())
-                    out += _tagged(field.number, entry)
+                    out += _tagged(field.number, field._entry(key, value[key]))
             elif field.message:
                 for item in value if field.is_repeated else [value]:
                     out += _tagged(field.number, item.SerializeToString())
@@ -195,8 +213,7 @@ class Message:
                 out += _tagged(field.number, packed)
             else:
                 for item in value if field.is_repeated else [value]:
-                    out += _varint(field.number << 3 | _SCALARS[field.scalar][0])
-                    out += _scalar_bytes(field.scalar, item)
+                    out += _tagged_scalar(field.number, field.scalar, item)
         return bytes(out)
 
     def ByteSize(self) -> int:
@@ -227,8 +244,13 @@ class Message:
     def _take(self, field: _Field, wire: int, raw) -> None:
         if field.is_map:
             entry = {number: part for number, _, part in _pieces(raw)}
-            value = field.message.FromString(entry.get(2, b""))
-            getattr(self, field.name)[entry.get(1, b"").decode()] = value
+            key = _scalar_value(field.key, entry[1]) if 1 in entry else _SCALARS[field.key][1]
+            if field.message:
+                value = field.message.FromString(entry.get(2, b""))
+            else:
+                default = _SCALARS[field.scalar][1]
+                value = _scalar_value(field.scalar, entry[2]) if 2 in entry else default
+            getattr(self, field.name)[key] = value
         elif field.message:
             if field.is_repeated:
                 getattr(self, field.name).append(field.message.FromString(raw))
@@ -310,6 +332,10 @@ def _varint(value: int) -> bytes:
 
 def _tagged(number: int, data: bytes) -> bytes:
     return _varint(number << 3 | _LENGTH) + _varint(len(data)) + data
+
+
+def _tagged_scalar(number: int, kind: str, value) -> bytes:
+    return _varint(number << 3 | _SCALARS[kind][0]) + _scalar_bytes(kind, value)
 
 
 def _scalar_bytes(kind: str, value) -> bytes:

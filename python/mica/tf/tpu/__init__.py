@@ -1,0 +1,5 @@
+"""`tf.tpu`: TPUs, on a machine that has none."""
+
+from . import experimental
+
+__all__ = ["experimental"]
