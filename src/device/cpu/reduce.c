@@ -10,7 +10,8 @@
 
 #include "device/cpu/kernel.h"
 
-#define GROUP 8             /* parts of a row that are reduced side by side */
+#define GROUP 8             /* parts of a row that are reduced side by side: a subtree */
+#define GROUP_LEVEL 3       /* 2^GROUP_LEVEL is GROUP */
 #define STRIP 128           /* columns of the result that one tree holds at a time */
 #define WIDE_BYTES 16384    /* of a line that is one part: rows are read from end to end */
 #define LEVELS 48           /* of the tree: more than there can be parts */
@@ -54,15 +55,20 @@ typedef struct tree {
     _Alignas(64) char levels[LEVELS][STRIP * WIDEST];
 } tree;
 
-static void tree_add(tree *t, char *part) {
+/* part: a subtree of 2^level parts; no smaller one is in the tree. */
+static void tree_add_at(tree *t, char *part, int level) {
     size_t bytes = (size_t)(t->width * t->reducer->bytes);
-    int level = 0;
+    uint64_t parts = (uint64_t)1 << level;
     for (; t->count >> level & 1; level++) {
         t->reducer->combine(t->levels[level], part, t->width);
         memcpy(part, t->levels[level], bytes);
     }
     memcpy(t->levels[level], part, bytes);
-    t->count++;
+    t->count += parts;
+}
+
+static void tree_add(tree *t, char *part) {
+    tree_add_at(t, part, 0);
 }
 
 static void tree_finish(tree *t, char *out) {
@@ -79,6 +85,30 @@ static void tree_finish(tree *t, char *out) {
 /* ---- by rows
  * -----------------------------------------------------------------------------------*/
 
+/* Where n parts of one size begin: blocks of a row, or rows that are one part each. */
+static void part_offsets(const reduce_kernel *k, int64_t first, int64_t n, int64_t *offsets) {
+    if (k->blocks == 1) {
+        mica_cpu_space_positions(&k->reduced, first, n, offsets);
+        return;
+    }
+    int64_t block = k->reducer.block;
+    int64_t row = mica_cpu_space_position(&k->reduced, first / k->blocks);
+    for (int64_t i = 0; i < n; i++) offsets[i] = row + (first % k->blocks + i) * block;
+}
+
+/* A whole group of parts as one subtree: in the order of their reversed bits, the second half of
+ * what is left holds the right neighbours of the first. */
+static void add_group(tree *t, const char *parts) {
+    static const int8_t reversed[GROUP] = {0, 4, 2, 6, 1, 5, 3, 7};
+    int32_t bytes = t->reducer->bytes;
+    _Alignas(WIDEST) char turned[GROUP * WIDEST];
+    for (int i = 0; i < GROUP; i++)
+        memcpy(turned + i * bytes, parts + reversed[i] * bytes, (size_t)bytes);
+    for (int half = GROUP / 2; half > 0; half /= 2)
+        t->reducer->combine(turned, turned + half * bytes, half);
+    tree_add_at(t, turned, GROUP_LEVEL);
+}
+
 /* Parts first .. first + count - 1 of the result whose rows begin at x. */
 static void reduce_row_parts(const reduce_kernel *k, const char *x, int64_t first, int64_t count,
                              char *out) {
@@ -90,18 +120,15 @@ static void reduce_row_parts(const reduce_kernel *k, const char *x, int64_t firs
     _Alignas(WIDEST) char parts[GROUP * WIDEST];
     for (int64_t p = first; p < first + count;) {
         /* Parts of one size go together: whole blocks of a row, or its last, or one per row. */
-        int64_t begin = p % k->blocks * block, n = 0;
-        int64_t size = cpu_min(block, k->inner - begin);
-        int64_t alike = k->blocks == 1 ? count : cpu_max(1, k->inner / block - p % k->blocks);
-        for (; n < GROUP && n < alike && p + n < first + count; n++)
-            offsets[n] = mica_cpu_space_position(&k->reduced, (p + n) / k->blocks) +
-                         (p + n) % k->blocks * block;
+        int64_t in_row = p % k->blocks, size = cpu_min(block, k->inner - in_row * block);
+        int64_t alike = k->blocks == 1 ? count : cpu_max(1, k->inner / block - in_row);
+        int64_t n = cpu_min(cpu_min(GROUP, alike), first + count - p);
+        part_offsets(k, p, n, offsets);
         k->reducer.rows(x, offsets, n, size, parts);
-        if (count == 1) {
-            memcpy(out, parts, (size_t)k->reducer.bytes);
-            return;
-        }
-        for (int64_t i = 0; i < n; i++) tree_add(&t, parts + i * k->reducer.bytes);
+        if (n == GROUP && t.count % GROUP == 0)
+            add_group(&t, parts);
+        else
+            for (int64_t i = 0; i < n; i++) tree_add(&t, parts + i * k->reducer.bytes);
         p += n;
     }
     tree_finish(&t, out);
