@@ -1,4 +1,5 @@
-/* Attributes of a graph's nodes as Python values, for those who inspect graphs. */
+/* Attributes as Python values: of a graph's nodes, for those who inspect graphs, and of an op that
+ * runs elsewhere. */
 #include "tf_extension.h"
 
 static PyObject *shape_object(const mica_tf_shape *shape) {
@@ -81,4 +82,47 @@ PyObject *tf_graph_attributes(mica_tf_graph *graph, int32_t node) {
             Py_CLEAR(list);
     }
     return list;
+}
+
+/* How many tensors each input takes: -1 for one that is no list. */
+static PyObject *groups_of(const mica_tf_op_info *info, const mica_tf_attr *attrs) {
+    PyObject *list = PyList_New(info->n_inputs);
+    for (int32_t i = 0; list && i < info->n_inputs; i++) {
+        const mica_tf_argument *a = &info->inputs[i];
+        long count = -1;
+        if (a->count_attr >= 0)
+            count = (long)attrs[a->count_attr].as.integer;
+        else if (a->type_attr >= 0 && info->attrs[a->type_attr].kind == MICA_TF_TYPES)
+            count = attrs[a->type_attr].n;
+        PyObject *number = PyLong_FromLong(count);
+        if (number)
+            PyList_SET_ITEM(list, i, number);
+        else
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+PyObject *tf_request(mica_tf_op op, const mica_tf_attr *attrs) {
+    const mica_tf_op_info *info = mica_tf_op_describe(op);
+    PyObject *list = PyList_New(0);
+    for (int32_t i = 0; list && i < info->n_attrs; i++) {
+        mica_tf_attr_kind kind = info->attrs[i].kind;
+        const mica_tf_operation *inner = attrs[i].as.operation;
+        if (info->attrs[i].is_inferred) continue;
+        PyObject *value =
+            kind == MICA_TF_OPERATION && inner
+                ? tf_request(mica_tf_operation_op(inner), mica_tf_operation_attrs(inner))
+                : attr_object(kind, &attrs[i]);
+        PyObject *entry =
+            value ? Py_BuildValue("(ssN)", info->attrs[i].name, kind_names[kind], value) : NULL;
+        if (!entry || PyList_Append(list, entry) < 0) Py_CLEAR(list);
+        Py_XDECREF(entry);
+    }
+    PyObject *groups = list ? groups_of(info, attrs) : NULL;
+    if (!groups) {
+        Py_XDECREF(list);
+        return NULL;
+    }
+    return Py_BuildValue("(sNN)", info->name, list, groups);
 }

@@ -1,8 +1,8 @@
 /* The quick way into a traced function: arguments that are all eager tensors find their trace by
  * dtypes and shapes, and its graph runs, without a step of Python.
  *
- * Only when no graph is being built and no tape records; else NotImplemented sends the caller the
- * long way. */
+ * Only when no graph is being built, no tape records and ops run here; else NotImplemented sends
+ * the caller the long way. */
 #include "tf_extension.h"
 
 #include <string.h>
@@ -99,7 +99,7 @@ static PyObject *run_entry(const cache_entry *e, PyObject *args) {
 static PyObject *call_method(PyObject *self, PyObject *args) {
     int64_t key[MOST_KEY];
     const cache_entry *e = NULL;
-    if (!tf_current_graph() && !tf_is_recording() && PyTuple_CheckExact(args)) {
+    if (!tf_current_graph() && !tf_is_recording() && !tf_remote() && PyTuple_CheckExact(args)) {
         int32_t length = make_key(args, key);
         if (length >= 0) e = look_up((TFCache *)self, key, length);
     }

@@ -4,7 +4,25 @@
 #include <string.h>
 
 static _Thread_local TFGraph *current; /* borrowed: whoever entered it holds it */
+static _Thread_local PyObject *remote; /* owned: runs ops elsewhere; NULL: they run here */
 static mica_device *device;
+
+PyObject *tf_remote(void) {
+    return remote;
+}
+
+bool tf_refuse_remote(const char *what) {
+    if (!remote) return false;
+    PyObject *error = tf_hook("UnimplementedError");
+    PyObject *raised =
+        error ? PyObject_CallFunction(
+                    error, "OON", Py_None, Py_None,
+                    PyUnicode_FromFormat("%s cannot run on %S: ops can, one by one", what, remote))
+              : NULL;
+    if (raised) PyErr_SetObject(error, raised);
+    Py_XDECREF(raised);
+    return true;
+}
 
 TFGraph *tf_current_graph(void) {
     return current;
@@ -212,6 +230,62 @@ done:
     return n_results;
 }
 
+#define RUNS_HERE (-2)
+
+/* What the runner gave, as outputs; told to the tapes. */
+static int32_t take_results(PyObject *results, mica_tf_op op, mica_tf_attr *attrs,
+                            TFTensor *const *inputs, int32_t n, PyObject **outputs,
+                            int32_t capacity) {
+    int32_t count = PyList_Check(results) ? (int32_t)PyList_GET_SIZE(results) : -1;
+    bool good = count >= 0 && count <= capacity;
+    for (int32_t i = 0; i < count && good; i++)
+        good = Py_TYPE(PyList_GET_ITEM(results, i)) == &TFEager_Type;
+    if (!good) {
+        PyErr_SetString(PyExc_RuntimeError, "an op that ran elsewhere gave no list of tensors");
+        return -1;
+    }
+    for (int32_t i = 0; i < count; i++) Py_INCREF(outputs[i] = PyList_GET_ITEM(results, i));
+    if (!tf_is_recording()) return count;
+    mica_tf_operation *operation = NULL;
+    mica_status status = mica_tf_operation_create(op, attrs, &operation);
+    bool failed = status != NULL;
+    if (failed)
+        tf_raise(status);
+    else
+        failed = tf_record(operation, inputs, n, outputs, count) < 0;
+    mica_tf_operation_release(operation);
+    for (int32_t i = 0; i < count && failed; i++) Py_CLEAR(outputs[i]);
+    return failed ? -1 : count;
+}
+
+/* RUNS_HERE where the runner leaves the op to this process. While it works, ops run here. */
+static int32_t run_remotely(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const *inputs, int32_t n,
+                            PyObject **outputs, int32_t capacity) {
+    for (int32_t i = 0; i < n; i++)
+        if (!tf_is_eager(inputs[i])) return RUNS_HERE; /* which refuses it */
+    PyObject *request = tf_request(op, attrs);
+    PyObject *tensors = request ? PyTuple_New(n) : NULL;
+    for (int32_t i = 0; i < n && tensors; i++) {
+        Py_INCREF(inputs[i]);
+        PyTuple_SET_ITEM(tensors, i, (PyObject *)inputs[i]);
+    }
+    PyObject *runner = remote;
+    remote = NULL;
+    PyObject *results =
+        tensors ? PyObject_CallFunctionObjArgs(runner, request, tensors, NULL) : NULL;
+    Py_XDECREF(remote);
+    remote = runner;
+    int32_t count = -1;
+    if (results == Py_NotImplemented)
+        count = RUNS_HERE;
+    else if (results)
+        count = take_results(results, op, attrs, inputs, n, outputs, capacity);
+    Py_XDECREF(results);
+    Py_XDECREF(request);
+    Py_XDECREF(tensors);
+    return count;
+}
+
 /* "[2,3], [4]": what is known of the shapes of inputs. */
 static PyObject *shapes_text(TFTensor *const *inputs, int32_t n) {
     PyObject *texts = PyList_New(0);
@@ -355,6 +429,10 @@ int32_t tf_execute(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const *inputs, 
                    const char *name, PyObject **outputs, int32_t capacity) {
     is_used[op] = 1;
     if (current) return add_node(op, attrs, inputs, n, name, outputs, capacity);
+    if (remote) {
+        int32_t count = run_remotely(op, attrs, inputs, n, outputs, capacity);
+        if (count != RUNS_HERE) return count;
+    }
     return run_eagerly(op, attrs, inputs, n, outputs, capacity);
 }
 
@@ -395,6 +473,22 @@ static PyObject *set_device_function(PyObject *Py_UNUSED(module), PyObject *name
     mica_device *found = device_from_object(name);
     if (!found) return NULL;
     device = found;
+    Py_RETURN_NONE;
+}
+
+static PyObject *remote_function(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    PyObject *object = remote ? remote : Py_None;
+    Py_INCREF(object);
+    return object;
+}
+
+/* tf_set_remote(runner or None): returns the one before. runner(request, tensors) gives a list of
+ * tensors, or NotImplemented to have the op run here. */
+static PyObject *set_remote_function(PyObject *Py_UNUSED(module), PyObject *runner) {
+    PyObject *before = remote;
+    remote = NULL;
+    if (runner != Py_None) Py_INCREF(remote = runner);
+    if (before) return before;
     Py_RETURN_NONE;
 }
 
@@ -468,6 +562,8 @@ PyMethodDef tf_execute_functions[] = {
     {"tf_set_graph", set_function, METH_O, NULL},
     {"tf_executing_eagerly", is_eager_function, METH_NOARGS, NULL},
     {"tf_set_device", set_device_function, METH_O, NULL},
+    {"tf_remote", remote_function, METH_NOARGS, NULL},
+    {"tf_set_remote", set_remote_function, METH_O, NULL},
     {"tf_lift", lift_function, METH_VARARGS, NULL},
     {"tf_variable", variable_function, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

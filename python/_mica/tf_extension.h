@@ -66,12 +66,19 @@ bool tf_is_plain(PyObject *value);
 bool tf_converts_loosely(mica_tf_op op);
 /* A list of (name, kind, value) for the attributes of a node. */
 PyObject *tf_graph_attributes(mica_tf_graph *graph, int32_t node);
+/* (op, [(attribute, kind, value)...], [tensors of each input]): what another process needs to run
+ * it. Attributes that follow from the inputs are left out; an operation is such a triple itself. */
+PyObject *tf_request(mica_tf_op op, const mica_tf_attr *attrs);
 PyObject *tf_raise(mica_status status); /* as an exception of tf.errors; returns NULL */
 extern PyMethodDef tf_convert_functions[];
 
 /* ---- tf_execute.c -----------------------------------------------------------------------------*/
 
 TFGraph *tf_current_graph(void); /* borrowed; NULL: eager */
+/* What runs eager ops of this thread in another process; borrowed; NULL: they run here. */
+PyObject *tf_remote(void);
+/* Whether this thread's ops go elsewhere; then UnimplementedError says that this one cannot. */
+bool tf_refuse_remote(const char *what);
 /* The tensor as one of this graph: itself, or captured. New reference. */
 PyObject *tf_lift(TFGraph *graph, TFTensor *tensor);
 /* One op. attrs has a place per attribute of the row, inferred ones are filled in. The number of

@@ -90,6 +90,7 @@ static PyObject *output_method(PyObject *object, PyObject *tensor) {
 /* _run(tensors): eager tensors for all parameters; a list of results. Nothing is recorded. */
 static PyObject *run_method(PyObject *object, PyObject *arguments) {
     TFGraph *self = (TFGraph *)object;
+    if (tf_refuse_remote("a traced function")) return NULL;
     PyObject *sequence = PySequence_Fast(arguments, "a list of tensors is needed");
     if (!sequence) return NULL;
     Py_ssize_t n = PySequence_Fast_GET_SIZE(sequence);

@@ -161,7 +161,14 @@ static PyObject *get_index(PyObject *self, void *Py_UNUSED(unused)) {
     return PyLong_FromLong(((TFTensor *)self)->ref.index);
 }
 
+/* Where it was computed: what ran elsewhere has been told so. */
 static PyObject *get_device(PyObject *self, void *Py_UNUSED(unused)) {
+    PyObject *dict = ((TFTensor *)self)->dict;
+    PyObject *told = dict ? PyDict_GetItemString(dict, "_device") : NULL;
+    if (told) {
+        Py_INCREF(told);
+        return told;
+    }
     return PyUnicode_FromString(
         tf_is_eager((TFTensor *)self) ? "/job:localhost/replica:0/task:0/device:CPU:0" : "");
 }

@@ -27,7 +27,7 @@ def constant(value, dtype=None, shape=None, name="Const"):
     dtype = None if dtype is None else _dtypes.as_dtype(dtype)
     if shape is None:
         tensor = convert_to_tensor(value, dtype)
-        return tensor
+        return tensor if _mica.tf_remote() is None else ops["Identity"](tensor)
     with building(None):
         tensor = convert_to_tensor(value, dtype)
         sizes = convert_to_tensor([int(n) for n in _sizes(shape)], _dtypes.int32)

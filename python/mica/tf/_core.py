@@ -444,6 +444,7 @@ _mica.tf_register(
         "operation_of": _operation_of,
         "raise_error": errors.raise_error,
         "OperatorNotAllowedInGraphError": errors.OperatorNotAllowedInGraphError,
+        "UnimplementedError": errors.UnimplementedError,
         "InaccessibleTensorError": errors.InaccessibleTensorError,
         "print": print_text,
         "py_func": _call_py_function,

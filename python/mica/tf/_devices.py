@@ -38,6 +38,7 @@ _soft_placement = True
 _log_placement = False
 _listed = False  # whether logical devices have been shown
 _stack: list = []
+remote_devices: list[LogicalDevice] = []  # of the tasks that have been connected to
 _noted: set = set()
 
 
@@ -91,7 +92,7 @@ def listed_devices() -> list[LogicalDevice]:
     """Return the devices that ops can be placed on; from then on they stay what they are."""
     global _listed
     _listed = True
-    return logical_devices()
+    return logical_devices() + remote_devices
 
 
 def logical_devices() -> list[LogicalDevice]:
@@ -206,6 +207,9 @@ class device:
                 )
             device_name = getattr(device_name, "name", None) or str(device_name)
         self._name = device_name
+        self._before: list = []
+        task = f"/{device_name}".partition("/job:")[2]
+        self._has_job = bool(task) and not task.startswith("localhost")
         if device_name:
             kind, number = parse(device_name)
             if kind not in ("CPU", "GPU", "TPU", "XLA_CPU", "XLA_GPU", ""):
@@ -218,25 +222,41 @@ class device:
             self._place = None
 
     def __enter__(self) -> None:
-        if self._place and self._place[0] not in ("CPU", ""):
-            kind, number = self._place
-            there = [d for d in logical_devices() if d.device_type == kind]
-            if (number is not None and number >= len(there)) or not there:
-                if not _soft_placement:
-                    from . import errors
+        runner = _mica.tf_remote()
+        before = runner
+        if runner is not None or self._has_job:
+            from .distribute._placement import placed
 
-                    known = ", ".join(d.name for d in logical_devices())
-                    raise errors.InvalidArgumentError(
-                        None,
-                        None,
-                        f"Could not satisfy device specification '{self._name}'. "
-                        f"All available devices [{known}].",
-                    )
-                _note(kind, number)
-        _stack.append(self._name)
+            runner = placed(self._name, runner)
+        if runner is None:
+            self._check()
+        _mica.tf_set_remote(runner)
+        self._before.append(before)
+        _stack.append(self._name if runner is None else runner.name)
+
+    def _check(self) -> None:
+        """Say it where there is no such device on this machine."""
+        if not self._place or self._place[0] in ("CPU", ""):
+            return
+        kind, number = self._place
+        there = [d for d in logical_devices() if d.device_type == kind]
+        if there and (number is None or number < len(there)):
+            return
+        if not _soft_placement:
+            from . import errors
+
+            known = ", ".join(d.name for d in logical_devices())
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Could not satisfy device specification '{self._name}'. "
+                f"All available devices [{known}].",
+            )
+        _note(kind, number)
 
     def __exit__(self, *unused) -> None:
         _stack.pop()
+        _mica.tf_set_remote(self._before.pop())
 
 
 def current_device() -> str:

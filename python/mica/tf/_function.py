@@ -430,8 +430,8 @@ class Function:
             result = self._quick.call(args)
             if result is not NotImplemented:
                 return result
-        if _run_eagerly:
-            return self._python_function(*args, **kwargs)
+        if _run_eagerly or _mica.tf_remote() is not None:
+            return self._python_function(*args, **kwargs)  # elsewhere, ops go one by one
         try:
             concrete, tensors = self._find(args, kwargs)
             result = concrete._call_flat(tensors)

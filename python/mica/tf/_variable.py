@@ -37,6 +37,17 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_REPLICA = 3
 
 
+def _refuse_elsewhere(name: str | None) -> None:
+    from .errors import UnimplementedError
+
+    raise UnimplementedError(
+        None,
+        None,
+        f"[{name or 'Variable'}] a variable cannot be made on {_mica.tf_remote()}: make it outside "
+        "of the tf.device, ops within it can read and assign it",
+    )
+
+
 class Variable(Updates):
     """A variable: its value can be read, assigned and differentiated with respect to.
 
@@ -79,6 +90,8 @@ class Variable(Updates):
             return
         if initial_value is None:
             raise ValueError("The `initial_value` arg to `tf.Variable` must be specified.")
+        if _mica.tf_remote() is not None:
+            _refuse_elsewhere(name)
         graph = _mica.tf_current_graph()
         note_creation(graph)
         before = _mica.tf_set_graph(None)

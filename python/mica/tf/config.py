@@ -48,6 +48,29 @@ def get_soft_device_placement() -> bool:
     return _devices.soft_placement()
 
 
+def experimental_connect_to_cluster(
+    cluster_spec_or_resolver,
+    job_name="localhost",
+    task_index=0,
+    protocol=None,
+    make_master_device_default=True,
+    cluster_device_filters=None,
+) -> None:
+    """Connect to the servers of a cluster, in place of those of another one."""
+    from .distribute._connections import connect_to_cluster
+
+    connect_to_cluster(
+        cluster_spec_or_resolver, job_name, task_index, protocol, make_master_device_default
+    )
+
+
+def experimental_connect_to_host(remote_host=None, job_name="worker") -> None:
+    """Connect to a server, or to a list of them, which become the tasks of a job."""
+    from .distribute._connections import connect_to_host
+
+    connect_to_host(remote_host, job_name)
+
+
 class threading:
     """How many threads compute."""
 
@@ -162,6 +185,8 @@ __all__ = [
     "LogicalDeviceConfiguration",
     "PhysicalDevice",
     "experimental",
+    "experimental_connect_to_cluster",
+    "experimental_connect_to_host",
     "functions_run_eagerly",
     "get_logical_device_configuration",
     "get_soft_device_placement",

@@ -1,0 +1,172 @@
+"""Connections to the servers of a cluster: `tf.config.experimental_connect_to_cluster`."""
+
+from __future__ import annotations
+
+import socket
+import threading
+
+from ... import _mica
+from .. import _devices, errors
+from .._cluster_spec import ClusterSpec
+from . import _placement, _requests, _wire
+from .cluster_resolver import ClusterResolver
+
+CONNECT_SECONDS = 5.0  # for a server to take a connection and to say who it is
+ANSWER_SECONDS = 600.0  # for an op
+_VERSION = 1
+_server = None  # of this process, where it is a task of the cluster itself
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """The parts of "host:port", after "grpc://" or not."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise errors.InvalidArgumentError(
+            None, None, f'Could not parse the host and the port of "{address}"'
+        )
+    return host.strip("[]"), int(port)
+
+
+class Task:
+    """A connection to the server of a task; made when it is needed, and again after it broke."""
+
+    def __init__(self, address: str) -> None:
+        self._socket: socket.socket | None = None
+        self.address = address
+        self._place = host_and_port(address)
+        self._lock = threading.Lock()
+
+    def _unavailable(self, what: str) -> errors.UnavailableError:
+        return errors.UnavailableError(None, None, f"the server at {self.address} {what}")
+
+    def _open(self) -> dict:
+        try:
+            connection = socket.create_connection(self._place, CONNECT_SECONDS)
+        except OSError as error:
+            raise self._unavailable(f"cannot be reached: {error}") from None
+        try:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            _wire.send(connection, {"kind": "hello", "version": _VERSION})
+            header, _ = _wire.receive(connection)
+            if header.get("kind") == "error":
+                _wire.raise_received(header)
+            if header.get("kind") != "welcome" or not isinstance(header.get("devices"), list):
+                raise _wire.BadFrame("it says something else than welcome")
+        except (OSError, _wire.BadFrame, _wire.Closed) as error:
+            connection.close()
+            why = str(error) or "it ended the connection"
+            raise self._unavailable(f"does not answer as one of mica.tf: {why}") from None
+        except BaseException:
+            connection.close()
+            raise
+        connection.settimeout(ANSWER_SECONDS)
+        self._socket = connection
+        return header
+
+    def devices(self) -> list[str]:
+        """The devices that the server has, as "CPU:0"."""
+        with self._lock:
+            self._close()
+            return [str(each) for each in self._open()["devices"]]
+
+    def run(self, request: tuple, tensors: list, device: list) -> list:
+        """Have an op run there, and bring its results back."""
+        count = len(tensors)
+        text = _requests.written(request, tensors)
+        header = {"kind": "run", "request": text, "operands": count, "device": device}
+        with self._lock:
+            if self._socket is None:
+                self._open()
+            try:
+                _wire.send(self._socket, header, tensors)
+                answer, results = _wire.receive(self._socket)
+            except errors.OpError:
+                raise  # nothing was sent
+            except TimeoutError:
+                self._close()
+                raise self._unavailable(f"has not answered for {ANSWER_SECONDS} seconds") from None
+            except (OSError, _wire.BadFrame, _wire.Closed) as error:
+                self._close()
+                why = str(error) or "it ended the connection"
+                raise self._unavailable(f"was lost: {why}") from None
+            except BaseException:
+                self._close()  # an answer may still come, and would be taken for the next one
+                raise
+        if answer.get("kind") == "error":
+            _wire.raise_received(answer)
+        return results
+
+    def _close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def __del__(self) -> None:
+        self._close()
+
+
+def connect_to_cluster(
+    cluster_spec_or_resolver,
+    job_name: str = "localhost",
+    task_index: int = 0,
+    protocol=None,
+    make_master_device_default: bool = True,
+    cluster_device_filters=None,
+) -> None:
+    """Connect to the servers of a cluster; their devices take ops from then on.
+
+    The cluster takes the place of the one that was connected to before. A task of this process's
+    own name is not connected to: a server is started for it.
+    """
+    global _server
+    master = ""
+    if isinstance(cluster_spec_or_resolver, ClusterResolver):
+        master = cluster_spec_or_resolver.master()
+        if master in ("", "local"):
+            return
+        spec = cluster_spec_or_resolver.cluster_spec()
+    elif isinstance(cluster_spec_or_resolver, ClusterSpec):
+        spec = cluster_spec_or_resolver
+    else:
+        raise ValueError(
+            "`cluster_spec_or_resolver` must be a `ClusterSpec` or a `ClusterResolver`."
+        )
+    here = (job_name, task_index)
+    found, listed = {}, []
+    for job in sorted(spec.jobs):
+        for index in spec.task_indices(job):
+            if (job, index) == here:
+                continue
+            task = found[job, index] = Task(spec.task_address(job, index))
+            for each in task.devices():
+                kind = each.partition(":")[0]
+                name = f"/job:{job}/replica:0/task:{index}/device:{each}"
+                listed.append(_devices.LogicalDevice(name, kind))
+    if job_name in spec.jobs and task_index in spec.task_indices(job_name):
+        from ._server import Server
+
+        _server = Server(spec, job_name, task_index)
+    _placement.tasks.clear()
+    _placement.tasks.update(found)
+    _placement.home = here
+    _devices.remote_devices[:] = listed
+    _mica.tf_set_remote(_default(spec, master) if make_master_device_default else None)
+
+
+def _default(spec: ClusterSpec, master: str):
+    """The device of the task that leads, for ops that are not asked to go anywhere."""
+    address = master.rpartition("://")[2]
+    for job, index in _placement.tasks:
+        if master and spec.task_address(job, index).rpartition("://")[2] == address:
+            return _placement.placed(f"/job:{job}/task:{index}", None)
+    return None
+
+
+def connect_to_host(remote_host=None, job_name: str = "worker") -> None:
+    """Connect to one server or to several, which become the tasks of a job."""
+    if not remote_host:
+        raise ValueError("Must provide at least one remote_host")
+    hosts = [remote_host] if isinstance(remote_host, str) else list(remote_host)
+    addresses = [host.removeprefix("grpc://") for host in hosts]
+    connect_to_cluster(ClusterSpec({job_name: addresses}))

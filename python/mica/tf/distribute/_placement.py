@@ -1,0 +1,89 @@
+"""Which task a device's name means, and ops that run there."""
+
+from __future__ import annotations
+
+from .. import _devices, errors
+
+tasks: dict = {}  # (job, index) -> connection: those that have been connected to
+home = ("localhost", 0)  # the job and the index of this process
+
+
+class RemoteDevice:
+    """Runs eager ops on a device of another task."""
+
+    def __init__(self, task, job: str, index: int, kind: str, number: int) -> None:
+        self.task, self.job, self.index = task, job, index
+        self.kind, self.number = kind, number
+        self.name = f"/job:{job}/replica:0/task:{index}/device:{kind}:{number}"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __call__(self, request: tuple, tensors: tuple):
+        """Have an op run there; one of a resource runs where that is: here."""
+        from .._dtypes import resource, variant
+
+        dtypes = [tensor.dtype for tensor in tensors]
+        if resource in dtypes:
+            return NotImplemented
+        if variant in dtypes:
+            raise errors.UnimplementedError(
+                None,
+                None,
+                f"[{request[0]}] datasets and lists of tensors stay in this process: "
+                f"it cannot run on {self.name}",
+            )
+        results = self.task.run(request, list(tensors), [self.kind, self.number])
+        for tensor in results:
+            tensor._device = self.name
+        return results
+
+
+def _parts(name: str) -> dict[str, str]:
+    """The parts of a device's name that are given: job, replica, task, kind, number."""
+    found = {}
+    for part in name.strip("/").split("/"):
+        key, _, value = part.partition(":")
+        if key.lower() == "device":
+            key, _, value = value.partition(":")
+        if key in ("job", "replica", "task"):
+            found[key] = value
+        elif key:
+            found["kind"] = key.upper()
+            if value and value != "*":
+                found["number"] = value
+    return found
+
+
+def placed(name: str | None, around: RemoteDevice | None) -> RemoteDevice | None:
+    """The device of another task that a name means within another device; None: one of this task.
+
+    What the name does not say is as it is around it.
+    """
+    if name is None:
+        return None
+    given = _parts(name)
+    if "job" not in given and around is None:
+        return None
+    before = around if around is not None and given.get("job", around.job) == around.job else None
+    job = given.get("job") or around.job
+    index = int(given["task"]) if "task" in given else before.index if before else 0
+    if (job, index) == home or job == "localhost":
+        return None
+    kind = given.get("kind") or (before.kind if before else "CPU")
+    default = before.number if before and before.kind == kind else 0
+    number = int(given.get("number", default))
+    task = tasks.get((job, index))
+    full = f"/job:{job}/replica:0/task:{index}/device:{kind}:{number}"
+    if task is None or full not in [device.name for device in _devices.remote_devices]:
+        raise errors.InvalidArgumentError(None, None, f"{full} unknown device.")
+    from .._context import executing_eagerly
+
+    if not executing_eagerly():
+        raise errors.UnimplementedError(
+            None,
+            None,
+            f"a part of a tf.function cannot run on {full}: call the function within "
+            "the tf.device, its ops run there one by one",
+        )
+    return RemoteDevice(task, job, index, kind, number)
