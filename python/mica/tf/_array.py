@@ -71,7 +71,7 @@ def shape_operand(shape, dtype=None):
 
 def fill(dims, value, name=None):
     """Return a tensor of these sizes, every element the value."""
-    return ops["Fill"](shape_operand(dims), value)
+    return ops["Fill"](shape_operand(dims), value, name=name)
 
 
 def zeros(shape, dtype=_dtypes.float32, name=None, layout=None):
@@ -113,37 +113,37 @@ def _like(input, dtype, op, number):
 
 def shape(input, out_type=_dtypes.int32, name=None):
     """Return the sizes of a tensor, as a vector."""
-    return ops["Shape"](convert_to_tensor(input), out_type=out_type)
+    return ops["Shape"](convert_to_tensor(input), out_type=out_type, name=name)
 
 
 def size(input, out_type=_dtypes.int32, name=None):
     """Return the number of elements."""
-    return ops["Size"](convert_to_tensor(input), out_type=out_type)
+    return ops["Size"](convert_to_tensor(input), out_type=out_type, name=name)
 
 
 def rank(input, name=None):
     """Return the number of axes."""
-    return ops["Rank"](convert_to_tensor(input))
+    return ops["Rank"](convert_to_tensor(input), name=name)
 
 
 def reshape(tensor, shape, name=None):
     """Return the same elements in another shape; one size may be -1."""
-    return ops["Reshape"](convert_to_tensor(tensor), shape_operand(shape))
+    return ops["Reshape"](convert_to_tensor(tensor), shape_operand(shape), name=name)
 
 
 def identity(input, name=None):
     """Return the same tensor, as another object."""
-    return ops["Identity"](convert_to_tensor(input))
+    return ops["Identity"](convert_to_tensor(input), name=name)
 
 
 def stop_gradient(input, name=None):
     """Return the same tensor, through which no gradient passes."""
-    return ops["StopGradient"](convert_to_tensor(input))
+    return ops["StopGradient"](convert_to_tensor(input), name=name)
 
 
 def expand_dims(input, axis, name=None):
     """Return the tensor with one more axis, of size 1."""
-    return ops["ExpandDims"](convert_to_tensor(input), axis)
+    return ops["ExpandDims"](convert_to_tensor(input), axis, name=name)
 
 
 def squeeze(input, axis=None, name=None):
@@ -152,7 +152,7 @@ def squeeze(input, axis=None, name=None):
         axis = []
     elif isinstance(axis, int):
         axis = [axis]
-    return ops["Squeeze"](convert_to_tensor(input), squeeze_dims=list(axis))
+    return ops["Squeeze"](convert_to_tensor(input), squeeze_dims=list(axis), name=name)
 
 
 def transpose(a, perm=None, conjugate=False, name="transpose"):
@@ -176,12 +176,12 @@ def concat(values, axis, name="concat"):
         values = [values]
     if len(values) == 1:
         return identity(values[0])
-    return ops["ConcatV2"](list(values), axis)
+    return ops["ConcatV2"](list(values), axis, name=name)
 
 
 def stack(values, axis=0, name="stack"):
     """Return tensors of one shape stacked along a new axis."""
-    return ops["Pack"](values, axis=axis)
+    return ops["Pack"](values, axis=axis, name=name)
 
 
 def unstack(value, num=None, axis=0, name="unstack"):
@@ -193,7 +193,7 @@ def unstack(value, num=None, axis=0, name="unstack"):
         num = value.shape[axis]
         if num is None:
             raise ValueError(f"Cannot infer argument `num` from shape {value.shape}")
-    return ops["Unpack"](value, num=num, axis=axis)
+    return ops["Unpack"](value, num=num, axis=axis, name=name)
 
 
 def range(start, limit=None, delta=1, dtype=None, name="range"):
@@ -215,7 +215,7 @@ def range(start, limit=None, delta=1, dtype=None, name="range"):
             own = [t.dtype for t, p in zip(tensors, parts, strict=True) if isinstance(p, Tensor)]
             widest = max([widest, *own], key=lambda d: order.index(d) if d in order else 9)
         parts = [t if t.dtype == widest else ops["Cast"](t, DstT=widest) for t in tensors]
-    return ops["Range"](*parts)
+    return ops["Range"](*parts, name=name)
 
 
 def _number(value, dtype):
@@ -226,12 +226,12 @@ def _number(value, dtype):
 
 def tile(input, multiples, name=None):
     """Return copies of the tensor one after the other."""
-    return ops["Tile"](convert_to_tensor(input), shape_operand(multiples))
+    return ops["Tile"](convert_to_tensor(input), shape_operand(multiples), name=name)
 
 
 def broadcast_to(input, shape, name=None):
     """Return the tensor stretched to a shape by numpy's rule."""
-    return ops["BroadcastTo"](convert_to_tensor(input), shape_operand(shape))
+    return ops["BroadcastTo"](convert_to_tensor(input), shape_operand(shape), name=name)
 
 
 def gather(params, indices, validate_indices=None, axis=None, batch_dims=0, name=None):
@@ -241,17 +241,17 @@ def gather(params, indices, validate_indices=None, axis=None, batch_dims=0, name
     read = getattr(params, "sparse_read", None)
     if read is not None and axis == 0 and batch_dims == 0:
         return read(indices)
-    return ops["GatherV2"](params, indices, axis, batch_dims=batch_dims)
+    return ops["GatherV2"](params, indices, axis, batch_dims=batch_dims, name=name)
 
 
 def where(condition, x=None, y=None, name=None):
     """Return x where the condition is true, else y; or the places where it is true."""
     condition = convert_to_tensor(condition)
     if x is None and y is None:
-        return ops["Where"](condition)
+        return ops["Where"](condition, name=name)
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    return ops["SelectV2"](convert_to_tensor(condition, _dtypes.bool), x, y)
+    return ops["SelectV2"](convert_to_tensor(condition, _dtypes.bool), x, y, name=name)
 
 
 def boolean_mask(tensor, mask, axis=None, name="boolean_mask"):
@@ -273,7 +273,7 @@ def boolean_mask(tensor, mask, axis=None, name="boolean_mask"):
         ops["Where"](ops["Reshape"](mask, convert_to_tensor([-1], _dtypes.int32))),
         squeeze_dims=[1],
     )
-    return ops["GatherV2"](flat, chosen, axis)
+    return ops["GatherV2"](flat, chosen, axis, name=name)
 
 
 def get_static_value(tensor, partial: bool = False):

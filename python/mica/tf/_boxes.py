@@ -193,6 +193,7 @@ def non_max_suppression_overlaps(
         _number(max_output_size, _dtypes.int32),
         _number(overlap_threshold),
         _number(score_threshold),
+        name=name,
     )
 
 

@@ -57,7 +57,7 @@ xlogy = ops["Xlogy"]
 
 def sign(x, name=None):
     """Return -1, 0 or 1 with the sign of each element."""
-    return ops["Sign"](x)
+    return ops["Sign"](x, name=name)
 
 
 def round(x, name=None):
@@ -96,7 +96,7 @@ def _divide(op: str, x, y):
 
 def realdiv(x, y, name=None):
     """Return x / y of floats."""
-    return ops["RealDiv"](*_pair(x, y))
+    return ops["RealDiv"](*_pair(x, y), name=name)
 
 
 def divide_no_nan(x, y, name=None):
@@ -105,23 +105,23 @@ def divide_no_nan(x, y, name=None):
     if x.dtype.is_integer:
         wide = _dtypes.float32 if x.dtype.size < 4 else _dtypes.float64
         x, y = cast(x, wide), cast(y, wide)
-    return ops["DivNoNan"](x, y)
+    return ops["DivNoNan"](x, y, name=name)
 
 
 def multiply_no_nan(x, y, name=None):
     """Return x y, and 0 where y is 0 whatever x is."""
-    return ops["MulNoNan"](*_pair(x, y))
+    return ops["MulNoNan"](*_pair(x, y), name=name)
 
 
 def reciprocal_no_nan(x, name=None):
     """Return 1 / x, and 0 where x is 0."""
     x = convert_to_tensor(x)
-    return ops["DivNoNan"](convert_to_tensor(1, x.dtype), x)
+    return ops["DivNoNan"](convert_to_tensor(1, x.dtype), x, name=name)
 
 
 def log_sigmoid(x, name=None):
     """Return log(1 / (1 + e^-x))."""
-    return ops["Neg"](ops["Softplus"](ops["Neg"](x)))
+    return ops["Neg"](ops["Softplus"](ops["Neg"](x)), name=name)
 
 
 def erfcinv(x, name=None):
@@ -132,7 +132,9 @@ def erfcinv(x, name=None):
 
 def logical_xor(x, y, name="LogicalXor"):
     """Return whether one of x and y is true, not both."""
-    return ops["NotEqual"](convert_to_tensor(x, _dtypes.bool), convert_to_tensor(y, _dtypes.bool))
+    return ops["NotEqual"](
+        convert_to_tensor(x, _dtypes.bool), convert_to_tensor(y, _dtypes.bool), name=name
+    )
 
 
 def lbeta(x, name=None):
@@ -168,7 +170,7 @@ def complex(real, imag, name=None):
             f"The `real` and `imag` components have incompatible types: {real.dtype.name} "
             f"{imag.dtype.name}."
         )
-    return ops["Complex"](real, imag, Tout=wide[real.dtype])
+    return ops["Complex"](real, imag, Tout=wide[real.dtype], name=name)
 
 
 def real(input, name=None):
@@ -181,7 +183,7 @@ def imag(input, name=None):
     """Return the imaginary parts."""
     input = convert_to_tensor(input)
     if input.dtype.is_complex:
-        return ops["Imag"](input, Tout=input.dtype.real_dtype)
+        return ops["Imag"](input, Tout=input.dtype.real_dtype, name=name)
     return zeros_like(input)
 
 
@@ -195,7 +197,7 @@ def angle(input, name=None):
     """Return the angles of complex numbers; of real ones 0 or pi."""
     input = convert_to_tensor(input)
     if input.dtype.is_complex:
-        return ops["Angle"](input, Tout=input.dtype.real_dtype)
+        return ops["Angle"](input, Tout=input.dtype.real_dtype, name=name)
     return where(input < 0, 3.141592653589793 * ops["OnesLike"](input), zeros_like(input))
 
 
@@ -204,7 +206,7 @@ def angle(input, name=None):
 
 def bitcast(input, type, name=None):
     """Return the same bytes as another dtype."""
-    return ops["Bitcast"](convert_to_tensor(input), type=_dtypes.as_dtype(type))
+    return ops["Bitcast"](convert_to_tensor(input), type=_dtypes.as_dtype(type), name=name)
 
 
 def saturate_cast(value, dtype, name=None):
@@ -229,7 +231,7 @@ def clip_by_value(t, clip_value_min, clip_value_max, name=None):
         values = clip_by_value(t.values, clip_value_min, clip_value_max)
         return IndexedSlices(values, t.indices, t.dense_shape)
     t = convert_to_tensor(t)
-    return ops["Maximum"](ops["Minimum"](t, clip_value_max), clip_value_min)
+    return ops["Maximum"](ops["Minimum"](t, clip_value_max), clip_value_min, name=name)
 
 
 def clip_by_norm(t, clip_norm, axes=None, name=None):
@@ -256,7 +258,7 @@ def global_norm(t_list, name=None):
     halves = [_half_of_squares(convert_to_tensor(t)) for t in tensors]
     if not halves:
         return convert_to_tensor(0.0)
-    return ops["Sqrt"](add_n(halves) * convert_to_tensor(2.0, halves[0].dtype))
+    return ops["Sqrt"](add_n(halves) * convert_to_tensor(2.0, halves[0].dtype), name=name)
 
 
 def _half_of_squares(t):

@@ -33,12 +33,12 @@ logical_not = ops["LogicalNot"]
 
 def equal(x, y, name=None):
     """Return x == y, element by element."""
-    return ops["Equal"](x, y)
+    return ops["Equal"](x, y, name=name)
 
 
 def not_equal(x, y, name=None):
     """Return x != y, element by element."""
-    return ops["NotEqual"](x, y)
+    return ops["NotEqual"](x, y, name=name)
 
 
 def _pair(x, y):
@@ -117,7 +117,7 @@ def reduction(op: str):
 
     def reduce(input_tensor, axis=None, keepdims=False, name=None):
         x = convert_to_tensor(input_tensor)
-        result = ops[op](x, all_axes(x, axis), keep_dims=bool(keepdims))
+        result = ops[op](x, all_axes(x, axis), keep_dims=bool(keepdims), name=name)
         if axis is None and not keepdims and result.shape.rank is None:
             result.set_shape([])
         return result

@@ -98,7 +98,9 @@ def lu_reconstruct(lower_upper, perm, validate_args=False, name=None):
     """Return the matrices of which these are the triangles and the order of rows."""
     lower, upper = _triangles(lower_upper)
     batch = convert_to_tensor(perm).shape.rank - 1
-    return ops["GatherV2"](matmul(lower, upper), _inverse_order(perm), batch, batch_dims=batch)
+    return ops["GatherV2"](
+        matmul(lower, upper), _inverse_order(perm), batch, batch_dims=batch, name=name
+    )
 
 
 def _inverse_order(perm):

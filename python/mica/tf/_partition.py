@@ -25,7 +25,9 @@ def dynamic_stitch(indices, data, name=None):
     places = concat([reshape(i, [-1]) for i in indices], 0)
     size = ops["Max"](places, 0) + 1
     zeros = ops["Fill"](concat([ops["ExpandDims"](size, 0), rest], 0), cast(0, data[0].dtype))
-    return ops["TensorScatterUpdate"](zeros, ops["ExpandDims"](places, 1), concat(rows, 0))
+    return ops["TensorScatterUpdate"](
+        zeros, ops["ExpandDims"](places, 1), concat(rows, 0), name=name
+    )
 
 
 def parallel_stack(values, name="parallel_stack"):
@@ -46,7 +48,7 @@ def histogram_fixed_width(values, value_range, nbins=100, dtype=_dtypes.int32, n
     """Return how many values fall into each bin."""
     dtype = _dtypes.as_dtype(dtype)
     bins = reshape(histogram_fixed_width_bins(values, value_range, nbins), [-1])
-    return ops["UnsortedSegmentSum"](cast(ops["OnesLike"](bins), dtype), bins, nbins)
+    return ops["UnsortedSegmentSum"](cast(ops["OnesLike"](bins), dtype), bins, nbins, name=name)
 
 
 def required_space_to_batch_paddings(input_shape, block_shape, base_paddings=None, name=None):

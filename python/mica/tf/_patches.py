@@ -69,7 +69,7 @@ def dilation2d(input, filters, strides, padding, data_format, dilations, name=No
         places = starts + expand_dims(range(kernel[axis]) * dilations[axis + 1], 0)
         x = ops["GatherV2"](ops["Identity"](x), places, 1 + 2 * axis)
     moved = x + expand_dims(expand_dims(w, 1), 0)  # batch, row, i, column, j, channel
-    return ops["Max"](moved, [2, 4])
+    return ops["Max"](moved, [2, 4], name=name)
 
 
 def erosion2d(value, filters, strides, padding, data_format, dilations, name=None):

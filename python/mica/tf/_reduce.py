@@ -57,7 +57,7 @@ def reduce_variance(input_tensor, axis=None, keepdims=False, name=None):
 
 def reduce_std(input_tensor, axis=None, keepdims=False, name=None):
     """Return the standard deviation over axes."""
-    return ops["Sqrt"](reduce_variance(input_tensor, axis, keepdims))
+    return ops["Sqrt"](reduce_variance(input_tensor, axis, keepdims), name=name)
 
 
 def reduce_euclidean_norm(input_tensor, axis=None, keepdims=False, name=None):
@@ -90,12 +90,12 @@ def zero_fraction(value, name=None):
 
 def argmax(input, axis=None, output_type=_dtypes.int64, name=None):
     """Return the place of the largest along an axis, the first of equals."""
-    return ops["ArgMax"](input, 0 if axis is None else axis, output_type=output_type)
+    return ops["ArgMax"](input, 0 if axis is None else axis, output_type=output_type, name=name)
 
 
 def argmin(input, axis=None, output_type=_dtypes.int64, name=None):
     """Return the place of the smallest along an axis, the first of equals."""
-    return ops["ArgMin"](input, 0 if axis is None else axis, output_type=output_type)
+    return ops["ArgMin"](input, 0 if axis is None else axis, output_type=output_type, name=name)
 
 
 class TopKV2(tuple):
@@ -135,7 +135,7 @@ def in_top_k(targets, predictions, k, name=None):
     own = ops["GatherNd"](predictions, places)
     larger = reduce_sum(cast(predictions > expand_dims(own, 1), _dtypes.int32), 1)
     among = ops["LogicalAnd"](larger < cast(k, _dtypes.int32), is_finite(own))
-    return ops["LogicalAnd"](inside, among)
+    return ops["LogicalAnd"](inside, among, name=name)
 
 
 def _to_last_axis(x, axis):
@@ -193,12 +193,12 @@ def _check_direction(direction):
 
 def cumsum(x, axis=0, exclusive=False, reverse=False, name=None):
     """Return sums along an axis up to each element."""
-    return ops["Cumsum"](x, axis, exclusive=exclusive, reverse=reverse)
+    return ops["Cumsum"](x, axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
 def cumprod(x, axis=0, exclusive=False, reverse=False, name=None):
     """Return products along an axis up to each element."""
-    return ops["Cumprod"](x, axis, exclusive=exclusive, reverse=reverse)
+    return ops["Cumprod"](x, axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
 def cumulative_logsumexp(x, axis=0, exclusive=False, reverse=False, name=None):
@@ -218,7 +218,7 @@ def cumulative_logsumexp(x, axis=0, exclusive=False, reverse=False, name=None):
 
 def _unsorted(op: str):
     def segment(data, segment_ids, num_segments, name=None):
-        return ops[op](data, segment_ids, num_segments)
+        return ops[op](data, segment_ids, num_segments, name=name)
 
     segment.__doc__ = ops[op].__doc__
     return segment
@@ -333,7 +333,7 @@ def confusion_matrix(
     dtype = _dtypes.as_dtype(dtype)
     values = ones_like(predictions, dtype) if weights is None else cast(weights, dtype)
     places = ops["Pack"]([labels, predictions], axis=1)
-    return ops["ScatterNd"](places, values, ops["Pack"]([n, n]))
+    return ops["ScatterNd"](places, values, ops["Pack"]([n, n]), name=name)
 
 
 def is_non_decreasing(x, name=None):
@@ -353,7 +353,7 @@ def invert_permutation(x, name=None):
     x = convert_to_tensor(x)
     places = expand_dims(x, 1)
     numbers = cast(range(size(x)), x.dtype)
-    return ops["ScatterNd"](places, numbers, cast(shape(x), x.dtype))
+    return ops["ScatterNd"](places, numbers, cast(shape(x), x.dtype), name=name)
 
 
 def norm(tensor, ord="euclidean", axis=None, keepdims=None, name=None):
@@ -379,7 +379,7 @@ def norm(tensor, ord="euclidean", axis=None, keepdims=None, name=None):
         return reduce_max(magnitude, axis, keep)
     power = convert_to_tensor(float(ord), magnitude.dtype)
     one = convert_to_tensor(1.0, magnitude.dtype)
-    return ops["Pow"](reduce_sum(ops["Pow"](magnitude, power), axis, keep), one / power)
+    return ops["Pow"](reduce_sum(ops["Pow"](magnitude, power), axis, keep), one / power, name=name)
 
 
 def _matrix_norm(x, ord, axis, keep):

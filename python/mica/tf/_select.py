@@ -38,7 +38,7 @@ def slice(input_, begin, size, name=None):
     size = shape_operand(size)
     if begin.dtype != size.dtype:
         begin, size = cast(begin, _dtypes.int64), cast(size, _dtypes.int64)
-    return ops["Slice"](convert_to_tensor(input_), begin, size)
+    return ops["Slice"](convert_to_tensor(input_), begin, size, name=name)
 
 
 def strided_slice(
@@ -68,6 +68,7 @@ def strided_slice(
         ellipsis_mask=ellipsis_mask,
         new_axis_mask=new_axis_mask,
         shrink_axis_mask=shrink_axis_mask,
+        name=name,
     )
 
 
@@ -75,18 +76,18 @@ def split(value, num_or_size_splits, axis=0, num=None, name="split"):
     """Return parts along an axis: so many equal ones, or of these sizes."""
     value = convert_to_tensor(value)
     if isinstance(num_or_size_splits, int):
-        return ops["Split"](axis, value, num_split=num_or_size_splits)
+        return ops["Split"](axis, value, num_split=num_or_size_splits, name=name)
     sizes = convert_to_tensor(num_or_size_splits)
     if sizes.shape.rank == 0:
         known = static_value(sizes)
         if known is None:
             raise ValueError("Rank-0 tensors are not supported as the num_or_size_splits argument")
-        return ops["Split"](axis, value, num_split=int(known))
+        return ops["Split"](axis, value, num_split=int(known), name=name)
     if num is None:
         num = sizes.shape[0]
     if num is None:
         raise ValueError(f"Cannot infer argument `num` from shape {num_or_size_splits}")
-    return ops["SplitV"](value, sizes, axis, num_split=num)
+    return ops["SplitV"](value, sizes, axis, num_split=num, name=name)
 
 
 def pad(tensor, paddings, mode="CONSTANT", constant_values=0, name=None):
@@ -96,25 +97,27 @@ def pad(tensor, paddings, mode="CONSTANT", constant_values=0, name=None):
     mode = mode.upper()
     if mode == "CONSTANT":
         if not isinstance(constant_values, Tensor) and constant_values == 0:
-            return ops["Pad"](tensor, paddings)
-        return ops["PadV2"](tensor, paddings, convert_to_tensor(constant_values, tensor.dtype))
+            return ops["Pad"](tensor, paddings, name=name)
+        return ops["PadV2"](
+            tensor, paddings, convert_to_tensor(constant_values, tensor.dtype), name=name
+        )
     if mode not in ("REFLECT", "SYMMETRIC"):
         raise ValueError(
             "Value of argument `mode` expected to be one of 'CONSTANT', 'REFLECT', or 'SYMMETRIC'."
             f" Received `mode` = {mode}"
         )
-    return ops["MirrorPad"](tensor, paddings, mode=mode)
+    return ops["MirrorPad"](tensor, paddings, mode=mode, name=name)
 
 
 def reverse(tensor, axis, name=None):
     """Return the tensor read backwards along axes."""
     axis = [axis] if isinstance(axis, int) else axis
-    return ops["ReverseV2"](convert_to_tensor(tensor), shape_operand(axis))
+    return ops["ReverseV2"](convert_to_tensor(tensor), shape_operand(axis), name=name)
 
 
 def roll(input, shift, axis, name=None):
     """Return the tensor moved along axes; what leaves enters at the other end."""
-    return ops["Roll"](convert_to_tensor(input), shift, axis)
+    return ops["Roll"](convert_to_tensor(input), shift, axis, name=name)
 
 
 def reverse_sequence(input, seq_lengths, seq_axis=None, batch_axis=None, name=None):
@@ -143,7 +146,7 @@ def gather_nd(params, indices, batch_dims=0, name=None):
     params, indices = convert_to_tensor(params), convert_to_tensor(indices)
     batch_dims = int(static_value(batch_dims))
     if batch_dims == 0:
-        return ops["GatherNd"](params, indices)
+        return ops["GatherNd"](params, indices, name=name)
     sizes = shape(indices)
     parts = []
     for axis in builtin_range(batch_dims):
@@ -151,18 +154,18 @@ def gather_nd(params, indices, batch_dims=0, name=None):
         one[axis] = -1
         numbers = reshape(cast(range(sizes[axis]), indices.dtype), one)
         parts.append(broadcast_to(numbers, concat([sizes[:-1], [1]], 0)))
-    return ops["GatherNd"](params, concat([*parts, indices], -1))
+    return ops["GatherNd"](params, concat([*parts, indices], -1), name=name)
 
 
 def scatter_nd(indices, updates, shape, name=None):
     """Return zeros of a shape with updates added at coordinates."""
     indices = convert_to_tensor(indices)
-    return ops["ScatterNd"](indices, updates, cast(shape_operand(shape), indices.dtype))
+    return ops["ScatterNd"](indices, updates, cast(shape_operand(shape), indices.dtype), name=name)
 
 
 def _scatter(op: str):
     def scatter(tensor, indices, updates, name=None):
-        return ops[op](tensor, indices, updates)
+        return ops[op](tensor, indices, updates, name=name)
 
     scatter.__doc__ = ops[op].__doc__
     return scatter
@@ -184,7 +187,7 @@ def one_hot(indices, depth, on_value=None, off_value=None, axis=None, dtype=None
     true = dtype == _dtypes.bool
     on = convert_to_tensor((True if true else 1) if on_value is None else on_value, dtype)
     off = convert_to_tensor((False if true else 0) if off_value is None else off_value, dtype)
-    return ops["OneHot"](indices, depth, on, off, axis=-1 if axis is None else axis)
+    return ops["OneHot"](indices, depth, on, off, axis=-1 if axis is None else axis, name=name)
 
 
 def sequence_mask(lengths, maxlen=None, dtype=_dtypes.bool, name=None):
@@ -378,7 +381,7 @@ def batch_to_space(input, block_shape, crops, name=None):
     begin = concat([[0], crops[:, 0], [0] * rest], 0)
     whole = stack(final + tail)
     end = whole - concat([[0], crops[:, 1], [0] * rest], 0)
-    return ops["Slice"](x, begin, end - begin)
+    return ops["Slice"](x, begin, end - begin, name=name)
 
 
 def einsum(equation, *inputs, **kwargs):
@@ -417,7 +420,9 @@ def tensordot(a, b, axes, name=None):
         names_b[k] = names_a[i]
     out = [n for i, n in enumerate(names_a) if i not in of_a]
     out += [n for i, n in enumerate(names_b) if i not in of_b]
-    return ops["Einsum"]([a, b], equation=f"{''.join(names_a)},{''.join(names_b)}->{''.join(out)}")
+    return ops["Einsum"](
+        [a, b], equation=f"{''.join(names_a)},{''.join(names_b)}->{''.join(out)}", name=name
+    )
 
 
 def unravel_index(indices, dims, name=None):

@@ -104,7 +104,9 @@ class IndexedSlices(CompositeTensor):
             raise ValueError(
                 f"Tensor conversion requested for IndexedSlices without dense_shape: {self!r}"
             )
-        return ops["UnsortedSegmentSum"](self._values, self._indices, self._dense_shape[0])
+        return ops["UnsortedSegmentSum"](
+            self._values, self._indices, self._dense_shape[0], name=name
+        )
 
     def __neg__(self):
         return IndexedSlices(-self._values, self._indices, self._dense_shape)

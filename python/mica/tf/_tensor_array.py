@@ -389,7 +389,9 @@ class TensorArray:
                 )
             return self._part(number)
         if self._list is None:
-            return ops["ReadElement"](self._as_tensor(), convert_to_tensor(index, _dtypes.int32))
+            return ops["ReadElement"](
+                self._as_tensor(), convert_to_tensor(index, _dtypes.int32), name=name
+            )
         index = int(index)
         if index < 0:
             raise errors.OutOfRangeError(
@@ -432,27 +434,29 @@ class TensorArray:
         if not self._list:
             shape = self._shared.element_shape
             sizes = [0] if shape.rank is None else [0, *[size or 0 for size in shape]]
-            return ops["Fill"](convert_to_tensor(sizes, _dtypes.int32), _zero(self._dtype))
-        return ops["Pack"]([self._element(i) for i in range(len(self._list))])
+            return ops["Fill"](
+                convert_to_tensor(sizes, _dtypes.int32), _zero(self._dtype), name=name
+            )
+        return ops["Pack"]([self._element(i) for i in range(len(self._list))], name=name)
 
     def gather(self, indices, name=None):
         """Several elements in one tensor."""
         if self._list is None:
             return _gather(self._as_tensor(), convert_to_tensor(indices, _dtypes.int32))
         numbers = convert_to_tensor(indices, _dtypes.int32).numpy().tolist()
-        return ops["Pack"]([self._element(i) for i in numbers])
+        return ops["Pack"]([self._element(i) for i in numbers], name=name)
 
     def concat(self, name=None):
         """All elements joined along their first axis."""
         if self._list is not None:
             parts = [self._element(i) for i in range(len(self._list))]
-            return ops["ConcatV2"](parts, _int(0))
+            return ops["ConcatV2"](parts, _int(0), name=name)
         if self._parts and self._buffer is None:
             parts = [self._part(i) for i in range(len(self._parts))]
-            return ops["ConcatV2"](parts, _int(0))
+            return ops["ConcatV2"](parts, _int(0), name=name)
         whole = self._as_tensor()
         tail = ops["StridedSlice"](ops["Shape"](whole), _ints(2), _ints(0), _ints(1), end_mask=1)
-        return ops["Reshape"](whole, ops["ConcatV2"]([_ints(-1), tail], _int(0)))
+        return ops["Reshape"](whole, ops["ConcatV2"]([_ints(-1), tail], _int(0)), name=name)
 
     def identity(self) -> TensorArray:
         """The array itself."""
@@ -530,7 +534,7 @@ def _of_rank(buffer, value):
     def zeros():
         count = ops["Reshape"](_first(ops["Shape"](buffer)), _ints(1))
         dims = ops["ConcatV2"]([count, ops["Shape"](value)], _int(0))
-        return ops["Fill"](dims, ops["Cast"](_int(0), DstT=buffer.dtype))
+        return ops["Fill"](dims, _zero(buffer.dtype))
 
     fits = ops["Equal"](ops["Rank"](buffer), ops["AddV2"](ops["Rank"](value), _int(1)))
     return cond(fits, lambda: ops["Identity"](buffer), zeros)
@@ -542,7 +546,7 @@ def _widened(buffer, axis: int, size):
     rank = buffer.shape.rank
     sizes = [_pick(shape, i) for i in range(rank)]
     sizes[axis] = ops["Sub"](size, sizes[axis])
-    zeros = ops["Fill"](ops["Pack"](sizes), ops["Cast"](_int(0), DstT=buffer.dtype))
+    zeros = ops["Fill"](ops["Pack"](sizes), _zero(buffer.dtype))
     return ops["ConcatV2"]([buffer, zeros], _int(axis))
 
 
@@ -552,7 +556,7 @@ def _grown(buffer, index):
     more = ops["Maximum"](ops["Sub"](ops["AddV2"](index, _int(1)), _first(shape)), _int(0))
     rest = ops["StridedSlice"](shape, _ints(1), _ints(0), _ints(1), end_mask=1)
     dims = ops["ConcatV2"]([ops["Reshape"](more, _ints(1)), rest], _int(0))
-    zeros = ops["Fill"](dims, ops["Cast"](_int(0), DstT=buffer.dtype))
+    zeros = ops["Fill"](dims, _zero(buffer.dtype))
     grown = ops["ConcatV2"]([buffer, zeros], _int(0))
     if buffer.shape.rank is not None and _mica.tf_current_graph() is not None:
         grown.set_shape(unknown_shape(1).concatenate(buffer.shape[1:]))

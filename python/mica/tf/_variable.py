@@ -248,7 +248,7 @@ class Variable(Updates):
 
     def is_initialized(self, name=None):
         """Whether it has a value."""
-        return ops["VarIsInitializedOp"](self._handle)
+        return ops["VarIsInitializedOp"](self._handle, name=name)
 
     def eval(self, session=None):
         """Return the value as numpy's."""

@@ -142,11 +142,13 @@ class Updates:
 
     def sparse_read(self, indices, name=None):
         """Rows at indices."""
-        return ops["GatherV2"](self._read(), convert_to_tensor(indices), convert_to_tensor(0))
+        return ops["GatherV2"](
+            self._read(), convert_to_tensor(indices), convert_to_tensor(0), name=name
+        )
 
     def gather_nd(self, indices, name=None):
         """What lies at coordinates."""
-        return ops["GatherNd"](self._read(), convert_to_tensor(indices))
+        return ops["GatherNd"](self._read(), convert_to_tensor(indices), name=name)
 
     def __getitem__(self, key):
         part = self._read()[key]

@@ -22,6 +22,7 @@ def decode_raw(input_bytes, out_type, little_endian=True, fixed_length=None, nam
         convert_to_tensor(input_bytes, _dtypes.string),
         out_type=_dtypes.as_dtype(out_type),
         little_endian=little_endian,
+        name=name,
     )
 
 

@@ -59,6 +59,7 @@ def matmul(
             b,
             transpose_a=bool(transpose_a or adjoint_a),
             transpose_b=bool(transpose_b or adjoint_b),
+            name=name,
         )
     if a.dtype.is_complex and (transpose_a or transpose_b):
         if transpose_a:
@@ -67,7 +68,7 @@ def matmul(
             b, adjoint_b = ops["Conj"](b), True
         transpose_a = transpose_b = False
     return ops["BatchMatMulV2"](
-        a, b, adj_x=bool(transpose_a or adjoint_a), adj_y=bool(transpose_b or adjoint_b)
+        a, b, adj_x=bool(transpose_a or adjoint_a), adj_y=bool(transpose_b or adjoint_b), name=name
     )
 
 
@@ -148,7 +149,7 @@ def _invertible(matrix, result, message):
 def triangular_solve(matrix, rhs, lower=True, adjoint=False, name=None):
     """Return y with matrix y = rhs, of one triangle of the matrix."""
     matrix, rhs = _pair(matrix, rhs)
-    return ops["MatrixTriangularSolve"](matrix, rhs, lower=lower, adjoint=adjoint)
+    return ops["MatrixTriangularSolve"](matrix, rhs, lower=lower, adjoint=adjoint, name=name)
 
 
 def cholesky_solve(chol, rhs, name=None):
@@ -298,7 +299,7 @@ def matrix_rank(a, tol=None, validate_args=False, name=None):
 def band_part(input, num_lower, num_upper, name=None):
     """Return matrices with zeros outside a band."""
     lower, upper = (cast(n, _dtypes.int64) for n in (num_lower, num_upper))
-    return ops["MatrixBandPart"](input, lower, upper)
+    return ops["MatrixBandPart"](input, lower, upper, name=name)
 
 
 def _offsets(k):

@@ -62,7 +62,7 @@ def leaky_relu(features, alpha=0.2, name=None):
     x = convert_to_tensor(features)
     if x.dtype.is_integer:
         x = cast(x, _dtypes.float32)
-    return ops["LeakyRelu"](x, alpha=float(alpha))
+    return ops["LeakyRelu"](x, alpha=float(alpha), name=name)
 
 
 def silu(features, beta=1.0):
@@ -272,7 +272,7 @@ def scale_regularization_loss(regularization_loss):
 def bias_add(value, bias, data_format=None, name=None):
     """Return the value with a bias for each channel added."""
     first = data_format is not None and data_format.startswith("NC")
-    return ops["BiasAdd"](value, bias, data_format="NCHW" if first else "NHWC")
+    return ops["BiasAdd"](value, bias, data_format="NCHW" if first else "NHWC", name=name)
 
 
 def moments(x, axes, shift=None, keepdims=False, name=None):
@@ -363,7 +363,7 @@ def embedding_lookup(params, ids, max_norm=None, name=None):
         params = params[0]
     rows = gather(params, ids)
     if max_norm is None:
-        return ops["Identity"](rows)  # as TensorFlow: gradients come in the order of ops
+        return ops["Identity"](rows, name=name)  # as TensorFlow: gradients come in the order of ops
     rank = convert_to_tensor(ids).shape.rank
     return clip_by_norm(rows, max_norm, axes=list(range(rank, rows.shape.rank)))
 

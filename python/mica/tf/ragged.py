@@ -134,7 +134,7 @@ class RaggedTensor(CompositeTensor):
         default = convert_to_tensor(empty if default_value is None else default_value, self.dtype)
         for _ in range(self._values.shape.rank - 1):
             there = there[..., None]
-        return ops["SelectV2"](there, rows, fill(ops["Shape"](rows), default))
+        return ops["SelectV2"](there, rows, fill(ops["Shape"](rows), default), name=name)
 
     def to_list(self) -> list:
         """The rows as lists of Python's values."""

@@ -103,7 +103,7 @@ def uniform(shape, minval=0, maxval=None, dtype=_dtypes.float32, seed=None, name
     if dtype.is_integer:
         low, high = convert_to_tensor(minval, dtype), convert_to_tensor(maxval, dtype)
         _check_range(low, high)
-        return ops["RandomUniformInt"](sizes, low, high, seed=first, seed2=second)
+        return ops["RandomUniformInt"](sizes, low, high, seed=first, seed2=second, name=name)
     x = ops["RandomUniform"](sizes, seed=first, seed2=second, dtype=dtype)
     return (
         x
@@ -145,7 +145,7 @@ def truncated_normal(shape, mean=0.0, stddev=1.0, dtype=_dtypes.float32, seed=No
 def shuffle(value, seed=None, name=None):
     """Return the slices along the first axis in random order."""
     first, second = get_seed(seed)
-    return ops["RandomShuffle"](convert_to_tensor(value), seed=first, seed2=second)
+    return ops["RandomShuffle"](convert_to_tensor(value), seed=first, seed2=second, name=name)
 
 
 def categorical(logits, num_samples, dtype=None, seed=None, name=None):
@@ -154,7 +154,7 @@ def categorical(logits, num_samples, dtype=None, seed=None, name=None):
     dtype = _dtypes.int64 if dtype is None else _dtypes.as_dtype(dtype)
     x = convert_to_tensor(logits, dtype_hint=_dtypes.float32)
     count = convert_to_tensor(num_samples, _dtypes.int32)
-    return ops["Multinomial"](x, count, seed=first, seed2=second, output_dtype=dtype)
+    return ops["Multinomial"](x, count, seed=first, seed2=second, output_dtype=dtype, name=name)
 
 
 def _least(dtype) -> float:
@@ -180,7 +180,9 @@ def gamma(shape, alpha, beta=None, dtype=_dtypes.float32, seed=None, name=None):
     alpha, beta = _gamma_parameters(alpha, beta, dtype)
     x = ops["RandomGamma"](shape_operand(shape), alpha, seed=first, seed2=second)
     x = ops["ImplicitGamma"](alpha, x)
-    return ops["Maximum"](convert_to_tensor(_least(dtype), dtype), ops["RealDiv"](x, beta))
+    return ops["Maximum"](
+        convert_to_tensor(_least(dtype), dtype), ops["RealDiv"](x, beta), name=name
+    )
 
 
 def poisson(shape, lam, dtype=_dtypes.float32, seed=None, name=None):
@@ -192,6 +194,7 @@ def poisson(shape, lam, dtype=_dtypes.float32, seed=None, name=None):
         seed=first,
         seed2=second,
         dtype=_dtypes.as_dtype(dtype),
+        name=name,
     )
 
 
@@ -262,7 +265,9 @@ def stateless_categorical(logits, num_samples, seed, dtype=_dtypes.int64, name=N
     x = convert_to_tensor(logits, dtype_hint=_dtypes.float32)
     count = convert_to_tensor(num_samples, _dtypes.int32)
     dtype = _dtypes.as_dtype(dtype)
-    return ops["StatelessMultinomial"](x, count, convert_to_tensor(seed), output_dtype=dtype)
+    return ops["StatelessMultinomial"](
+        x, count, convert_to_tensor(seed), output_dtype=dtype, name=name
+    )
 
 
 def stateless_gamma(
@@ -274,7 +279,9 @@ def stateless_gamma(
     alpha, beta = _gamma_parameters(alpha, beta, dtype)
     x = ops["StatelessRandomGammaV3"](shape_operand(shape), key, counter, 1, alpha)
     x = ops["ImplicitGamma"](alpha, x)
-    return ops["Maximum"](convert_to_tensor(_least(dtype), dtype), ops["RealDiv"](x, beta))
+    return ops["Maximum"](
+        convert_to_tensor(_least(dtype), dtype), ops["RealDiv"](x, beta), name=name
+    )
 
 
 def stateless_poisson(shape, seed, lam, dtype=_dtypes.int32, name=None):
@@ -282,7 +289,7 @@ def stateless_poisson(shape, seed, lam, dtype=_dtypes.int32, name=None):
     rates = convert_to_tensor(lam, dtype_hint=_dtypes.float32)
     dtype = _dtypes.as_dtype(dtype)
     return ops["StatelessRandomPoisson"](
-        shape_operand(shape), convert_to_tensor(seed), rates, dtype=dtype
+        shape_operand(shape), convert_to_tensor(seed), rates, dtype=dtype, name=name
     )
 
 
@@ -300,13 +307,14 @@ def stateless_binomial(shape, seed, counts, probs, output_dtype=_dtypes.int32, n
         broadcast_to(counts, sizes),
         broadcast_to(probs, sizes),
         dtype=_dtypes.as_dtype(output_dtype),
+        name=name,
     )
 
 
 def stateless_shuffle(value, seed, alg="auto_select", name=None):
     """Return the slices along the first axis in an order that depends on the seed alone."""
     key, counter = _key_counter(seed)
-    return ops["StatelessShuffle"](convert_to_tensor(value), key, counter, 1)
+    return ops["StatelessShuffle"](convert_to_tensor(value), key, counter, 1, name=name)
 
 
 def split(seed, num=2, alg="auto_select"):
@@ -445,7 +453,9 @@ class Generator:
         dtype = _dtypes.as_dtype(dtype)
         sizes = shape_operand(shape)
         key, counter = self._prepare(sizes)
-        return ops["StatelessRandomUniformFullIntV2"](sizes, key, counter, 1, dtype=dtype)
+        return ops["StatelessRandomUniformFullIntV2"](
+            sizes, key, counter, 1, dtype=dtype, name=name
+        )
 
     def make_seeds(self, count=1):
         """Return seeds for stateless ops, one per column."""

@@ -28,7 +28,7 @@ def _real_transform(op: str, n: int):
     def transform(input_tensor, fft_length=None, name=None):
         x = convert_to_tensor(input_tensor, dtype_hint=_dtypes.float32)
         lengths = shape(x)[-n:] if fft_length is None else convert_to_tensor(fft_length)
-        return ops[op](x, cast(lengths, _dtypes.int32), Tcomplex=_COMPLEX[x.dtype])
+        return ops[op](x, cast(lengths, _dtypes.int32), Tcomplex=_COMPLEX[x.dtype], name=name)
 
     transform.__doc__ = ops[op].__doc__
     return transform
@@ -43,7 +43,7 @@ def _inverse_real_transform(op: str, n: int):
             lengths = concat([sizes[:-1], expand_dims(last, 0)], 0)
         else:
             lengths = convert_to_tensor(fft_length)
-        return ops[op](x, cast(lengths, _dtypes.int32), Treal=x.dtype.real_dtype)
+        return ops[op](x, cast(lengths, _dtypes.int32), Treal=x.dtype.real_dtype, name=name)
 
     transform.__doc__ = ops[op].__doc__
     return transform
@@ -95,7 +95,7 @@ def frame(signal, frame_length, frame_step, pad_end=False, pad_value=0, axis=-1,
     else:
         count = ops["Maximum"](0, 1 + (size - length) // step)
     places = expand_dims(range(count) * step, 1) + expand_dims(range(length), 0)
-    return ops["GatherV2"](ops["Identity"](x), places, axis)  # whose gradient is dense
+    return ops["GatherV2"](ops["Identity"](x), places, axis, name=name)  # whose gradient is dense
 
 
 def overlap_and_add(signal, frame_step, name=None):
@@ -151,7 +151,7 @@ def kaiser_window(window_length, beta=12.0, dtype=_dtypes.float32, name=None):
     n, dtype = _positions(window_length, dtype)
     known = static_value(n)
     if known is not None and int(known) == 1:
-        return ops["Fill"]([1], cast(1, dtype))
+        return ops["Fill"]([1], cast(1, dtype), name=name)
     alpha = cast(n - 1, dtype) / 2
     beta = convert_to_tensor(beta, dtype)
     inside = 1 - ops["Square"]((cast(range(n), dtype) - alpha) / alpha)
@@ -173,7 +173,7 @@ def vorbis_window(window_length, dtype=_dtypes.float32, name=None):
     """Return the window of Ogg Vorbis."""
     n, dtype = _positions(window_length, dtype)
     places = (cast(range(n), dtype) + 0.5) / cast(n, dtype)
-    return ops["Sin"](PI / 2 * ops["Square"](ops["Sin"](PI * places)))
+    return ops["Sin"](PI / 2 * ops["Square"](ops["Sin"](PI * places)), name=name)
 
 
 # ---- cosine transforms ---------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def dct(input, type=2, n=None, axis=-1, norm=None, name=None):
         if norm:
             raise ValueError("Normalization is not supported for the Type-I DCT.")
         mirrored = concat([x, ops["ReverseV2"](x, [-1])[..., 1:-1]], -1)
-        return ops["Real"](rfft(mirrored), Tout=x.dtype)
+        return ops["Real"](rfft(mirrored), Tout=x.dtype, name=name)
     if type == 2:
         wide = rfft(x, expand_dims(2 * size, 0))[..., :size]
         turned = wide * _turn(cast(range(size), x.dtype) * (-PI / 2) / count)

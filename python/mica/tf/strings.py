@@ -35,19 +35,19 @@ def _text(value) -> Tensor:
 
 def length(input, unit="BYTE", name=None) -> Tensor:
     """How many bytes (or characters, unit="UTF8_CHAR") each string has."""
-    return ops["StringLength"](_text(input), unit=unit)
+    return ops["StringLength"](_text(input), unit=unit, name=name)
 
 
 def substr(input, pos, len, unit="BYTE", name=None) -> Tensor:
     """Parts of strings: len bytes or characters from pos on."""
     pos = convert_to_tensor(pos)
-    return ops["Substr"](_text(input), pos, convert_to_tensor(len, pos.dtype), unit=unit)
+    return ops["Substr"](_text(input), pos, convert_to_tensor(len, pos.dtype), unit=unit, name=name)
 
 
 def _cased(op: str, change):
     def call(input, encoding="", name=None) -> Tensor:
         if not encoding:
-            return ops[op](_text(input))
+            return ops[op](_text(input), name=name)
         return _mapped(lambda text: change(text.decode(encoding)).encode(encoding), input)
 
     return call
@@ -59,12 +59,12 @@ upper = _cased("StringUpper", str.upper)
 
 def strip(input, name=None) -> Tensor:
     """Strings without white space at both ends."""
-    return ops["StringStrip"](_text(input))
+    return ops["StringStrip"](_text(input), name=name)
 
 
 def join(inputs, separator="", name=None) -> Tensor:
     """The strings of several tensors, joined element by element."""
-    return ops["StringJoin"]([_text(part) for part in inputs], separator=separator)
+    return ops["StringJoin"]([_text(part) for part in inputs], separator=separator, name=name)
 
 
 def reduce_join(inputs, axis=None, keepdims=False, separator="", name=None) -> Tensor:
@@ -73,7 +73,7 @@ def reduce_join(inputs, axis=None, keepdims=False, separator="", name=None) -> T
     if axis is None:
         axis = list(range(inputs.shape.rank))[::-1]
     axes = convert_to_tensor([axis] if isinstance(axis, int) else axis, _dtypes.int32)
-    return ops["ReduceJoin"](inputs, axes, keep_dims=keepdims, separator=separator)
+    return ops["ReduceJoin"](inputs, axes, keep_dims=keepdims, separator=separator, name=name)
 
 
 def as_string(
@@ -87,22 +87,25 @@ def as_string(
         shortest=shortest,
         width=width,
         fill=fill,
+        name=name,
     )
 
 
 def to_number(input, out_type=_dtypes.float32, name=None) -> Tensor:
     """The numbers that strings name."""
-    return ops["StringToNumber"](_text(input), out_type=_dtypes.as_dtype(out_type))
+    return ops["StringToNumber"](_text(input), out_type=_dtypes.as_dtype(out_type), name=name)
 
 
 def to_hash_bucket_fast(input, num_buckets, name=None) -> Tensor:
     """A number below num_buckets for each string, the same everywhere."""
-    return ops["StringToHashBucketFast"](_text(input), num_buckets=num_buckets)
+    return ops["StringToHashBucketFast"](_text(input), num_buckets=num_buckets, name=name)
 
 
 def to_hash_bucket_strong(input, num_buckets, key, name=None) -> Tensor:
     """A number below num_buckets for each string, which depends on a key of two integers."""
-    return ops["StringToHashBucketStrong"](_text(input), num_buckets=num_buckets, key=list(key))
+    return ops["StringToHashBucketStrong"](
+        _text(input), num_buckets=num_buckets, key=list(key), name=name
+    )
 
 
 def format(template, inputs, placeholder="{}", summarize=3, name=None) -> Tensor:
@@ -116,6 +119,7 @@ def format(template, inputs, placeholder="{}", summarize=3, name=None) -> Tensor
         template=template,
         placeholder=placeholder,
         summarize=summarize,
+        name=name,
     )
 
 
@@ -207,7 +211,7 @@ def unicode_encode(
             made = ops["UnicodeEncode"](
                 codes, splits, output_encoding=output_encoding, replacement_char=replacement_char
             )
-            return ops["Reshape"](made, [])
+            return ops["Reshape"](made, [], name=name)
         from . import range as number
 
         rows, columns = ops["Unpack"](ops["Shape"](codes, out_type=_dtypes.int64), num=2)
@@ -215,7 +219,11 @@ def unicode_encode(
     else:
         values, splits = input.values, input.row_splits
     return ops["UnicodeEncode"](
-        values, splits, output_encoding=output_encoding, replacement_char=replacement_char
+        values,
+        splits,
+        output_encoding=output_encoding,
+        replacement_char=replacement_char,
+        name=name,
     )
 
 

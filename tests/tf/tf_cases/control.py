@@ -459,3 +459,23 @@ def _(tf):
         tape.watch(x)
         y = f(x)
     return [y, tape.gradient(y, x), len(calls)]
+
+
+@plain("tf.TensorArray", "of strings that grows in a loop")
+def _(tf):
+    @tf.function
+    def words(n):
+        out = tf.TensorArray(tf.string, size=0, dynamic_size=True)
+        for i in tf.range(1, n + 1):
+            if i % 15 == 0:
+                word = tf.constant("FizzBuzz")
+            elif i % 3 == 0:
+                word = tf.constant("Fizz")
+            elif i % 5 == 0:
+                word = tf.constant("Buzz")
+            else:
+                word = tf.strings.as_string(i)
+            out = out.write(i - 1, word)
+        return out.stack()
+
+    return words(tf.constant(15))

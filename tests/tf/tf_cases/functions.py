@@ -692,3 +692,16 @@ raises("tf.function", "set_shape that does not fit", "Shapes", _wrong_shape)
 raises(
     "tf.ensure_shape", "does not fit", "Shape", lambda tf: tf.ensure_shape(tf.zeros([2, 3]), [2, 4])
 )
+
+
+@plain("tf.Graph", "ops have the names that they are given")
+def _(tf):
+    @tf.function
+    def named(x):
+        with tf.name_scope("scope"):
+            y = tf.reduce_sum(tf.reshape(x, [-1], name="flat"), name="total")
+        return tf.identity(tf.expand_dims(y, 0, name="row"), name="answer")
+
+    graph = named.get_concrete_function(tf.TensorSpec([2, 2])).graph
+    wanted = ["scope/flat", "scope/total", "row", "answer"]
+    return [graph.get_operation_by_name(name).type for name in wanted]

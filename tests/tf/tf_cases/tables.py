@@ -63,3 +63,15 @@ raises(
     "keys",
     lambda tf: tf.lookup.StaticHashTable(_words(tf), -1).lookup(tf.constant([1])),
 )
+
+
+@plain("tf.lookup.KeyValueTensorInitializer", "takes the dtypes that tensors of its lists have")
+def _(tf):
+    of_words = tf.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2])
+    of_numbers = tf.lookup.KeyValueTensorInitializer([1, 2], [0.5, 1.5])
+    return [
+        of_words.value_dtype.name,
+        of_numbers.key_dtype.name,
+        tf.lookup.StaticHashTable(of_words, -1).lookup(tf.constant(["b", "z"])),
+        tf.lookup.StaticHashTable(of_numbers, 0.0).lookup(tf.constant([2, 5])),
+    ]

@@ -331,7 +331,7 @@ class Dataset(Further, CompositeTensor):
 
     def cardinality(self, name=None):
         """How many elements there are; -1: without end, -2: unknown."""
-        return ops["DatasetCardinality"](self._handle_tensor)
+        return ops["DatasetCardinality"](self._handle_tensor, name=name)
 
     def __len__(self) -> int:
         if not executing_eagerly():

@@ -139,7 +139,7 @@ class Optional(CompositeTensor):
 
     def has_value(self, name: str | None = None):
         """Whether there is a value, as a tensor."""
-        return ops["OptionalHasValue"](self._handle_tensor)
+        return ops["OptionalHasValue"](self._handle_tensor, name=name)
 
     def get_value(self, name: str | None = None) -> object:
         """The value; InvalidArgumentError when there is none."""

@@ -16,10 +16,6 @@ class KeyValueTensorInitializer:
     def __init__(self, keys, values, key_dtype=None, value_dtype=None, name=None) -> None:
         self._keys = convert_to_tensor(keys, key_dtype)
         self._values = convert_to_tensor(values, value_dtype)
-        if self._keys.dtype.is_integer and key_dtype is None and not isinstance(keys, Tensor):
-            self._keys = ops["Cast"](self._keys, DstT=_dtypes.int64)
-        if self._values.dtype.is_integer and value_dtype is None and not isinstance(values, Tensor):
-            self._values = ops["Cast"](self._values, DstT=_dtypes.int64)
 
     @property
     def key_dtype(self) -> _dtypes.DType:
@@ -130,7 +126,7 @@ class _Table(AutoTrackable):
             return type(keys)(keys.indices, self.lookup(keys.values), keys.dense_shape)
         default = self._default if dynamic_default_values is None else dynamic_default_values
         return ops["LookupTableFindV2"](
-            self._handle, self._keys(keys), convert_to_tensor(default, self._value_dtype)
+            self._handle, self._keys(keys), convert_to_tensor(default, self._value_dtype), name=name
         )
 
     def __getitem__(self, keys):
@@ -138,7 +134,7 @@ class _Table(AutoTrackable):
 
     def size(self, name=None) -> Tensor:
         """How many keys there are."""
-        return ops["LookupTableSizeV2"](self._handle)
+        return ops["LookupTableSizeV2"](self._handle, name=name)
 
     def export(self, name=None) -> tuple[Tensor, Tensor]:
         """All keys and values."""
@@ -219,7 +215,7 @@ class StaticVocabularyTable(AutoTrackable):
             return buckets
         own = self._table.key_dtype
         found = self._table.lookup(keys if keys.dtype == own else ops["Cast"](keys, DstT=own))
-        return ops["SelectV2"](found >= 0, found, buckets + self._table.size())
+        return ops["SelectV2"](found >= 0, found, buckets + self._table.size(), name=name)
 
     def __getitem__(self, keys):
         return self.lookup(keys)
