@@ -75,6 +75,10 @@ BINARY = {
 COMMUTES = re.compile(r"(?:add|mul|max|min|and|or|xor|equal|same\w*|eq|ne|agree)$")
 INDEX_NAME = re.compile(r"^(?:[ijkmnrcd]|axis|row|column|lane|place)$")
 DECLARES_ARRAY = re.compile(r"^\s*(?:static |const |unsigned )*\w+ \**\w+\[")
+DECLARES = re.compile(r"^\s*(?:static |const |unsigned )*\w+ \**\w+(?: =|,|\[)")
+# Memory that is asked for before it is needed, and how far before.
+ASKS_AHEAD = re.compile(r"__builtin_prefetch\(|\bint64_t ahead =")
+SPREADS = ("mica_parallel_for", "mica_parallel_walk")  # (how many, how many at a time, ...)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,7 +120,7 @@ def code_lines(text):
             continue
         if not begin or "assert(" in begin or "_Pragma" in begin:
             continue
-        if "__builtin_prefetch(" in begin:  # computes nothing, whatever it is given
+        if ASKS_AHEAD.search(begin):  # computes nothing, whatever it is given
             continue
         if line == begin and not begin.startswith("#"):  # what a function or a table is called
             continue
@@ -294,8 +298,31 @@ def name_faults(line, tokens, i):
             yield "index", token.at, token.end, other
 
 
+def extents(line, tokens):
+    """The sizes of arrays that a line declares after others: larger ones change nothing."""
+    if not DECLARES.match(line):
+        return
+    depth, is_declared = 0, False  # is_declared: between a comma and the = or comma after it
+    for i, token in enumerate(tokens):
+        if token.kind != "operator":
+            continue
+        if token.text == "[" and depth == 0 and is_declared and closing(tokens, i) is not None:
+            yield token.end, tokens[closing(tokens, i)].at
+        depth += token.text in "([{"
+        depth -= token.text in ")]}"
+        if depth == 0 and token.text in ",=":
+            is_declared = token.text == ","
+
+
+def portions(tokens):
+    """How many elements threads take at a time: each is computed on its own."""
+    for i, token in enumerate(tokens):
+        if token.text in SPREADS and i + 1 < len(tokens) and tokens[i + 1].text == "(":
+            yield from arguments(tokens, i + 1)[1:2]
+
+
 def faults_of(path, text):
-    """All the faults of a file."""
+    """All the faults of a file, but those that change nothing by what they are."""
     originals = text.split("\n")
     seen = {}
     for number, line in code_lines(text):
@@ -303,8 +330,11 @@ def faults_of(path, text):
         tokens = [token for token in tokens_of(line) if token.kind != "space"]
         occurrence = seen[was] = seen.get(was, -1) + 1
         made = set()
+        idle = [*extents(line, tokens), *portions(tokens)]
         for i in range(len(tokens)):
             for kind, begin, end, other in token_faults(line, tokens, i):
+                if any(low <= begin and end <= high for low, high in idle):
+                    continue
                 now = was[:begin] + other + was[end:]
                 if now.split() == was.split() or now in made:
                     continue
