@@ -143,3 +143,57 @@ def distributed(dataset):
     made = object.__new__(_classes()[0])
     made.__dict__.update(dataset.__dict__)
     return made
+
+
+def _own(count: int, index: int):
+    """A function that gives a worker's part of a batch."""
+
+    def part(tensor):
+        from .. import shape
+
+        size = (shape(tensor)[0] + count - 1) // count
+        return tensor[index * size : (index + 1) * size]
+
+    return part
+
+
+def _together(element):
+    """An element's tensors as one structure, as functions of datasets are given it."""
+    return element[0] if len(element) == 1 else element
+
+
+def part_of_worker(dataset, count: int, index: int):
+    """The part of a dataset that one of several workers gets.
+
+    Of every batch a worker gets its share, in the order of the workers, so that all have as many
+    steps; of a last batch with few elements the last ones may get none. Of elements that are no
+    batches each gets every count-th. With AutoShardPolicy.OFF each gets all of the data, in batches
+    of its share.
+    """
+    from .. import nest, shape
+    from ..data import Dataset
+    from ..data.experimental import AutoShardPolicy
+
+    specs = nest.flatten(dataset.element_spec)
+    policy = dataset.options().experimental_distribute.auto_shard_policy
+    if any(spec.shape.rank == 0 for spec in specs):
+        if policy == AutoShardPolicy.OFF:
+            return dataset
+        rows = dataset.batch(count, drop_remainder=True)
+        return rows.map(lambda *e: nest.map_structure(lambda t: t[index], _together(e)))
+    if policy == AutoShardPolicy.OFF:
+
+        def shares(*element):
+            size = shape(nest.flatten(element)[0])[0]
+            rows = Dataset.from_tensor_slices(_together(element))
+            return rows.batch(_as_int64((size + count - 1) // count))
+
+        return dataset.flat_map(shares)
+    own = _own(count, index)
+    return dataset.map(lambda *e: nest.map_structure(own, _together(e)))
+
+
+def _as_int64(value):
+    from .. import cast, int64
+
+    return cast(value, int64)

@@ -90,7 +90,8 @@ class ReplicaContext:
 
         kind, across = reduce_op_of(reduce_op), self._strategy._across
         if across is not None:
-            return nest.map_structure(lambda v: across.all_reduce(kind, v), value)
+            flat = [_local(part) for part in nest.flatten(value)]
+            return nest.pack_sequence_as(value, across.all_reduce(kind, flat))
         return nest.map_structure(identity, value, expand_composites=True)
 
     def all_gather(self, value, axis, options=None):
@@ -247,19 +248,20 @@ class Strategy:
         return nest.map_structure(lambda v: self._reduced(kind, _local(v), axis), value)
 
     def _reduced(self, kind: ReduceOp, value, axis):
-        from .. import cast, reduce_mean, reduce_sum, size
+        from .. import cast, convert_to_tensor, reduce_mean, reduce_sum, size
 
         across = self._across
-        if axis is None:
-            return across.all_reduce(kind, value)
         if across is None:
             return reduce_sum(value, axis) if kind is ReduceOp.SUM else reduce_mean(value, axis)
+        value = convert_to_tensor(value)
+        if axis is None or value.shape.rank == 0:
+            return across.all_reduce(kind, [value])[0]
         total = reduce_sum(value, axis)
-        whole = across.all_reduce(ReduceOp.SUM, total)
         if kind is ReduceOp.SUM:
-            return whole
-        count = cast(size(value), whole.dtype) / cast(size(total), whole.dtype)
-        return whole / across.all_reduce(ReduceOp.SUM, count)
+            return across.all_reduce(kind, [total])[0]
+        count = cast(size(value) // size(total), total.dtype)
+        whole, number = across.all_reduce(ReduceOp.SUM, [total, count])
+        return whole / number
 
     def gather(self, value, axis):
         """The values of replicas side by side."""
@@ -395,6 +397,11 @@ def get_replica_context() -> ReplicaContext | None:
     if _threads.replica is not None:
         return _threads.replica
     return None if _threads.crossing or _set is not None else ReplicaContext(_default)
+
+
+def is_in_replica() -> bool:
+    """Whether the code runs in a replica of a strategy: inside run()."""
+    return _threads.replica is not None
 
 
 def in_cross_replica_context() -> bool:

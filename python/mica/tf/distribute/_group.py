@@ -1,0 +1,237 @@
+"""Workers that meet: values of all of them, combined in the order of their numbers.
+
+The first worker listens at its address, the others connect to it. A meeting is a frame from each of
+them with its values and a frame back to each with the result, made by the first: so all have the
+same bits. Meetings are numbered, and say what they are: workers whose programs differ are told so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+
+from .. import errors
+from . import _wire
+from ._connections import host_and_port
+from ._server import _bound
+
+SECONDS = 600.0  # that workers wait for each other
+_VERSION = 1
+_groups: dict = {}  # (addresses, number) -> group: strategies of the same cluster share it
+
+
+def group_of(addresses: list[str], index: int, seconds: float | None) -> Group:
+    """The group of these workers, of which this process is one."""
+    key = (tuple(addresses), index)
+    found = _groups.get(key)
+    if found is None or found.broken:
+        found = _groups[key] = Group(addresses, index, seconds or SECONDS)
+    return found
+
+
+def _options(connection: socket.socket, seconds: float) -> None:
+    connection.settimeout(seconds)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+
+class Group:
+    """A process among the workers of a cluster."""
+
+    def __init__(self, addresses: list[str], index: int, seconds: float) -> None:
+        self.addresses, self.index, self.count = addresses, index, len(addresses)
+        self.seconds = seconds
+        self.broken = ""
+        self._number = 0
+        self._lock = threading.Lock()
+        self._peers: dict[int, socket.socket] = {}
+        try:
+            if index == 0:
+                self._gather_peers()
+            else:
+                self._peers[0] = self._join()
+        except BaseException:
+            self._end()
+            raise
+
+    # ---- coming together
+
+    def _gather_peers(self) -> None:
+        """Take the connections of all others."""
+        end = time.monotonic() + self.seconds
+        listener = _bound(self.addresses[0])
+        with listener:
+            listener.listen(self.count + 16)
+            while len(self._peers) < self.count - 1:
+                left = end - time.monotonic()
+                missing = [i for i in range(1, self.count) if i not in self._peers]
+                names = ", ".join(f"{i} ({self.addresses[i]})" for i in missing)
+                if left <= 0:
+                    raise errors.UnavailableError(
+                        None, None, f"after {self.seconds} seconds there are no workers {names}"
+                    )
+                listener.settimeout(left)
+                with contextlib.suppress(TimeoutError):
+                    connection, _ = listener.accept()
+                    self._welcome(connection, min(left, 10.0))
+        for connection in self._peers.values():
+            _options(connection, self.seconds)
+            _wire.send(connection, {"kind": "begin"})
+
+    def _welcome(self, connection: socket.socket, seconds: float) -> None:
+        """Take a worker in; whoever is none is sent away."""
+        try:
+            _options(connection, seconds)
+            header, _ = _wire.receive(connection, 0)
+            index = header.get("index")
+            wanted = {"kind": "join", "version": _VERSION, "workers": self.addresses}
+            if any(header.get(key) != value for key, value in wanted.items()):
+                refusal = errors.FailedPreconditionError(
+                    None, None, f"worker 0 has the workers {self.addresses}, version {_VERSION}"
+                )
+                _wire.send(connection, _wire.error_header(refusal))
+                connection.close()
+            elif type(index) is not int or not 0 < index < self.count or index in self._peers:
+                refusal = errors.AlreadyExistsError(
+                    None, None, f"there is a worker {index} already"
+                )
+                _wire.send(connection, _wire.error_header(refusal))
+                connection.close()
+            else:
+                self._peers[index] = connection
+        except (OSError, _wire.BadFrame, _wire.Closed):
+            connection.close()
+
+    def _join(self) -> socket.socket:
+        """Connect to the first worker, when it listens."""
+        end = time.monotonic() + self.seconds
+        place = host_and_port(self.addresses[0])
+        while True:
+            try:
+                connection = socket.create_connection(place, max(end - time.monotonic(), 0.1))
+                break
+            except OSError as error:
+                if time.monotonic() >= end:
+                    raise errors.UnavailableError(
+                        None, None, f"worker 0 ({self.addresses[0]}) cannot be reached: {error}"
+                    ) from None
+                time.sleep(0.05)
+        try:
+            _options(connection, self.seconds)
+            hello = {"kind": "join", "version": _VERSION, "workers": self.addresses}
+            _wire.send(connection, {**hello, "index": self.index})
+            header, _ = _wire.receive(connection)
+        except (OSError, _wire.BadFrame, _wire.Closed) as error:
+            connection.close()
+            why = str(error) or "it ended the connection"
+            raise errors.UnavailableError(
+                None, None, f"worker 0 ({self.addresses[0]}) does not answer: {why}"
+            ) from None
+        if header.get("kind") != "begin":
+            connection.close()
+            _wire.raise_received(header)
+        return connection
+
+    # ---- meeting
+
+    def meet(self, what: str, tensors: list) -> list:
+        """The results of a meeting: "sum", "first", or "axis n" for side by side."""
+        with self._lock:
+            if self.broken:
+                raise errors.UnavailableError(None, None, self.broken)
+            self._number += 1
+            try:
+                return self._lead(what, tensors) if self.index == 0 else self._follow(what, tensors)
+            except errors.OpError as error:
+                self._end(str(error))
+                raise
+            except BaseException as error:
+                self._end(f"worker {self.index} was interrupted: {error!r}")
+                raise
+
+    def _lost(self, index: int, error: Exception) -> errors.UnavailableError:
+        why = str(error) or "it ended the connection"
+        return errors.UnavailableError(
+            None, None, f"worker {index} ({self.addresses[index]}) was lost: {why}"
+        )
+
+    def _receive(self, index: int) -> tuple[dict, list]:
+        try:
+            return _wire.receive(self._peers[index])
+        except (OSError, _wire.BadFrame, _wire.Closed) as error:
+            raise self._lost(index, error) from None
+
+    def _lead(self, what: str, tensors: list) -> list:
+        parts = [tensors]
+        try:
+            for index in range(1, self.count):
+                header, values = self._receive(index)
+                asked = (header.get("kind"), header.get("number"), header.get("what"))
+                if asked != ("meet", self._number, what):
+                    raise errors.InternalError(
+                        None,
+                        None,
+                        f"worker {index} asks for {header.get('what')!r} as its meeting "
+                        f"{header.get('number')} where worker 0 asks for {what!r} as its meeting "
+                        f"{self._number}: the workers run different programs",
+                    )
+                parts.append(values)
+            results = _combined(what, parts)
+        except errors.OpError as error:
+            for connection in self._peers.values():
+                with contextlib.suppress(OSError):
+                    _wire.send(connection, _wire.error_header(error))
+            raise
+        for index, connection in self._peers.items():
+            try:
+                _wire.send(connection, {"kind": "met", "number": self._number}, results)
+            except OSError as error:
+                raise self._lost(index, error) from None
+        return results
+
+    def _follow(self, what: str, tensors: list) -> list:
+        header = {"kind": "meet", "number": self._number, "what": what}
+        try:
+            _wire.send(self._peers[0], header, tensors)
+        except OSError as error:
+            raise self._lost(0, error) from None
+        answer, results = self._receive(0)
+        if answer.get("kind") == "error":
+            _wire.raise_received(answer)
+        if answer.get("kind") != "met" or answer.get("number") != self._number:
+            raise self._lost(0, _wire.BadFrame("it answers another meeting"))
+        return results
+
+    def _end(self, why: str = "the workers have not met") -> None:
+        self.broken = self.broken or why
+        for connection in self._peers.values():
+            connection.close()
+        self._peers.clear()
+
+
+def _combined(what: str, parts: list[list]) -> list:
+    """The result of a meeting of the values of each worker, in their order."""
+    from .. import concat
+
+    if len({len(part) for part in parts}) != 1:
+        raise errors.InvalidArgumentError(
+            None, None, "the workers bring different numbers of values"
+        )
+    if what == "first":
+        return parts[0]
+    results = []
+    for values in zip(*parts, strict=True):
+        kinds = {value.dtype for value in values}
+        if len(kinds) != 1 or (what == "sum" and len({tuple(v.shape) for v in values}) != 1):
+            found = ", ".join(f"{value.dtype.name} {value.shape}" for value in values)
+            raise errors.InvalidArgumentError(None, None, f"the workers bring {found}")
+        if what == "sum":
+            total = values[0]
+            for value in values[1:]:
+                total = total + value
+            results.append(total)
+        else:
+            results.append(concat(list(values), axis=int(what.rpartition(" ")[2])))
+    return results
