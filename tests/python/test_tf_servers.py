@@ -212,8 +212,8 @@ def ask(place, data: bytes) -> tuple[dict, bool]:
     with socket.create_connection(place, 5.0) as connection:
         connection.sendall(data)
         answer, _ = _wire.receive(connection)
-        connection.sendall(frame({"kind": "hello", "version": 1}))
         try:
+            connection.sendall(frame({"kind": "hello", "version": 1}))
             after, _ = _wire.receive(connection)
         except (_wire.Closed, OSError):
             return answer, True

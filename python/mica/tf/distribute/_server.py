@@ -136,6 +136,7 @@ class _Listener:
             refusal = errors.InvalidArgumentError(None, None, f"a bad frame: {error}")
             with contextlib.suppress(OSError):
                 _wire.send(connection, _wire.error_header(refusal))
+                _let_go(connection)
             return False
         try:
             answer, results = self._handle(header, tensors)
@@ -175,6 +176,15 @@ class _Listener:
                 each.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits for it
         with contextlib.suppress(OSError):
             self.socket.close()
+
+
+def _let_go(connection: socket.socket) -> None:
+    """End a connection so that what was sent last arrives: unread bytes would take it away."""
+    connection.shutdown(socket.SHUT_WR)
+    connection.settimeout(1.0)
+    left = 64
+    while left > 0 and connection.recv(1 << 16):
+        left -= 1
 
 
 class Server:
