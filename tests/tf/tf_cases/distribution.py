@@ -300,3 +300,91 @@ raises(
     "HierarchicalCopy requires num_packs >= 0, but -1 is specified",
     lambda tf: tf.distribute.HierarchicalCopyAllReduce(num_packs=-1),
 )
+
+
+@plain(
+    (
+        "tf.distribute.get_replica_context",
+        "tf.distribute.in_cross_replica_context",
+        "tf.distribute.has_strategy",
+        "tf.distribute.experimental_set_strategy",
+    ),
+    "in and around replicas",
+)
+def _(tf):
+    d = tf.distribute
+    strategy = d.MirroredStrategy(["/cpu:0"])
+
+    def where():
+        context = d.get_replica_context()
+        return [
+            d.has_strategy(),
+            d.in_cross_replica_context(),
+            context is None,
+            context is not None and context.strategy is strategy,
+        ]
+
+    def merged(got, value):
+        return [*where(), got is strategy, value]
+
+    found = [where(), strategy.run(where)]
+    with strategy.scope():
+        v = tf.Variable(1.0)
+        found += [where(), strategy.run(where)]
+        strategy.extended.update(v, lambda v: found.append([v.numpy(), *where()]))
+    found.append(strategy.run(lambda: d.get_replica_context().merge_call(merged, args=(3,))))
+    with d.get_strategy().scope():
+        found.append(where())
+    d.experimental_set_strategy(strategy)
+    try:
+        found.append(where())
+    finally:
+        d.experimental_set_strategy(None)
+    return [*found, where()]
+
+
+@plain("tf.distribute.DistributedValues", "of a function of replicas")
+def _(tf):
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
+    made = strategy.experimental_distribute_values_from_function(
+        lambda context: (context.replica_id_in_sync_group, tf.constant([1.0, 2.0]))
+    )
+    return [
+        isinstance(made[1], tf.distribute.DistributedValues),
+        strategy.experimental_local_results(made[1]),
+        strategy.run(lambda pair: pair[1] * 2.0, args=(made,)),
+        strategy.run(lambda x: x + 1.0, kwargs={"x": made[1]}),
+        strategy.reduce("SUM", made[1], axis=None),
+        strategy.reduce("MEAN", made[1], axis=0),
+        strategy.gather(made[1], axis=0),
+        repr(made[0]),
+    ]
+
+
+for name, call in {
+    "run": lambda strategy: strategy.run(lambda: 1),
+    "reduce": lambda strategy: strategy.reduce("SUM", 1.0, axis=None),
+    "gather": lambda strategy: strategy.gather([1.0], axis=0),
+}.items():
+    raises(
+        "tf.distribute.Strategy",
+        f"asked to {name} by a replica",
+        "in cross-replica context",
+        lambda tf, call=call: (lambda s: s.run(lambda: call(s)))(
+            tf.distribute.MirroredStrategy(["/cpu:0"])
+        ),
+    )
+raises(
+    "tf.distribute.Strategy",
+    "within another",
+    "Mixing different tf.distribute.Strategy objects",
+    lambda tf: _mixed(tf),
+)
+
+
+def _mixed(tf):
+    with (
+        tf.distribute.MirroredStrategy(["/cpu:0"]).scope(),
+        tf.distribute.OneDeviceStrategy("/cpu:0").scope(),
+    ):
+        pass

@@ -105,19 +105,21 @@ class ReplicaContext:
 
     def merge_call(self, merge_fn, args=(), kwargs=None):
         """Call a function once for all the replicas of this process."""
-        with _crossing():
+        with _crossing(self._strategy):
             return merge_fn(self._strategy, *args, **(kwargs or {}))
 
 
 @contextlib.contextmanager
-def _crossing():
-    before, _threads.replica = _threads.replica, None
+def _crossing(strategy):
+    """Leave the replica for a while; the strategy stays the current one."""
+    before = (_threads.replica, _threads.strategies)
+    _threads.replica, _threads.strategies = None, [*(_threads.strategies or ()), strategy]
     _threads.crossing += 1
     try:
         yield
     finally:
         _threads.crossing -= 1
-        _threads.replica = before
+        _threads.replica, _threads.strategies = before
 
 
 class StrategyExtended:
@@ -128,7 +130,7 @@ class StrategyExtended:
 
     def update(self, var, fn, args=(), kwargs=None, group=True):
         """Call fn with the variable, where it is."""
-        with _crossing():
+        with _crossing(self._strategy):
             return fn(var, *args, **(kwargs or {}))
 
     @contextlib.contextmanager
@@ -223,6 +225,7 @@ class Strategy:
         """Call fn on each replica."""
         from .. import nest
 
+        self._require_crossing()
         kwargs = kwargs or {}
         if any(isinstance(leaf, DistributedValues) for leaf in nest.flatten([args, kwargs])):
             args, kwargs = nest.map_structure(_local, [args, kwargs])
@@ -233,6 +236,13 @@ class Strategy:
         finally:
             _threads.replica, _threads.crossing = before
 
+    def _require_crossing(self) -> None:
+        if _threads.replica is not None and _threads.replica.strategy is not _default:
+            raise RuntimeError(
+                "Method requires being in cross-replica context, use "
+                "get_replica_context().merge_call()"
+            )
+
     @property
     def _replica_id(self) -> int:
         return 0 if self._across is None else self._across.index
@@ -241,6 +251,7 @@ class Strategy:
         """The values of replicas combined, and also along an axis if one is given."""
         from .. import nest
 
+        self._require_crossing()
         kind = reduce_op_of(reduce_op)
         value = _local(value)
         if axis is None and self._across is None:
@@ -265,6 +276,7 @@ class Strategy:
 
     def gather(self, value, axis):
         """The values of replicas side by side."""
+        self._require_crossing()
         value = _local(value)
         return value if self._across is None else self._across.all_gather(value, axis)
 
