@@ -58,6 +58,11 @@ def test_ops_run_in_another_process(process):
             tape.watch(x)
             loss = tf.reduce_sum(tf.nn.softmax(x) * x)
         gradient = tape.gradient(loss, x)
+        with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as accumulator:
+            cube = x * x * x
+        tangent = accumulator.jvp(cube)
+    np.testing.assert_allclose(tangent.numpy(), 3.0 * x.numpy() ** 2, rtol=1e-12)
+    assert "/job:worker/" in tangent.device
     assert "/job:worker/" in y.device and "/job:worker/" in gradient.device
     np.testing.assert_array_equal(y.numpy(), x.numpy() @ x.numpy().T)
     with tf.GradientTape() as tape:

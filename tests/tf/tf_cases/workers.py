@@ -188,9 +188,6 @@ def _(tf):
                     y = tf.reduce_sum(x * x * x)
                 first = tape.gradient(y, x)
             found += [first, outer.gradient(first, x)]
-            with tf.autodiff.ForwardAccumulator(x, tf.constant([1.0, -1.0])) as accumulator:
-                y = x * x * x
-            found.append(accumulator.jvp(y))
         w = tf.constant([1.0, 2.0])
         with tf.GradientTape() as tape:
             tape.watch(w)
