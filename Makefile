@@ -27,7 +27,7 @@ bench-check: ## the same, and fails when a case misses its bar and docs/performa
 	@.venv/bin/python bench/run.py --check $(CASES)
 
 mutants: ## the op harness catches faults: 200 are put in, one at a time (SEED=n chooses others)
-	@scripts/build.sh mica
+	@scripts/build.sh product
 	scripts/mutants.py --seed $(or $(SEED),0)
 
 noops: ## mlcompute's tests notice when members do nothing: 40 are taken away, one at a time

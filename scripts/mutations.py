@@ -78,6 +78,7 @@ DECLARES_ARRAY = re.compile(r"^\s*(?:static |const |unsigned )*\w+ \**\w+\[")
 DECLARES = re.compile(r"^\s*(?:static |const |unsigned )*\w+ \**\w+(?: =|,|\[)")
 # Memory that is asked for before it is needed, and how far before.
 ASKS_AHEAD = re.compile(r"__builtin_prefetch\(|\bint64_t ahead =")
+ALLOCATES = re.compile(r"alloc$")
 SPREADS = ("mica_parallel_for", "mica_parallel_walk")  # (how many, how many at a time, ...)
 
 
@@ -314,6 +315,22 @@ def extents(line, tokens):
             is_declared = token.text == ","
 
 
+def rooms(tokens):
+    """How much memory is asked for."""
+    for i, token in enumerate(tokens):
+        if ALLOCATES.search(token.text) and i + 1 < len(tokens) and tokens[i + 1].text == "(":
+            yield from arguments(tokens, i + 1)
+
+
+def is_idle(fault, rooms, others):
+    """Whether a fault changes nothing by what it is, such as more memory than is needed."""
+    kind, begin, end, other = fault
+    if any(low <= begin and end <= high for low, high in others):
+        return True
+    more = kind == "bound" and other.isdigit()
+    return more and any(low <= begin and end <= high for low, high in rooms)
+
+
 def portions(tokens):
     """How many elements threads take at a time: each is computed on its own."""
     for i, token in enumerate(tokens):
@@ -330,10 +347,11 @@ def faults_of(path, text):
         tokens = [token for token in tokens_of(line) if token.kind != "space"]
         occurrence = seen[was] = seen.get(was, -1) + 1
         made = set()
-        idle = [*extents(line, tokens), *portions(tokens)]
+        asked, others = [*rooms(tokens)], [*extents(line, tokens), *portions(tokens)]
         for i in range(len(tokens)):
-            for kind, begin, end, other in token_faults(line, tokens, i):
-                if any(low <= begin and end <= high for low, high in idle):
+            for fault in token_faults(line, tokens, i):
+                kind, begin, end, other = fault
+                if is_idle(fault, asked, others):
                     continue
                 now = was[:begin] + other + was[end:]
                 if now.split() == was.split() or now in made:

@@ -195,8 +195,7 @@ MICA_SCALAR double mica_cbrt_f64(double a) {
     z = MICA_FMA_F64(z, t, -0x1.04a8e153b88f7p+0);
     z = MICA_FMA_F64(z, t, 0x1.a67396320ace4p+0);
     double h = MICA_FMA_F64(-t * z, z * z, 1.0);
-    double series = MICA_FMA_F64(h, 0x1.61f9add3c0ca4p-3, 0x1.c71c71c71c71cp-3);
-    z = MICA_FMA_F64(z * h, MICA_FMA_F64(h, series, 0x1.5555555555555p-2), z);
+    z = MICA_FMA_F64(z * h, MICA_FMA_F64(h, 0x1.c71c71c71c71cp-3, 0x1.5555555555555p-2), z);
     h = MICA_FMA_F64(-t * z, z * z, 1.0);
     z = MICA_FMA_F64(z * h, MICA_FMA_F64(h, 0x1.c71c71c71c71cp-3, 0x1.5555555555555p-2), z);
     double square = z * z, y = t * square, lost = MICA_FMA_F64(-y * y, y, t);

@@ -51,7 +51,7 @@ MICA_SCALAR float mica_erfc_f32(float a) {
 /* a times a polynomial in w = -ln(1 - a^2), or in its square root towards the ends. */
 MICA_SCALAR float mica_erfinv_f32(float a) {
     double x = (double)a, v = (1.0 - x) * (1.0 + x);
-    double w = -mica_log_wide(v > 0.0 ? v : 1.0);
+    double w = -mica_log_wide(v); /* any number at the ends and beyond */
     double s = w - 2.5, p = 0x1.242902ebc7f00p-33;
     p = MICA_FMA_F64(p, s, 0x1.e08520c6fc5f2p-32);
     p = MICA_FMA_F64(p, s, -0x1.7ac13bb66bac1p-27);

@@ -108,7 +108,7 @@ void mica_pull_back(mica_transform *t, mica_graph *g, const mica_value *outputs,
     for (int32_t i = 0; i < n_outputs; i++) /* an output that is not linear is a zero tangent */
         if (outputs[i].node && is_linear(linear, outputs[i]))
             accumulate(&pass, outputs[i], cotangents[i]);
-    for (int32_t i = linear->end; i-- > linear->first && !g->error;)
+    for (int32_t i = linear->end - 1; i >= linear->first && !g->error; i--)
         if (linear->flags[i - linear->first] && g->nodes[i]->op != MICA_OP_PARAMETER)
             transpose_node(&pass, g->nodes[i]);
     for (more_cotangents *m = pass.more; m && !g->error; m = m->next)

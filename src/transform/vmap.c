@@ -326,8 +326,8 @@ mica_status mica_vmap(const mica_graph *function, const int32_t *in_axes, const 
     mica_batch_pass pass = {.t = &t, .size = size, .axis_name = axis_name};
     MICA_TRY(mica_graph_create(f->name, &pass.g));
     mica_transform_init(&t);
-    size_t room = (size_t)(f->n_parameters + f->n_outputs) + 1;
-    mica_batched *parameters = mica_transform_alloc(&t, pass.g, room, sizeof *parameters);
+    size_t n = (size_t)(f->n_parameters + f->n_outputs);
+    mica_batched *parameters = mica_transform_alloc(&t, pass.g, n + 1, sizeof *parameters);
     if (parameters) {
         mica_batched *outputs = parameters + f->n_parameters;
         for (int32_t i = 0; i < f->n_parameters; i++)

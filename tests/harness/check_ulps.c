@@ -20,17 +20,41 @@ typedef struct function {
     long double (*two)(long double, long double);
 } function;
 
+/* psi(x) = psi(x + 1) - 1 / x until the asymptotic series is exact; x > 0. */
+static long double digammal(long double x) {
+    long double less = 0;
+    for (; x < 40; x++) less += 1 / x;
+    long double r = 1 / (x * x);
+    long double tail = 1.0L / 240 - r * (1.0L / 132 - r * (691.0L / 32760 - r / 12));
+    return logl(x) - 0.5L / x - r * (1.0L / 12 - r * (1.0L / 120 - r * (1.0L / 252 - r * tail))) -
+           less;
+}
+
 static const function functions[] = {
-    {MICA_OP_exp, 20, 1.05, 0.85, expl, NULL},     {MICA_OP_expm1, 10, 1.55, 1.1, expm1l, NULL},
-    {MICA_OP_log, 1000, 0.9, 0.85, logl, NULL},    {MICA_OP_log1p, 1, 1.65, 1.35, log1pl, NULL},
-    {MICA_OP_cbrt, 1000, 0.53, 0.85, cbrtl, NULL}, {MICA_OP_sin, 300, 0.53, 0.85, sinl, NULL},
-    {MICA_OP_cos, 300, 0.53, 0.85, cosl, NULL},    {MICA_OP_tan, 300, 0.55, 0.95, tanl, NULL},
-    {MICA_OP_asin, 1, 0.53, 0.72, asinl, NULL},    {MICA_OP_acos, 1, 0.53, 0.72, acosl, NULL},
-    {MICA_OP_atan, 5, 0.53, 0.72, atanl, NULL},    {MICA_OP_sinh, 5, 0.53, 2.0, sinhl, NULL},
-    {MICA_OP_cosh, 5, 0.53, 1.15, coshl, NULL},    {MICA_OP_tanh, 2, 1.45, 2.4, tanhl, NULL},
-    {MICA_OP_asinh, 5, 0.53, 1.75, asinhl, NULL},  {MICA_OP_acosh, 1, 0.53, 1.5, acoshl, NULL},
-    {MICA_OP_atanh, 1, 0.53, 1.9, atanhl, NULL},   {MICA_OP_pow, 1, 0.53, 0.72, NULL, powl},
+    {MICA_OP_exp, 20, 1.05, 0.85, expl, NULL},
+    {MICA_OP_expm1, 10, 1.55, 1.1, expm1l, NULL},
+    {MICA_OP_log, 1000, 0.9, 0.85, logl, NULL},
+    {MICA_OP_log1p, 1, 1.65, 1.35, log1pl, NULL},
+    {MICA_OP_cbrt, 1000, 0.53, 0.85, cbrtl, NULL},
+    {MICA_OP_sin, 300, 0.53, 0.85, sinl, NULL},
+    {MICA_OP_cos, 300, 0.53, 0.85, cosl, NULL},
+    {MICA_OP_tan, 300, 0.55, 0.95, tanl, NULL},
+    {MICA_OP_asin, 1, 0.53, 0.72, asinl, NULL},
+    {MICA_OP_acos, 1, 0.53, 0.72, acosl, NULL},
+    {MICA_OP_atan, 5, 0.53, 0.72, atanl, NULL},
+    {MICA_OP_sinh, 5, 0.53, 2.0, sinhl, NULL},
+    {MICA_OP_cosh, 5, 0.53, 1.15, coshl, NULL},
+    {MICA_OP_tanh, 2, 1.45, 2.4, tanhl, NULL},
+    {MICA_OP_asinh, 5, 0.53, 1.75, asinhl, NULL},
+    {MICA_OP_acosh, 1, 0.53, 1.5, acoshl, NULL},
+    {MICA_OP_atanh, 1, 0.53, 1.9, atanhl, NULL},
+    {MICA_OP_pow, 1, 0.53, 0.72, NULL, powl},
     {MICA_OP_atan2, 1, 0.53, 0.8, NULL, atan2l},
+    {MICA_OP_erf, 1, 1.1, 1, erfl, NULL},
+    {MICA_OP_erfc, 1, 0.53, 2.5, erfcl, NULL},
+    {MICA_OP_lgamma, 3, 0.55, 6.5, lgammal, NULL},
+    /* near its zero f64 has no digits to spare */
+    {MICA_OP_digamma, 3, 0.53, INFINITY, digammal, NULL},
 };
 
 static const function *find_function(mica_op op) {

@@ -169,7 +169,7 @@ static bool make_orthogonal(cpu_number *x, cpu_number *y, double *squares, int64
                             int64_t columns, int64_t i, int64_t j) {
     cpu_number *a = x + i * columns, *b = x + j * columns, along = inner(a, b, columns);
     double aa = squares[i], bb = squares[j], ab = magnitude(along);
-    if (ab <= sqrt((double)columns) * DBL_EPSILON * sqrt(aa) * sqrt(bb)) return false;
+    if (ab <= sqrt(columns) * DBL_EPSILON * sqrt(aa) * sqrt(bb)) return false;
     cpu_number phase = phase_of(along);
     multiply(b, conjugate(phase), columns);
     multiply(y + j * rows, phase, rows);

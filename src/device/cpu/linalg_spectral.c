@@ -238,7 +238,7 @@ static bool make_orthogonal(double *x, double *y, double *squares, int64_t rows,
     double *a = x + i * columns, *b = x + j * columns;
     double aa = squares[i], bb = squares[j], ab = dot(a, b, columns);
     /* Within the rounding of a sum of this many terms. */
-    if (fabs(ab) <= sqrt((double)columns) * DBL_EPSILON * sqrt(aa) * sqrt(bb)) return false;
+    if (fabs(ab) <= sqrt(columns) * DBL_EPSILON * sqrt(aa) * sqrt(bb)) return false;
     double slope = (bb - aa) / (2 * ab);
     double t = copysign(1, slope) / (fabs(slope) + hypot(slope, 1)), c = 1 / hypot(t, 1);
     mica_cpu_rotate(a, b, c, c * t, columns);
