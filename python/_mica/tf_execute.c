@@ -11,17 +11,28 @@ PyObject *tf_remote(void) {
     return remote;
 }
 
-bool tf_refuse_remote(const char *what) {
-    if (!remote) return false;
-    PyObject *error = tf_hook("UnimplementedError");
+static void raise_unimplemented(PyObject *message) { /* takes the reference */
+    PyObject *error = message ? tf_hook("UnimplementedError") : NULL;
     PyObject *raised =
-        error ? PyObject_CallFunction(
-                    error, "OON", Py_None, Py_None,
-                    PyUnicode_FromFormat("%s cannot run on %S: ops can, one by one", what, remote))
-              : NULL;
+        error ? PyObject_CallFunction(error, "OOO", Py_None, Py_None, message) : NULL;
     if (raised) PyErr_SetObject(error, raised);
     Py_XDECREF(raised);
+    Py_XDECREF(message);
+}
+
+bool tf_refuse_remote(const char *what) {
+    if (!remote) return false;
+    raise_unimplemented(
+        PyUnicode_FromFormat("%s cannot run on %S: ops can, one by one", what, remote));
     return true;
+}
+
+static bool any_homes; /* whether a handle has ever been told that its variable is elsewhere */
+
+/* What runs the ops of a variable that is elsewhere; borrowed; NULL: it is here, or is none. */
+static PyObject *home_of(const TFTensor *tensor) {
+    if (!any_homes || tensor->value.dtype != MICA_TF_resource || !tensor->dict) return NULL;
+    return PyDict_GetItemString(tensor->dict, "_home");
 }
 
 TFGraph *tf_current_graph(void) {
@@ -86,7 +97,14 @@ static int copy_variable(TFTensor *handle, PyObject *internal) {
 static PyObject *capture(TFGraph *graph, TFTensor *tensor) {
     mica_tf_shape shape;
     mica_tf_ref ref;
-    PyObject *internal = NULL;
+    PyObject *internal = NULL, *home = home_of(tensor);
+    if (home) {
+        raise_unimplemented(PyUnicode_FromFormat(
+            "a variable on %S cannot be used by a function that is traced: call the function "
+            "within its tf.device, its ops run there one by one",
+            home));
+        return NULL;
+    }
     tf_tensor_shape(tensor, &shape);
     if (tensor->graph && graph->outer && tensor->graph != graph->outer) {
         /* Through every graph in between. */
@@ -259,8 +277,9 @@ static int32_t take_results(PyObject *results, mica_tf_op op, mica_tf_attr *attr
 }
 
 /* RUNS_HERE where the runner leaves the op to this process. While it works, ops run here. */
-static int32_t run_remotely(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const *inputs, int32_t n,
-                            PyObject **outputs, int32_t capacity) {
+static int32_t run_remotely(PyObject *runner, mica_tf_op op, mica_tf_attr *attrs,
+                            TFTensor *const *inputs, int32_t n, PyObject **outputs,
+                            int32_t capacity) {
     for (int32_t i = 0; i < n; i++)
         if (!tf_is_eager(inputs[i])) return RUNS_HERE; /* which refuses it */
     PyObject *request = tf_request(op, attrs);
@@ -269,12 +288,14 @@ static int32_t run_remotely(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const 
         Py_INCREF(inputs[i]);
         PyTuple_SET_ITEM(tensors, i, (PyObject *)inputs[i]);
     }
-    PyObject *runner = remote;
+    PyObject *before = remote;
     remote = NULL;
+    Py_INCREF(runner);
     PyObject *results =
         tensors ? PyObject_CallFunctionObjArgs(runner, request, tensors, NULL) : NULL;
+    Py_DECREF(runner);
     Py_XDECREF(remote);
-    remote = runner;
+    remote = before;
     int32_t count = -1;
     if (results == Py_NotImplemented)
         count = RUNS_HERE;
@@ -429,8 +450,11 @@ int32_t tf_execute(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const *inputs, 
                    const char *name, PyObject **outputs, int32_t capacity) {
     is_used[op] = 1;
     if (current) return add_node(op, attrs, inputs, n, name, outputs, capacity);
-    if (remote) {
-        int32_t count = run_remotely(op, attrs, inputs, n, outputs, capacity);
+    PyObject *runner = remote;
+    for (int32_t i = 0; any_homes && i < n; i++)
+        if (home_of(inputs[i])) runner = home_of(inputs[i]);
+    if (runner) {
+        int32_t count = run_remotely(runner, op, attrs, inputs, n, outputs, capacity);
         if (count != RUNS_HERE) return count;
     }
     return run_eagerly(op, attrs, inputs, n, outputs, capacity);
@@ -489,6 +513,15 @@ static PyObject *set_remote_function(PyObject *Py_UNUSED(module), PyObject *runn
     remote = NULL;
     if (runner != Py_None) Py_INCREF(remote = runner);
     if (before) return before;
+    Py_RETURN_NONE;
+}
+
+/* tf_set_home(handle, runner): the handle's variable is where the runner runs ops. */
+static PyObject *set_home_function(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *handle, *runner;
+    if (!PyArg_ParseTuple(args, "O!O:tf_set_home", &TFEager_Type, &handle, &runner)) return NULL;
+    if (PyObject_SetAttrString(handle, "_home", runner) < 0) return NULL;
+    any_homes = true;
     Py_RETURN_NONE;
 }
 
@@ -564,6 +597,7 @@ PyMethodDef tf_execute_functions[] = {
     {"tf_set_device", set_device_function, METH_O, NULL},
     {"tf_remote", remote_function, METH_NOARGS, NULL},
     {"tf_set_remote", set_remote_function, METH_O, NULL},
+    {"tf_set_home", set_home_function, METH_VARARGS, NULL},
     {"tf_lift", lift_function, METH_VARARGS, NULL},
     {"tf_variable", variable_function, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

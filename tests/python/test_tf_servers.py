@@ -13,7 +13,7 @@ import time
 import mica.tf as tf
 import numpy as np
 import pytest
-from mica.tf.distribute import _connections, _wire
+from mica.tf.distribute import _connections, _requests, _wire
 
 WORKER = "/job:worker/task:0"
 SERVE = """
@@ -209,6 +209,11 @@ BAD_REQUESTS = {
         ],
     ),
     "a variable of nowhere": run("ReadVariableOp", [["dtype", "type", 1]]),
+    "a variable that is not there": run("Neg", arrays=(), variables={"0": 3}),
+    "a variable at no place": run("Neg", arrays=(), variables={"x": 3}),
+    "variables that are no object": run("Neg", arrays=(), variables=[1]),
+    "a variable of no dtype": {"kind": "variable", "name": "v", "dtype": "x", "shape": []},
+    "a variable of no shape": {"kind": "variable", "name": "v", "dtype": 1, "shape": "x"},
 }
 
 
@@ -298,6 +303,7 @@ def test_several_threads_run_ops_in_one_server():
 def test_what_cannot_run_there_says_so_and_does_not_run_here():
     server = tf.distribute.Server.create_local_server()
     v = tf.Variable(1.0)
+    numbers = tf.data.Dataset.range(3)
     concrete = tf.function(lambda x: x + 1.0).get_concrete_function(tf.TensorSpec([]))
     connect(server.target)
 
@@ -307,7 +313,10 @@ def test_what_cannot_run_there_says_so_and_does_not_run_here():
             return x + 1.0
 
     refused = {
-        "a variable cannot be made on /job:worker": lambda: tf.Variable(1.0),
+        "a variable on /job:worker": lambda: tf.function(
+            lambda: there + 1.0, autograph=False
+        ).get_concrete_function(),
+        "datasets and lists of tensors": lambda: numbers.batch(2),
         "a traced function cannot run on /job:worker": lambda: concrete(tf.constant(1.0)),
         "stays in its own process": lambda: list(tf.data.Dataset.range(3)),
         "a function of Python": lambda: tf.raw_ops.PyFunc(
@@ -315,6 +324,7 @@ def test_what_cannot_run_there_says_so_and_does_not_run_here():
         ),
     }
     with tf.device(WORKER):
+        there = tf.Variable(1.0)
         for words, call in refused.items():
             with pytest.raises(tf.errors.UnimplementedError, match=words):
                 call()
@@ -322,6 +332,68 @@ def test_what_cannot_run_there_says_so_and_does_not_run_here():
     with pytest.raises(tf.errors.UnimplementedError, match=r"part of a tf\.function"):
         part(tf.constant(1.0))
     assert float(concrete(tf.constant(1.0))) == 2.0
+
+
+def test_variables_there_end_with_their_handles():
+    server = tf.distribute.Server.create_local_server()
+    connect(server.target)
+    made = []
+    kept = _requests.Variables.make
+
+    def make(self, header):
+        made.append(self)
+        return kept(self, header)
+
+    with pytest.MonkeyPatch.context() as patch, tf.device(WORKER):
+        patch.setattr(_requests.Variables, "make", make)
+        variables = [tf.Variable([float(i)]) for i in range(5)]
+        assert len(made[0]._handles) == 5
+        assert [float(v[0]) for v in variables] == [0.0, 1.0, 2.0, 3.0, 4.0]
+        del variables
+        gc.collect()
+        tf.constant(1.0)
+        assert not made[0]._handles
+
+
+def test_variables_end_with_their_server():
+    server = tf.distribute.Server.create_local_server()
+    address = server.target.removeprefix("grpc://")
+    connect(address)
+    with tf.device(WORKER):
+        v = tf.Variable([1.0, 2.0])
+    del server
+    gc.collect()
+    with pytest.raises(tf.errors.UnavailableError):
+        v + 1.0
+    back = tf.distribute.Server({"worker": [address]})
+    with pytest.raises(tf.errors.FailedPreconditionError, match="this variable with it"):
+        v + 1.0
+    with tf.device(WORKER):
+        assert float(tf.Variable(2.0) + 1.0) == 3.0
+    del back
+
+
+def test_variables_of_two_clients_are_their_own(process):
+    connect(process.target)
+    with tf.device(WORKER):
+        v = tf.Variable([1.0, 2.0])
+    read = run("ReadVariableOp", [["dtype", "type", 1]], arrays=(), variables={"0": 1})
+    answer, _ = ask(place_of(process.target), frame(read))
+    assert answer["class"] == "NotFoundError"
+    assert v.numpy().tolist() == [1.0, 2.0]
+
+
+def test_a_model_is_trained_on_variables_there(process):
+    connect(process.target)
+    x = np.random.RandomState(0).rand(16, 3).astype(np.float32)
+    wanted = x @ np.array([[1.0], [-2.0], [0.5]], np.float32)
+    with tf.device(WORKER):
+        w = tf.Variable(tf.zeros([3, 1]))
+        for _ in range(100):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((tf.matmul(x, w) - wanted) ** 2)
+            w.assign_sub(0.5 * tape.gradient(loss, w))
+    assert float(loss) < 1e-2 and "/job:worker/" in w.device
 
 
 def test_a_task_of_the_cluster_serves_the_others():

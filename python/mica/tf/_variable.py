@@ -37,17 +37,6 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_REPLICA = 3
 
 
-def _refuse_elsewhere(name: str | None) -> None:
-    from .errors import UnimplementedError
-
-    raise UnimplementedError(
-        None,
-        None,
-        f"[{name or 'Variable'}] a variable cannot be made on {_mica.tf_remote()}: make it outside "
-        "of the tf.device, ops within it can read and assign it",
-    )
-
-
 class Variable(Updates):
     """A variable: its value can be read, assigned and differentiated with respect to.
 
@@ -90,8 +79,6 @@ class Variable(Updates):
             return
         if initial_value is None:
             raise ValueError("The `initial_value` arg to `tf.Variable` must be specified.")
-        if _mica.tf_remote() is not None:
-            _refuse_elsewhere(name)
         graph = _mica.tf_current_graph()
         note_creation(graph)
         before = _mica.tf_set_graph(None)
@@ -104,6 +91,9 @@ class Variable(Updates):
                 kept_shape = TensorShape(None)
             self._name = scoped(name or "Variable")
             self._handle = _mica.tf_variable(self._name, value.dtype, kept_shape)
+            elsewhere = _mica.tf_remote()
+            if elsewhere is not None:
+                elsewhere.make_variable(self._handle, self._name, value.dtype, kept_shape)
             ops["AssignVariableOp"](self._handle, value)
         finally:
             _mica.tf_stop_recording(-1)
@@ -193,7 +183,8 @@ class Variable(Updates):
     @property
     def device(self) -> str:
         """Where its value is."""
-        return "/job:localhost/replica:0/task:0/device:CPU:0"
+        home = getattr(self._handle, "_home", None)
+        return "/job:localhost/replica:0/task:0/device:CPU:0" if home is None else home.name
 
     @property
     def synchronization(self):
@@ -233,8 +224,9 @@ class Variable(Updates):
         return self._read()
 
     def read_value(self):
-        """Return the value as a tensor."""
-        return self._read()
+        """Return the value as a tensor, where ops are asked to go."""
+        value = self._read()
+        return value if _mica.tf_remote() is None else ops["Identity"](value)
 
     def numpy(self):
         """Return the value as numpy's."""

@@ -263,6 +263,42 @@ def _nan(tf):
 raises((CONNECT, SERVER), "and an op that fails there", "hm : Tensor had NaN values", _nan)
 
 
+@plain((CONNECT, SERVER), "with variables there")
+def _(tf):
+    found = []
+    with connected(tf, ["worker", "ps"]):
+        with tf.device("/job:ps/task:0"):
+            v = tf.Variable([1.0, 2.0], name="there")
+            w = tf.Variable(3, trainable=False)
+        found += [v.device, v.name, v.shape, v.dtype, w.device, v.numpy(), int(w)]
+        with tf.device("/job:worker/task:0"):
+            v.assign_add([1.0, 1.0])
+            y = v * 2.0
+            found += [y, y.device, v.read_value().device]
+        v.assign_sub([0.5, 0.25])
+        w.assign(5)
+        v.scatter_nd_update([[1]], [7.0])
+        found += [v[1], v + 1.0, (v + 1.0).device, w.numpy(), v.is_initialized()]
+        with tf.GradientTape(persistent=True) as tape:
+            here = tf.reduce_sum(v * v)
+            with tf.device("/job:worker/task:0"):
+                there = tf.reduce_sum(tf.exp(v))
+        found += [tape.gradient(here, v), tape.gradient(there, v)]
+        with tf.device("/job:ps/task:0"), tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.gather(v, [1, 1]) * 3.0)
+            (gradient,) = tape.gradient(loss, [v])
+        found.append(tf.convert_to_tensor(gradient))
+
+        @tf.function
+        def step(x):
+            v.assign(v * x)
+            return tf.reduce_sum(v)
+
+        with tf.device("/job:ps/task:0"):
+            found += [step(tf.constant(2.0)), step(tf.constant(0.5)), v]
+        return local(found)
+
+
 # TensorFlow's ops go there from then on, to the end of the process: this is the last case.
 @plain(CONNECT, "of a resolver makes its master the place of ops")
 def _(tf):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import collections
 import socket
 import threading
+import weakref
 
 from ... import _mica
 from .. import _devices, errors
@@ -35,6 +37,7 @@ class Task:
         self.address = address
         self._place = host_and_port(address)
         self._lock = threading.Lock()
+        self._dropped: collections.deque = collections.deque()  # variables that are not needed
 
     def _unavailable(self, what: str) -> errors.UnavailableError:
         return errors.UnavailableError(None, None, f"the server at {self.address} {what}")
@@ -70,32 +73,62 @@ class Task:
             self._close()
             return [str(each) for each in self._open()["devices"]]
 
-    def run(self, request: tuple, tensors: list, device: list) -> list:
+    def run(self, request: tuple, tensors: list) -> list:
         """Have an op run there, and bring its results back."""
         count = len(tensors)
         text = _requests.written(request, tensors)
-        header = {"kind": "run", "request": text, "operands": count, "device": device}
         with self._lock:
             if self._socket is None:
                 self._open()
-            try:
-                _wire.send(self._socket, header, tensors)
-                answer, results = _wire.receive(self._socket)
-            except errors.OpError:
-                raise  # nothing was sent
-            except TimeoutError:
-                self._close()
-                raise self._unavailable(f"has not answered for {ANSWER_SECONDS} seconds") from None
-            except (OSError, _wire.BadFrame, _wire.Closed) as error:
-                self._close()
-                why = str(error) or "it ended the connection"
-                raise self._unavailable(f"was lost: {why}") from None
-            except BaseException:
-                self._close()  # an answer may still come, and would be taken for the next one
-                raise
+            variables = {}
+            for place, tensor in enumerate(tensors[:count]):
+                if hasattr(tensor, "_home"):
+                    variables[place] = self._number_of(tensor)
+            values = [t for place, t in enumerate(tensors) if place not in variables]
+            header = {"kind": "run", "request": text, "operands": count, "variables": variables}
+            return self._ask(header, values)[1]
+
+    def make_variable(self, handle, name: str, dtype, shape) -> None:
+        """Have a variable made there; it ends with its handle, or with the connection."""
+        sizes = None if shape.rank is None else [-1 if n is None else n for n in shape.as_list()]
+        header = {"kind": "variable", "name": name, "dtype": dtype.as_datatype_enum, "shape": sizes}
+        with self._lock:
+            if self._socket is None:
+                self._open()
+            answer, _ = self._ask(header, [])
+            handle._number = (self._socket, answer.get("number"))
+        weakref.finalize(handle, self._dropped.append, handle._number)
+
+    def _number_of(self, handle) -> int:
+        connection, number = handle._number
+        if connection is not self._socket:
+            raise errors.FailedPreconditionError(
+                None, None, f"the server at {self.address} was lost, and this variable with it"
+            )
+        return number
+
+    def _ask(self, header: dict, tensors: list) -> tuple[dict, list]:
+        """Send a frame and receive the answer to it. The lock is held."""
+        dropped = [self._dropped.popleft() for _ in range(len(self._dropped))]
+        header["drop"] = [number for where, number in dropped if where is self._socket]
+        try:
+            _wire.send(self._socket, header, tensors)
+            answer, results = _wire.receive(self._socket)
+        except errors.OpError:
+            raise  # nothing was sent
+        except TimeoutError:
+            self._close()
+            raise self._unavailable(f"has not answered for {ANSWER_SECONDS} seconds") from None
+        except (OSError, _wire.BadFrame, _wire.Closed) as error:
+            self._close()
+            why = str(error) or "it ended the connection"
+            raise self._unavailable(f"was lost: {why}") from None
+        except BaseException:
+            self._close()  # an answer may still come, and would be taken for the next one
+            raise
         if answer.get("kind") == "error":
             _wire.raise_received(answer)
-        return results
+        return answer, results
 
     def _close(self) -> None:
         if self._socket is not None:

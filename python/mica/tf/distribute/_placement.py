@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ... import _mica
 from .. import _devices, errors
 
 tasks: dict = {}  # (job, index) -> connection: those that have been connected to
@@ -20,23 +21,28 @@ class RemoteDevice:
         return self.name
 
     def __call__(self, request: tuple, tensors: tuple):
-        """Have an op run there; one of a resource runs where that is: here."""
+        """Have an op run there; one of a resource runs where that is."""
         from .._dtypes import resource, variant
 
-        dtypes = [tensor.dtype for tensor in tensors]
-        if resource in dtypes:
+        handles = [tensor for tensor in tensors if tensor.dtype == resource]
+        if handles and not all(hasattr(handle, "_home") for handle in handles):
             return NotImplemented
-        if variant in dtypes:
+        if any(tensor.dtype == variant for tensor in tensors):
             raise errors.UnimplementedError(
                 None,
                 None,
-                f"[{request[0]}] datasets and lists of tensors stay in this process: "
-                f"it cannot run on {self.name}",
+                f"[{request[0]}] datasets and lists of tensors stay in this process: it cannot run "
+                f"on {self.name}",
             )
-        results = self.task.run(request, list(tensors), [self.kind, self.number])
+        results = self.task.run(request, list(tensors))
         for tensor in results:
             tensor._device = self.name
         return results
+
+    def make_variable(self, handle, name: str, dtype, shape) -> None:
+        """Have a variable made there, for a handle here."""
+        self.task.make_variable(handle, name, dtype, shape)
+        _mica.tf_set_home(handle, self)
 
 
 def _parts(name: str) -> dict[str, str]:

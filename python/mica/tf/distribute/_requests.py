@@ -6,6 +6,7 @@ attributes travel with the operands: their place is their number among the array
 
 from __future__ import annotations
 
+from ... import _mica
 from .. import errors
 from .._core import ops
 from .._dtypes import as_dtype, resource, variant
@@ -14,6 +15,14 @@ from .._shapes import TensorShape
 _DERIVATIVES = ("Vjp", "Jvp")
 _HERE_ONLY = ("PyFunc",)  # ops that mean something in their own process alone
 _MOST_DEPTH = 8
+_MOST_VARIABLES = 1 << 16
+_OF_VARIABLES = (
+    "ReadVariableOp",
+    "AssignVariableOp",
+    "AssignAddVariableOp",
+    "AssignSubVariableOp",
+    "VarIsInitializedOp",
+)
 
 
 def _refuse(op: str, why: str) -> None:
@@ -144,8 +153,49 @@ def _derivative(op: str, attributes: dict, tensors: list, depth: int):
 
 def run(request, tensors: list, count: int) -> list:
     """What a request gives for the first `count` tensors."""
+    if any(tensor.dtype == resource for tensor in tensors[:count]):
+        op = request[0]
+        if op not in _OF_VARIABLES or any(t.dtype == resource for t in tensors[1:count]):
+            raise errors.InvalidArgumentError(None, None, f"[{str(op)[:80]}] is given a variable")
     results = function_of(request, tensors)(*tensors[:count])
     for each in results:
         if each.dtype in (resource, variant):
             _refuse(request[0], f"a value of dtype {each.dtype.name} stays in its own process")
     return results
+
+
+class Variables:
+    """The variables that a client has made, by number."""
+
+    def __init__(self) -> None:
+        self._handles: dict[int, object] = {}
+        self._last = 0
+
+    def make(self, header: dict) -> int:
+        """A new one, of the dtype and the shape that a header says."""
+        if len(self._handles) >= _MOST_VARIABLES:
+            raise errors.ResourceExhaustedError(
+                None, None, f"there are {_MOST_VARIABLES} variables already"
+            )
+        name, dtype = str(header.get("name"))[:1000], as_dtype(header.get("dtype"))
+        handle = _mica.tf_variable(name, dtype, _shape(header.get("shape")))
+        self._last += 1
+        self._handles[self._last] = handle
+        return self._last
+
+    def drop(self, numbers) -> None:
+        """Let some go."""
+        for number in numbers if isinstance(numbers, list) else ():
+            if type(number) is int:
+                self._handles.pop(number, None)
+
+    def put_in(self, tensors: list, places) -> list:
+        """The tensors with the variables at their places among them."""
+        if not isinstance(places, dict):
+            raise ValueError("the variables are no object of places")
+        whole = list(tensors)
+        for place, number in sorted((int(place), number) for place, number in places.items()):
+            if not 0 <= place <= len(whole) or number not in self._handles:
+                raise errors.NotFoundError(None, None, f"there is no variable {number!r}")
+            whole.insert(place, self._handles[number])
+        return whole

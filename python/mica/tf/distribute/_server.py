@@ -117,7 +117,8 @@ class _Listener:
     def _serve(self, connection: socket.socket) -> None:
         try:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            while self._answer(connection):
+            variables = _requests.Variables()
+            while self._answer(connection, variables):
                 pass
         except OSError:
             pass
@@ -126,7 +127,7 @@ class _Listener:
                 self._connections.discard(connection)
             connection.close()
 
-    def _answer(self, connection: socket.socket) -> bool:
+    def _answer(self, connection: socket.socket, variables: _requests.Variables) -> bool:
         """Answer one frame; whether the connection stays."""
         try:
             header, tensors = _wire.receive(connection)
@@ -139,7 +140,7 @@ class _Listener:
                 _let_go(connection)
             return False
         try:
-            answer, results = self._handle(header, tensors)
+            answer, results = self._handle(header, tensors, variables)
         except Exception as error:
             answer, results = _wire.error_header(error), []
         try:
@@ -148,8 +149,9 @@ class _Listener:
             _wire.send(connection, _wire.error_header(error))
         return True
 
-    def _handle(self, header: dict, tensors: list) -> tuple[dict, list]:
+    def _handle(self, header: dict, tensors: list, variables) -> tuple[dict, list]:
         kind = header.get("kind")
+        variables.drop(header.get("drop"))
         if kind == "hello":
             if header.get("version") != _VERSION:
                 raise errors.FailedPreconditionError(
@@ -159,9 +161,12 @@ class _Listener:
 
             devices = [device.name.rpartition("/device:")[2] for device in logical_devices()]
             return {"kind": "welcome", "job": self.job, "task": self.task, "devices": devices}, []
+        if kind == "variable":
+            return {"kind": "made", "number": variables.make(header)}, []
         if kind != "run":
             raise errors.InvalidArgumentError(None, None, f"a frame of the kind {kind!r}")
         count = header.get("operands")
+        tensors = variables.put_in(tensors, header.get("variables", {}))
         if type(count) is not int or not 0 <= count <= len(tensors):
             raise errors.InvalidArgumentError(None, None, f"{count!r} operands were announced")
         return {"kind": "done"}, _requests.run(header.get("request"), tensors, count)
