@@ -276,34 +276,63 @@ static int32_t take_results(PyObject *results, mica_tf_op op, mica_tf_attr *attr
     return failed ? -1 : count;
 }
 
-/* RUNS_HERE where the runner leaves the op to this process. While it works, ops run here. */
-static int32_t run_remotely(PyObject *runner, mica_tf_op op, mica_tf_attr *attrs,
-                            TFTensor *const *inputs, int32_t n, PyObject **outputs,
-                            int32_t capacity) {
-    for (int32_t i = 0; i < n; i++)
-        if (!tf_is_eager(inputs[i])) return RUNS_HERE; /* which refuses it */
+/* What a runner gives for an op: by a call, or by a method of it. While it works, ops run here. */
+static PyObject *ask_runner(PyObject *runner, const char *method, mica_tf_op op,
+                            const mica_tf_attr *attrs, TFTensor *const *inputs, int32_t n) {
     PyObject *request = tf_request(op, attrs);
     PyObject *tensors = request ? PyTuple_New(n) : NULL;
     for (int32_t i = 0; i < n && tensors; i++) {
         Py_INCREF(inputs[i]);
         PyTuple_SET_ITEM(tensors, i, (PyObject *)inputs[i]);
     }
-    PyObject *before = remote;
+    PyObject *before = remote, *results = NULL;
     remote = NULL;
     Py_INCREF(runner);
-    PyObject *results =
-        tensors ? PyObject_CallFunctionObjArgs(runner, request, tensors, NULL) : NULL;
+    if (tensors)
+        results = method ? PyObject_CallMethod(runner, method, "OO", request, tensors)
+                         : PyObject_CallFunctionObjArgs(runner, request, tensors, NULL);
     Py_DECREF(runner);
     Py_XDECREF(remote);
     remote = before;
+    Py_XDECREF(request);
+    Py_XDECREF(tensors);
+    return results;
+}
+
+/* RUNS_HERE where the runner leaves the op to this process. */
+static int32_t run_remotely(PyObject *runner, mica_tf_op op, mica_tf_attr *attrs,
+                            TFTensor *const *inputs, int32_t n, PyObject **outputs,
+                            int32_t capacity) {
+    for (int32_t i = 0; i < n; i++)
+        if (!tf_is_eager(inputs[i])) return RUNS_HERE; /* which refuses it */
+    PyObject *results = ask_runner(runner, NULL, op, attrs, inputs, n);
     int32_t count = -1;
     if (results == Py_NotImplemented)
         count = RUNS_HERE;
     else if (results)
         count = take_results(results, op, attrs, inputs, n, outputs, capacity);
     Py_XDECREF(results);
-    Py_XDECREF(request);
-    Py_XDECREF(tensors);
+    return count;
+}
+
+/* The same for a node of the graph being built, which runs elsewhere when the graph runs here. */
+static int32_t add_remotely(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const *inputs, int32_t n,
+                            PyObject **outputs, int32_t capacity) {
+    PyObject *results = ask_runner(remote, "add_to_graph", op, attrs, inputs, n);
+    int32_t count = -1;
+    if (results == Py_NotImplemented) {
+        count = RUNS_HERE;
+    } else if (results) {
+        bool good = PyList_Check(results) && PyList_GET_SIZE(results) <= capacity;
+        count = good ? (int32_t)PyList_GET_SIZE(results) : 0;
+        for (int32_t i = 0; i < count; i++) good &= tf_is_tensor(PyList_GET_ITEM(results, i));
+        if (!good) {
+            PyErr_SetString(PyExc_RuntimeError, "an op that runs elsewhere gave no tensors");
+            count = -1;
+        }
+        for (int32_t i = 0; i < count; i++) Py_INCREF(outputs[i] = PyList_GET_ITEM(results, i));
+    }
+    Py_XDECREF(results);
     return count;
 }
 
@@ -449,7 +478,11 @@ static uint8_t is_used[MICA_TF_OP_COUNT];
 int32_t tf_execute(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const *inputs, int32_t n,
                    const char *name, PyObject **outputs, int32_t capacity) {
     is_used[op] = 1;
-    if (current) return add_node(op, attrs, inputs, n, name, outputs, capacity);
+    if (current) {
+        int32_t count = RUNS_HERE;
+        if (remote) count = add_remotely(op, attrs, inputs, n, outputs, capacity);
+        return count != RUNS_HERE ? count : add_node(op, attrs, inputs, n, name, outputs, capacity);
+    }
     PyObject *runner = remote;
     for (int32_t i = 0; any_homes && i < n; i++)
         if (home_of(inputs[i])) runner = home_of(inputs[i]);

@@ -82,6 +82,29 @@ def test_random_numbers_there_do_not_touch_those_here(process):
     np.testing.assert_array_equal(tf.random.uniform([3], seed=1).numpy(), wanted)
 
 
+def test_parts_of_functions_run_in_another_process(process):
+    connect(process.target)
+
+    @tf.function
+    def function(x):
+        y = x * 2.0
+        with tf.device(WORKER):
+            y = tf.exp(y)
+        return tf.reduce_sum(y)
+
+    x = tf.constant([0.5, 0.25])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    np.testing.assert_allclose(y.numpy(), np.exp([1.0, 0.5]).sum(), rtol=1e-6)
+    gradient = tape.gradient(y, x)
+    np.testing.assert_allclose(gradient.numpy(), 2.0 * np.exp([1.0, 0.5]), rtol=1e-6)
+    process.kill()
+    process.wait()
+    with pytest.raises(tf.errors.UnavailableError, match="the server at localhost:"):
+        function(x)
+
+
 def test_a_server_that_dies_is_unavailable(process):
     connect(process.target)
     with tf.device(WORKER):
@@ -307,11 +330,6 @@ def test_what_cannot_run_there_says_so_and_does_not_run_here():
     concrete = tf.function(lambda x: x + 1.0).get_concrete_function(tf.TensorSpec([]))
     connect(server.target)
 
-    @tf.function
-    def part(x):
-        with tf.device(WORKER):
-            return x + 1.0
-
     refused = {
         "a variable on /job:worker": lambda: tf.function(
             lambda: there + 1.0, autograph=False
@@ -329,8 +347,6 @@ def test_what_cannot_run_there_says_so_and_does_not_run_here():
             with pytest.raises(tf.errors.UnimplementedError, match=words):
                 call()
         assert float(v + 1.0) == 2.0  # read here, added there
-    with pytest.raises(tf.errors.UnimplementedError, match=r"part of a tf\.function"):
-        part(tf.constant(1.0))
     assert float(concrete(tf.constant(1.0))) == 2.0
 
 

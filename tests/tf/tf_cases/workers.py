@@ -299,6 +299,58 @@ def _(tf):
         return local(found)
 
 
+@plain((CONNECT, SERVER), "as parts of functions")
+def _(tf):
+    v = tf.Variable([1.0, 2.0])
+
+    @tf.function
+    def matrices(x):
+        with tf.device(WORKER):
+            y = tf.matmul(x, x) + 1.0
+            size = tf.shape(y)[0]
+            parts = tf.concat([*tf.split(y, 2), y], axis=0)
+            largest, at = tf.math.top_k(y, 1)
+        return tf.reduce_sum(y) * 2.0, size, parts, tf.cast(size, tf.float32) + largest, at
+
+    @tf.function
+    def derivatives(x):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                tripled = x * 3.0
+                with tf.device(WORKER):
+                    y = tf.exp(tripled) * x
+            first = tape.gradient(y, x)
+        return y, first, outer.gradient(first, x)
+
+    @tf.function
+    def flow(x):
+        with tf.device(WORKER):
+            total = tf.zeros([2])
+            for _ in tf.range(3):
+                total += x
+            if tf.reduce_sum(total) > 1.0:
+                total = total * 2.0
+            v.assign_add(x)
+        return total * v
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2])])
+    def unknown(x):
+        with tf.device(WORKER):
+            return tf.reshape(x, [-1]) + 1.0, tf.strings.as_string(tf.cast(x, tf.int32))
+
+    with connected(tf):
+        x = tf.constant([0.5, 0.25])
+        found = [*matrices(tf.constant([[1.0, 2.0], [3.0, 4.0]])), *derivatives(x)]
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = derivatives(x)[0]
+        found += [tape.gradient(y, x), flow(x), flow(x * 0.5), *unknown(tf.ones([3, 2]))]
+        found.append(unknown.get_concrete_function().structured_outputs[0].shape)
+        return local(found)
+
+
 # TensorFlow's ops go there from then on, to the end of the process: this is the last case.
 @plain(CONNECT, "of a resolver makes its master the place of ops")
 def _(tf):

@@ -39,6 +39,12 @@ class RemoteDevice:
             tensor._device = self.name
         return results
 
+    def add_to_graph(self, request: tuple, tensors: tuple):
+        """Add an op to the graph that is built: when that runs, the op runs there."""
+        from . import _graph_parts
+
+        return _graph_parts.added(self, request, tensors)
+
     def make_variable(self, handle, name: str, dtype, shape) -> None:
         """Have a variable made there, for a handle here."""
         self.task.make_variable(handle, name, dtype, shape)
@@ -83,13 +89,4 @@ def placed(name: str | None, around: RemoteDevice | None) -> RemoteDevice | None
     full = f"/job:{job}/replica:0/task:{index}/device:{kind}:{number}"
     if task is None or full not in [device.name for device in _devices.remote_devices]:
         raise errors.InvalidArgumentError(None, None, f"{full} unknown device.")
-    from .._context import executing_eagerly
-
-    if not executing_eagerly():
-        raise errors.UnimplementedError(
-            None,
-            None,
-            f"a part of a tf.function cannot run on {full}: call the function within "
-            "the tf.device, its ops run there one by one",
-        )
     return RemoteDevice(task, job, index, kind, number)
