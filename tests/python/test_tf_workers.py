@@ -126,7 +126,12 @@ for kind in (aggregations.SUM, aggregations.MEAN, aggregations.ONLY_FIRST_REPLIC
         def step():
             v.assign_add([1.0 + me, 1.0])
             return v.read_value()
+        @tf.function
+        def nothing(variable):
+            variable.assign_add([0.0, 0.0])
+            return variable.read_value()
         found.append(lists([strategy.run(step), v]))
+        strategy.run(nothing, args=(v,))
         v.assign(tf.constant([4.0, 6.0]))
         found.append(lists(v))
 def batches(dataset):

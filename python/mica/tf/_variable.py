@@ -112,7 +112,7 @@ class Variable(Updates):
 
     def _standing_in(self, handle):
         """Return a variable like this one for a function's argument: its handle is a parameter."""
-        variable = object.__new__(Variable)
+        variable = object.__new__(type(self))
         variable.__dict__.update(self.__dict__)
         variable._handle = handle
         variable._stands_for = self._unique_id

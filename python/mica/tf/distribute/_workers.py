@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-
+from .._specs import register_type_spec
+from .._variable import Variable, VariableAggregation, VariableSynchronization
+from .._variable_updates import VariableSpec
 from ._inputs import distributed, part_of_worker
 from ._strategy import Mirrored, ReduceOp, is_in_replica
 from .cluster_resolver import ClusterResolver, TFConfigClusterResolver
@@ -91,53 +92,56 @@ class MultiWorkerMirroredStrategy(Mirrored):
 
             with init_scope():
                 variable.assign(self._across.first(variable.read_value()))
-            _keep_alike(variable, self._across)
+            if variable.aggregation in _KINDS and type(variable) is Variable:
+                variable.__class__ = CombinedVariable
+                variable._across = self._across
         return variable
 
 
-def _keep_alike(variable, across) -> None:
-    """Let the workers' values of a variable be combined as its aggregation says.
+_KINDS = {VariableAggregation.SUM: ReduceOp.SUM, VariableAggregation.MEAN: ReduceOp.MEAN}
+
+
+class CombinedVariable(Variable):
+    """A variable whose values in the workers are combined as its aggregation says.
 
     What replicas assign is combined first; with ON_READ each keeps its own, and they are combined
-    when the variable is read outside of the replicas.
+    when the variable is read outside of the replicas, where one of SUM is assigned in equal parts.
     """
-    from .. import VariableAggregation, VariableSynchronization
 
-    kinds = {VariableAggregation.SUM: ReduceOp.SUM, VariableAggregation.MEAN: ReduceOp.MEAN}
-    kind = kinds.get(variable.aggregation)
-    if kind is None:
-        return
+    def _combined(self, value):
+        return self._across.all_reduce(_KINDS[self.aggregation], [value])[0]
 
-    def combined(value):
-        return across.all_reduce(kind, [value])[0]
+    @property
+    def _is_on_read(self) -> bool:
+        return self.synchronization == VariableSynchronization.ON_READ
 
-    if variable.synchronization == VariableSynchronization.ON_READ:
-        _combine_when_read(variable, combined, across.count if kind is ReduceOp.SUM else 1)
-        return
-    for name in ("assign", "assign_add", "assign_sub"):
-        method = getattr(type(variable), name)
+    def _to_assign(self, value):
+        if self._is_on_read or not is_in_replica():
+            return value
+        return self._combined(value)
 
-        def update(value, *args, _method=method, **more):
-            value = combined(value) if is_in_replica() else value
-            return _method(variable, value, *args, **more)
+    def _read(self):
+        value = super()._read()
+        return self._combined(value) if self._is_on_read and not is_in_replica() else value
 
-        setattr(variable, name, functools.wraps(method)(update))
+    def assign(self, value, *args, **more):
+        """Give it another value."""
+        is_shared = self._is_on_read and self.aggregation == VariableAggregation.SUM
+        if is_shared and not is_in_replica():
+            value = self._value_for(value) / self._across.count
+        return super().assign(self._to_assign(value), *args, **more)
+
+    def assign_add(self, delta, *args, **more):
+        """Add to it."""
+        return super().assign_add(self._to_assign(delta), *args, **more)
+
+    def assign_sub(self, delta, *args, **more):
+        """Subtract from it."""
+        return super().assign_sub(self._to_assign(delta), *args, **more)
 
 
-def _combine_when_read(variable, combined, parts: int) -> None:
-    """Let a variable outside of the replicas be what the workers' values of it are together.
-
-    Assigned there, each worker keeps one of so many parts.
-    """
-    own, assign = variable._read, variable.assign
-
-    def share(value, *args, **more):
-        if parts > 1 and not is_in_replica():
-            value = variable._value_for(value) / parts
-        return assign(value, *args, **more)
-
-    variable._read = lambda: own() if is_in_replica() else combined(own())
-    variable.assign = share
+CombinedVariable.__name__ = Variable.__name__
+register_type_spec(CombinedVariable, lambda v: VariableSpec(v.shape, v.dtype, v.trainable))
 
 
 class ExperimentalMultiWorkerMirroredStrategy(MultiWorkerMirroredStrategy):
