@@ -220,6 +220,9 @@ static bool is_numeric(const TFTensor *self) {
 }
 
 static PyObject *strings_list(TFTensor *self) {
+    if (self->value.dtype != MICA_TF_string)
+        return PyErr_Format(PyExc_ValueError, "a %s has no value in numpy",
+                            mica_tf_dtype_name(self->value.dtype));
     int64_t n = mica_tf_strings_count(self->value);
     PyObject *list = PyList_New((Py_ssize_t)n);
     for (int64_t i = 0; list && i < n; i++) {
@@ -242,15 +245,8 @@ static PyObject *tensor_numpy_method(PyObject *object, PyObject *Py_UNUSED(unuse
         return NULL;
     }
     PyObject *hook = tf_hook("to_numpy");
-    PyObject *inner;
     if (!hook) return NULL;
-    if (is_numeric(self))
-        inner = as_core(self);
-    else if (self->value.dtype == MICA_TF_string)
-        inner = strings_list(self);
-    else
-        return PyErr_Format(PyExc_ValueError, "a %s has no value in numpy",
-                            mica_tf_dtype_name(self->value.dtype));
+    PyObject *inner = is_numeric(self) ? as_core(self) : strings_list(self);
     PyObject *result = inner ? PyObject_CallFunctionObjArgs(hook, object, inner, NULL) : NULL;
     Py_XDECREF(inner);
     return result;
@@ -341,17 +337,20 @@ static int tensor_bool(PyObject *object) {
 }
 
 static PyObject *tensor_as(PyObject *object, PyObject *(*convert)(PyObject *), const char *what) {
+    const char *several = "only length-1 arrays can be converted to Python scalars";
     TFTensor *self = (TFTensor *)object;
     if (!require_eager(self, what)) return NULL;
     if (!is_numeric(self)) {
-        PyObject *list = strings_list(self);
-        PyObject *result =
-            list && PyList_GET_SIZE(list) == 1 ? convert(PyList_GET_ITEM(list, 0)) : NULL;
+        PyObject *list = strings_list(self), *result = NULL;
+        if (list && PyList_GET_SIZE(list) == 1)
+            result = convert(PyList_GET_ITEM(list, 0));
+        else if (list)
+            PyErr_SetString(PyExc_TypeError, several);
         Py_XDECREF(list);
         return result;
     }
     if (mica_type_elements(mica_tensor_type(self->value.object)) != 1) {
-        PyErr_SetString(PyExc_TypeError, "only length-1 arrays can be converted to Python scalars");
+        PyErr_SetString(PyExc_TypeError, several);
         return NULL;
     }
     PyObject *item = scalar_item(self);

@@ -200,6 +200,8 @@ static mica_status result_type(mica_tf_host *c, int32_t more, mica_type *out) {
             return MICA_INVALID("[%s] Dimension %lld must be >= 0", c->info->name,
                                 (long long)dims[i]);
     for (int32_t i = 0; i < rest.rank; i++) dims[rank + i] = rest.dims[i];
+    int64_t n;
+    MICA_TRY(mica_tf_drawn(c->info->name, (mica_ints){dims, rank + rest.rank}, &n));
     *out = mica_type_make(mica_tf_dtype_core(c->output_dtypes[0]),
                           (mica_ints){dims, rank + rest.rank});
     return NULL;

@@ -145,7 +145,7 @@ static bool is_plain(const call *c) {
 
 /* ---- making entries ---------------------------------------------------------------------------*/
 
-static mica_status check_shapes(const call *c, int32_t n_outputs) {
+static mica_status check_shapes(const call *c, int32_t n_outputs, bool is_lowered) {
     mica_tf_shape shapes[MOST_INPUTS], *outputs;
     mica_tf_dtype dtypes[MOST_INPUTS];
     if (c->n_inputs > MOST_INPUTS) return NULL; /* lowering checks too */
@@ -164,6 +164,14 @@ static mica_status check_shapes(const call *c, int32_t n_outputs) {
                                    .outputs = outputs,
                                    .values = c->inputs};
     mica_status status = mica_tf_infer(&inference, c->op);
+    /* Of operands that are all known only a value that is none of a size or an axis hides it;
+     * Range is lowered before it has counted. */
+    bool must_be_known = is_lowered && c->op != MICA_TF_Range;
+    for (int32_t i = 0; !status && must_be_known && i < n_outputs; i++)
+        if (!mica_tf_shape_is_known(&outputs[i]))
+            status = MICA_INVALID("[%s] the result would have shape %s: a size or an axis must be "
+                                  "one number, a size >= 0",
+                                  c->info->name, mica_tf_shape_text(&outputs[i]).chars);
     mica_free(outputs);
     return status;
 }
@@ -222,7 +230,7 @@ static mica_status fill_entry(const call *c, entry *e) {
     mica_tf_dtype dtypes[MICA_TF_MAX_VALUES];
     e->n_outputs = mica_tf_output_dtypes(c->info, c->attrs, dtypes, MICA_TF_MAX_VALUES);
     if (e->n_outputs < 0) return MICA_INVALID("[%s] has too many outputs", c->info->name);
-    MICA_TRY(check_shapes(c, e->n_outputs));
+    MICA_TRY(check_shapes(c, e->n_outputs, true));
     MICA_TRY(mica_tf_operation_create(c->op, c->attrs, &e->operation));
     mica_graph *g = NULL;
     MICA_TRY(mica_graph_create(c->info->name, &g));
@@ -383,7 +391,7 @@ static mica_status run_on_host(const call *c, mica_tf_value *outputs, int32_t ca
         return MICA_INVALID("[%s] gives %d results, room for %d", c->info->name, n, capacity);
     mica_tf_run run = mica_tf_rows[c->op].run;
     if (run == MICA_TF_HOST || run == MICA_TF_ARRAY || run == MICA_TF_MOVE)
-        MICA_TRY(check_shapes(c, n));
+        MICA_TRY(check_shapes(c, n, false));
     memset(outputs, 0, (size_t)n * sizeof *outputs);
     mica_tf_operation *operation = NULL;
     bool is_random = mica_tf_rows[c->op].effect == MICA_TF_RANDOM;
@@ -462,7 +470,8 @@ mica_status mica_tf_eager(mica_device *device, mica_tf_op op, const mica_tf_attr
         c.tensors[i] = cell && mica_tf_is_core(cell->dtype) ? cell->object : NULL;
     }
     if (!status && mica_tf_checks_values(op)) status = mica_tf_check_values(op, c.info, inputs);
-    if (!status && op == MICA_TF_StridedSlice) status = check_shapes(&c, 1); /* places, each time */
+    if (!status && op == MICA_TF_StridedSlice)
+        status = check_shapes(&c, 1, true); /* places, each time */
     if (!status) status = run_lowered(&c, out_outputs, capacity, out_n, out_operation);
     if (state) mica_tf_variables_unlock();
     mica_free(room);

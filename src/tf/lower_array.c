@@ -153,6 +153,10 @@ void tf_lower_concat(mica_tf_lowering *c) {
     int32_t n = c->n_inputs - 1, n_axis;
     if (!mica_tf_constant_ints(c, n, axis, &n_axis)) return;
     int32_t rank = mica_tf_type(c, 0)->rank;
+    if (n_axis != 1) {
+        MICA_TF_FAIL(c, "[%s] the axis must be one number, %d given", c->info->name, n_axis);
+        return;
+    }
     c->outputs[0] = mica_concat(c->g, c->inputs, n, axis[0] < 0 ? axis[0] + rank : axis[0]);
 }
 
@@ -332,7 +336,11 @@ void tf_lower_gather(mica_tf_lowering *c) {
     int64_t sizes[MICA_MAX_RANK], offset[MICA_MAX_RANK], batch_dims[MICA_MAX_RANK];
     int32_t n_axis, n_offset = 0;
     if (!mica_tf_constant_ints(c, 2, axis, &n_axis)) return;
-    if (axis[0] < 0) axis[0] += x->rank;
+    if (n_axis == 1 && axis[0] < 0) axis[0] += x->rank;
+    if (n_axis != 1 || axis[0] < 0 || axis[0] >= x->rank) {
+        MICA_TF_FAIL(c, "[%s] the axis is none of an array of rank %d", c->info->name, x->rank);
+        return;
+    }
     if (batch < 0) batch += indices->rank;
     int32_t rest = indices->rank - (int32_t)batch;
     for (int32_t i = 0; i < x->rank; i++) {

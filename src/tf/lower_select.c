@@ -33,14 +33,16 @@ static bool axis_of(mica_tf_lowering *c, int32_t input, int32_t rank, int64_t *o
     int64_t axis[MICA_MAX_RANK * 4];
     int32_t n;
     if (!mica_tf_constant_ints(c, input, axis, &n)) return false;
-    *out = axis[0] < 0 ? axis[0] + rank : axis[0];
-    return true;
+    *out = n != 1 ? -1 : axis[0] < 0 ? axis[0] + rank : axis[0];
+    if (*out >= 0 && *out < rank) return true;
+    MICA_TF_FAIL(c, "[%s] the axis is none of an array of rank %d", c->info->name, rank);
+    return false;
 }
 
 void tf_lower_split(mica_tf_lowering *c) {
     int64_t axis;
     mica_type type = *mica_tf_type(c, 1);
-    if (!axis_of(c, 0, type.rank, &axis)) return;
+    if (c->n_outputs == 0 || !axis_of(c, 0, type.rank, &axis)) return;
     int64_t part = type.dims[axis] / c->n_outputs;
     for (int32_t i = 0; i < c->n_outputs; i++)
         c->outputs[i] = slice_range(c->g, c->inputs[1], axis, i * part, (i + 1) * part);

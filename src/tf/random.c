@@ -551,13 +551,24 @@ mica_status mica_tf_give_doubles(mica_tf_host *c, const mica_type *type, const d
     return NULL;
 }
 
+mica_status mica_tf_drawn(const char *op, mica_ints dims, int64_t *out) {
+    *out = 1;
+    for (int32_t i = 0; i < dims.n; i++)
+        if (dims.data[i] < 0 || __builtin_mul_overflow(*out, dims.data[i], out) ||
+            *out > INT64_MAX / 64)
+            return MICA_INVALID("[%s] an array whose axis %d has %lld elements cannot be drawn", op,
+                                i, (long long)dims.data[i]);
+    return NULL;
+}
+
 static mica_status truncated(mica_tf_host *c, const uint32_t state[6]) {
     int64_t dims[MICA_MAX_RANK];
     int32_t rank;
     MICA_TRY(mica_tf_tensor_ints(c->inputs[0].object, dims, MICA_MAX_RANK, &rank));
     mica_type type =
         mica_type_make(mica_tf_dtype_core(c->output_dtypes[0]), (mica_ints){dims, rank});
-    int64_t n = mica_type_elements(&type);
+    int64_t n = 0;
+    MICA_TRY(mica_tf_drawn(c->info->name, (mica_ints){dims, rank}, &n));
     double *data = mica_alloc(((size_t)n + 1) * sizeof *data);
     if (!data) return MICA_NO_MEMORY();
     fill_truncated(state, n, type.dtype == MICA_DTYPE_f64, data);
@@ -566,19 +577,17 @@ static mica_status truncated(mica_tf_host *c, const uint32_t state[6]) {
     return status;
 }
 
-static mica_status elements_of(mica_tensor *shape, int64_t *out) {
+static mica_status elements_of(mica_tf_host *c, int64_t *out) {
     int64_t dims[MICA_MAX_RANK];
     int32_t rank;
-    MICA_TRY(mica_tf_tensor_ints(shape, dims, MICA_MAX_RANK, &rank));
-    *out = 1;
-    for (int32_t i = 0; i < rank; i++) *out *= dims[i];
-    return NULL;
+    MICA_TRY(mica_tf_tensor_ints(c->inputs[0].object, dims, MICA_MAX_RANK, &rank));
+    return mica_tf_drawn(c->info->name, (mica_ints){dims, rank}, out);
 }
 
 mica_status tf_host_truncated_normal(mica_tf_host *c) {
     uint32_t state[6];
     int64_t n = 0;
-    MICA_TRY(elements_of(c->inputs[0].object, &n));
+    MICA_TRY(elements_of(c, &n));
     MICA_TRY(mica_tf_random_reserve(c->operation, c->is_eager, n, state));
     return truncated(c, state);
 }

@@ -4,6 +4,9 @@
 
 #include "tf/tf.h"
 
+/* How many numbers an array of this shape has: some that memory could hold. */
+MICA_MUST_CHECK mica_status mica_tf_drawn(const char *op, mica_ints dims, int64_t *out);
+
 /* Key and counter for drawing so many elements; the generator moves on. `is_shared`: that of all
  * ops with the same attributes, else the operation's own. */
 MICA_MUST_CHECK mica_status mica_tf_random_reserve(mica_tf_operation *operation, bool is_shared,

@@ -502,6 +502,11 @@ static mica_status run_once(run *r, const mica_tf_value *inputs, mica_tf_value *
         r->slots[mica_tf_slot(g, g->parameters[i])] = inputs[i];
     }
     mica_status status = run_steps(r);
+    for (int32_t i = 0; !status && i < g->n_outputs; i++)
+        if (!r->slots[mica_tf_slot(g, g->outputs[i])].object)
+            status =
+                MICA_ERROR(MICA_UNSUPPORTED, "[%s] result %d, a %s, is made by no step", g->name, i,
+                           mica_tf_dtype_name(mica_tf_graph_type(g, g->outputs[i], NULL)));
     for (int32_t i = 0; !status && i < g->n_outputs; i++) {
         outputs[i] = r->slots[mica_tf_slot(g, g->outputs[i])];
         mica_tf_value_retain(outputs[i]);

@@ -335,8 +335,9 @@ bool mica_tf_result_dims(mica_tf_lowering *c, mica_tf_shape *out) {
                                    .values = values};
     mica_status status = mica_tf_infer(&inference, c->operation->op);
     if (!status && !mica_tf_shape_is_known(&outputs[0]))
-        status = MICA_ERROR(MICA_INTERNAL, "[%s] the result's shape %s is not known", c->info->name,
-                            mica_tf_shape_text(&outputs[0]).chars);
+        status = MICA_INVALID("[%s] the result would have shape %s: a size must be one number, and "
+                              "must be >= 0",
+                              c->info->name, mica_tf_shape_text(&outputs[0]).chars);
     if (status)
         mica_graph_fail(c->g, status);
     else

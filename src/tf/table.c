@@ -416,9 +416,24 @@ static mica_status infer_argument(const mica_tf_op_info *info, const mica_tf_arg
     return NULL;
 }
 
+/* The dtypes that the caller chose. */
+static mica_status check_given(const mica_tf_op_info *info, const mica_tf_attr *attrs) {
+    for (int32_t i = 0; i < info->n_attrs; i++) {
+        const mica_tf_attr_info *attr = &info->attrs[i];
+        int64_t dtype = attrs[i].as.integer;
+        if (attr->kind != MICA_TF_TYPE || attr->is_inferred || dtype == 0) continue;
+        if ((uint64_t)dtype >= 32 || !(attr->allowed >> dtype & 1))
+            return MICA_INVALID("[%s] Value for attr '%s' of %s is not in the list of allowed "
+                                "values",
+                                info->name, attr->name, mica_tf_dtype_text((mica_tf_dtype)dtype));
+    }
+    return NULL;
+}
+
 mica_status mica_tf_op_infer_types(mica_tf_op op, const mica_tf_dtype *inputs, int32_t n,
                                    mica_tf_attr *attrs) {
     const mica_tf_op_info *info = mica_tf_op_describe(op);
+    MICA_TRY(check_given(info, attrs));
     int32_t fixed = 0, variadic = -1;
     for (int32_t i = 0; i < info->n_inputs; i++) {
         const mica_tf_argument *a = &info->inputs[i];
@@ -445,6 +460,12 @@ mica_status mica_tf_op_infer_types(mica_tf_op op, const mica_tf_dtype *inputs, i
                                 attrs[a->type_attr].n, count);
         MICA_TRY(infer_argument(info, a, inputs, at, count, &seen, attrs));
         at += count;
+    }
+    for (int32_t i = 0; i < info->n_inputs; i++) {
+        const mica_tf_argument *a = &info->inputs[i];
+        if (a->count_attr >= 0 && a->type_attr >= 0 && !(seen >> a->type_attr & 1))
+            return MICA_INVALID("[%s] '%s' is a list of no tensors: at least one is needed",
+                                info->name, a->name);
     }
     return NULL;
 }

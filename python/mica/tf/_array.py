@@ -181,6 +181,8 @@ def concat(values, axis, name="concat"):
 
 def stack(values, axis=0, name="stack"):
     """Return tensors of one shape stacked along a new axis."""
+    if isinstance(values, list | tuple) and not values:
+        return convert_to_tensor([])
     return ops["Pack"](values, axis=axis, name=name)
 
 
