@@ -28,6 +28,7 @@ bench-check: ## the same, and fails when a case misses its bar and docs/performa
 
 mutants: ## the op harness catches faults: 200 are put in, one at a time (SEED=n chooses others)
 	@scripts/build.sh product
+	@scripts/setup.sh --test
 	scripts/mutants.py --seed $(or $(SEED),0)
 
 noops: ## mlcompute's tests notice when members do nothing: 40 are taken away, one at a time
