@@ -59,6 +59,8 @@ static const op_case cases[] = {
         A_INTS(0), .dtypes = "f32 f16 c64", .flags = LARGE),
     DOT("packed in parts", OF(195, 520), OF(520, 39), A_INTS(1), A_INTS(0), A_NONE, A_NONE,
         .dtypes = "f32 c64", .flags = LARGE | TIGHT),
+    DOT("of columns, packed in parts", OF(520, 512), OF(520, 39), A_INTS(0), A_INTS(0), A_NONE,
+        A_NONE, .dtypes = "f32 c64", .flags = LARGE | TIGHT),
     DOT("packed in batches", OF(3, 195, 17), OF(3, 17, 30), A_INTS(2), A_INTS(1), A_INTS(0),
         A_INTS(0), .dtypes = "f32 f64 c128", .flags = LARGE | TIGHT),
 
