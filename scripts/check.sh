@@ -17,7 +17,7 @@ configure() { # folder, arguments
 }
 
 run_ctest() { # folder, arguments
-    ctest --test-dir "$1" --output-on-failure --parallel "$jobs" --timeout 600 "${@:2}"
+    ctest --test-dir "$1" --output-on-failure --parallel "$jobs" --timeout 1200 "${@:2}"
 }
 
 phase_build() {
