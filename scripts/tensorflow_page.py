@@ -33,8 +33,8 @@ its TensorFlow backend beside those.
 - **missing**: the name is not there.
 - **Keras**: a name of the package keras, which `tf.keras` is.
 
-The last column names an area of its own: data, files (with `tf.lite`, which reads saved models and
-writes `.tflite` files), strings, ragged and sparse tensors, v1, distribution.
+The last column names an area of its own: data, files, strings, ragged and sparse tensors, v1,
+distribution, lite.
 
 `python tests/tf/results.py [part of a case's name]` shows what is wrong with cases. Of the {count}
 names {summary}.

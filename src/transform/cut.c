@@ -50,7 +50,7 @@ static mica_status keep(cut *c, mica_value value) {
         return MICA_ERROR(MICA_UNSUPPORTED, "[cut] a value of type %s crosses the cut of '%s'",
                           mica_type_text(type).chars, c->g->name);
     if (c->n_residuals == c->capacity) {
-        int32_t capacity = c->capacity ? 2 * c->capacity : 1;
+        int32_t capacity = c->capacity ? 2 * c->capacity : 16;
         mica_value *grown = mica_realloc(c->residuals, (size_t)capacity * sizeof *grown);
         if (!grown) return MICA_NO_MEMORY();
         c->residuals = grown;

@@ -202,12 +202,7 @@ class Strategy:
         """Make this the current strategy; variables that are made within it belong to it."""
         from .. import variable_creator_scope
 
-        entered = _threads.strategies or []
-        if entered and entered[-1] is not self:
-            raise RuntimeError(
-                f"Mixing different tf.distribute.Strategy objects: {entered[-1]} is not {self}"
-            )
-        _threads.strategies = [*entered, self]
+        _threads.strategies = [*self._entered(), self]
         _threads.crossing += 1
         try:
             with variable_creator_scope(self._make_variable):
@@ -215,6 +210,15 @@ class Strategy:
         finally:
             _threads.strategies.pop()
             _threads.crossing -= 1
+
+    def _entered(self) -> list:
+        """The strategies whose scopes are open: none, or this one."""
+        entered = _threads.strategies or []
+        if entered and entered[-1] is not self:
+            raise RuntimeError(
+                f"Mixing different tf.distribute.Strategy objects: {entered[-1]} is not {self}"
+            )
+        return entered
 
     def _make_variable(self, next_creator, **kwargs):
         variable = next_creator(**kwargs)
@@ -315,11 +319,7 @@ class DefaultStrategy(Strategy):
     @contextlib.contextmanager
     def scope(self):
         """Stay as it is."""
-        entered = _threads.strategies or []
-        if entered and entered[-1] is not self:
-            raise RuntimeError(
-                f"Mixing different tf.distribute.Strategy objects: {entered[-1]} is not {self}"
-            )
+        self._entered()
         yield self
 
     def experimental_distribute_dataset(self, dataset, options=None):
