@@ -4,6 +4,7 @@
 
 #include "data.h"
 #include "graph.h"
+#include "io.h"
 #include "mlc.h"
 #include "nn.h"
 #include "runtime.h"

@@ -244,7 +244,7 @@ static PyObject *ints_method(PyObject *object, PyObject *tensor) {
     return list;
 }
 
-static PyObject *wrap_graph(mica_tf_graph *graph) { /* takes the reference */
+PyObject *tf_wrap_graph(mica_tf_graph *graph) {
     TFGraph *self = (TFGraph *)TFGraph_Type.tp_alloc(&TFGraph_Type, 0);
     if (!self) {
         mica_tf_graph_release(graph);
@@ -273,7 +273,7 @@ static PyObject *backward_method(PyObject *object, PyObject *wanted) {
         PyList_SET_ITEM(connected, i, PyLong_FromLong(flags[n + i]));
     PyMem_Free(flags);
     if (status) return tf_raise(status);
-    PyObject *first = wrap_graph(forward), *second = wrap_graph(backward);
+    PyObject *first = tf_wrap_graph(forward), *second = tf_wrap_graph(backward);
     if (first && second && connected) return Py_BuildValue("(NNN)", first, second, connected);
     Py_XDECREF(first);
     Py_XDECREF(second);
@@ -575,6 +575,7 @@ int tf_add_to(PyObject *module) {
     if (PyModule_AddFunctions(module, tf_convert_functions) < 0 ||
         PyModule_AddFunctions(module, tf_execute_functions) < 0 ||
         PyModule_AddFunctions(module, tf_graph_functions) < 0 ||
+        PyModule_AddFunctions(module, tf_files_functions) < 0 ||
         PyModule_AddFunctions(module, tf_tape_functions) < 0)
         return -1;
     return tf_ops_add_to(module);

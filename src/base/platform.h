@@ -73,6 +73,17 @@ bool mica_machine_has_avx512(void);
 MICA_MUST_CHECK mica_status mica_file_read(const char *path, uint8_t **out_bytes, size_t *out_size);
 MICA_MUST_CHECK mica_status mica_file_write_atomic(const char *path, const void *bytes,
                                                    size_t size);
+/* A file that is read piece by piece, or written from its beginning to its end. */
+typedef struct mica_file mica_file;
+MICA_MUST_CHECK mica_status mica_file_open(const char *path, mica_file **out_file);
+MICA_MUST_CHECK mica_status mica_file_create(const char *path, mica_file **out_file);
+MICA_MUST_CHECK mica_status mica_file_size(const mica_file *file, uint64_t *out_size);
+/* DATA_LOSS when the file ends before. */
+MICA_MUST_CHECK mica_status mica_file_read_at(mica_file *file, uint64_t offset, void *bytes,
+                                              size_t size);
+MICA_MUST_CHECK mica_status mica_file_append(mica_file *file, const void *bytes, size_t size);
+/* Of a file that was written, whether all of it is on the disk. Frees it; NULL is fine. */
+MICA_MUST_CHECK mica_status mica_file_close(mica_file *file);
 void mica_file_remove(const char *path); /* when it is there */
 /* Takes the place of what has the name `to`; false when it cannot. */
 bool mica_file_rename(const char *from, const char *to);

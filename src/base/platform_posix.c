@@ -562,6 +562,86 @@ mica_status mica_file_write_atomic(const char *path, const void *bytes, size_t s
     return status;
 }
 
+struct mica_file {
+    int number;
+    bool is_written;
+    char path[]; /* for messages */
+};
+
+static mica_status file_take(const char *path, bool is_written, mica_file **out_file) {
+    *out_file = NULL;
+    size_t length = strlen(path) + 1;
+    mica_file *file = mica_alloc(sizeof *file + length);
+    if (!file) return mica_status_out_of_memory();
+    int flags = is_written ? O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC : O_RDONLY | O_CLOEXEC;
+    file->number = open(path, flags, 0666);
+    file->is_written = is_written;
+    memcpy(file->path, path, length);
+    if (file->number < 0) {
+        mica_status status = is_written ? file_error("file_create", "create", path)
+                                        : file_error("file_open", "open", path);
+        mica_free(file);
+        return status;
+    }
+    *out_file = file;
+    return NULL;
+}
+
+mica_status mica_file_open(const char *path, mica_file **out_file) {
+    return file_take(path, false, out_file);
+}
+
+mica_status mica_file_create(const char *path, mica_file **out_file) {
+    return file_take(path, true, out_file);
+}
+
+mica_status mica_file_size(const mica_file *file, uint64_t *out_size) {
+    struct stat about;
+    *out_size = 0;
+    if (fstat(file->number, &about) != 0) return file_error("file_size", "inspect", file->path);
+    *out_size = about.st_size > 0 ? (uint64_t)about.st_size : 0;
+    return NULL;
+}
+
+mica_status mica_file_read_at(mica_file *file, uint64_t offset, void *bytes, size_t size) {
+    uint8_t *at = bytes;
+    while (size > 0) {
+        ssize_t n = offset > INT64_MAX ? 0 : pread(file->number, at, size, (off_t)offset);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return file_error("file_read", "read", file->path);
+        if (n == 0)
+            return MICA_ERROR(MICA_DATA_LOSS, "[file_read] %s ends %zu bytes too early", file->path,
+                              size);
+        at += n;
+        offset += (uint64_t)n;
+        size -= (size_t)n;
+    }
+    return NULL;
+}
+
+mica_status mica_file_append(mica_file *file, const void *bytes, size_t size) {
+    const uint8_t *at = bytes;
+    while (size > 0) {
+        ssize_t n = write(file->number, at, size);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return file_error("file_append", "write", file->path);
+        at += n;
+        size -= (size_t)n;
+    }
+    return NULL;
+}
+
+mica_status mica_file_close(mica_file *file) {
+    if (!file) return NULL;
+    mica_status status = NULL;
+    if (file->is_written && fsync(file->number) != 0)
+        status = file_error("file_close", "write", file->path);
+    if (close(file->number) != 0 && !status && file->is_written)
+        status = file_error("file_close", "write", file->path);
+    mica_free(file);
+    return status;
+}
+
 void mica_file_remove(const char *path) {
     unlink(path);
 }

@@ -82,7 +82,11 @@ static mica_graph *lower_region(mica_tf_lowering *c, mica_tf_graph *body, const 
     *out_checks = mica_tf_take_checks(c->session, region);
     for (int32_t i = c->n_inputs; i-- > r->first;)
         if (c->variables[i] >= 0) c->session->variables[c->variables[i]].value = kept[i];
-    for (int32_t i = 0; i < body->n_outputs; i++) mica_output(region, results[i]);
+    bool is_loop =
+        r->first == 0; /* whose handles stay outside: the body returns them as they came */
+    for (int32_t i = 0; i < body->n_outputs; i++)
+        if (!is_loop || mica_tf_is_core(mica_tf_graph_type(body, body->outputs[i], NULL)))
+            mica_output(region, results[i]);
     status = mica_graph_check(region);
     if (!status) return region;
     mica_graph_fail(c->g, status);

@@ -16,6 +16,7 @@ LEVELS = {
     "mlc": 2,
     "tf": 2,
     "data": 2,
+    "io": 2,
     "compile": 3,
     "runtime": 4,
     "device": 5,

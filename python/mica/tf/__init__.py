@@ -83,6 +83,7 @@ _MODULES = frozenset(
         "ragged",
         "random",
         "raw_ops",
+        "saved_model",
         "signal",
         "sparse",
         "strings",

@@ -29,6 +29,7 @@ from ._signature import (
 )
 from ._specs import TensorSpec
 from ._trace_key import join_keys, key_covers, key_of, spec_key, with_shapes
+from ._tracking import Trackable
 from ._variable import Variable
 
 _run_eagerly = False
@@ -151,7 +152,7 @@ def _cotangent(given, result):
     return ops["StackEmpty"]() if result.dtype == _dtypes.variant else ops["ZerosLike"](result)
 
 
-class ConcreteFunction:
+class ConcreteFunction(Trackable):
     """One trace of a function: a graph with structured arguments and results."""
 
     def __init__(self, graph, parameters, arguments, structured_outputs, outputs, name) -> None:
@@ -326,7 +327,7 @@ class _State(threading.local):
 _state = _State()
 
 
-class Function:
+class Function(Trackable):
     """A Python function whose ops become graphs; what tf.function returns."""
 
     def __init__(
@@ -552,6 +553,25 @@ class Function:
         if concrete is None:
             concrete = self._trace(key, args, kwargs)
         return concrete
+
+    # ---- what files keep
+
+    def _list_all_concrete_functions(self) -> list[ConcreteFunction]:
+        """Return all traces that stand by themselves; one for an input_signature is made."""
+        if self._signature is not None:
+            self.get_concrete_function()
+        found: dict = {}
+        for key, trace in self._cache.items():
+            if all(isinstance(c, _mica.TFEagerTensor) for c in trace.captured_inputs):
+                found.setdefault(key[1:], trace)
+        return list(found.values())
+
+    _list_all_concrete_functions_for_serialization = _list_all_concrete_functions
+
+    def _trackable_children(self, save_type: str = "checkpoint", **kwargs) -> dict:
+        if save_type == "checkpoint":
+            return {}
+        return {f"trace_{i}": c for i, c in enumerate(self._list_all_concrete_functions())}
 
     # ---- tracing
 

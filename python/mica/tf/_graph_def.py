@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import _dtypes
-from ._proto import message
+from ._proto import extend, message
 
 _PRODUCER = 2474  # the version of graphs that TensorFlow 2.21 makes
 
@@ -65,6 +65,7 @@ AttrValue = message(
     placeholder=(9, "string"),
     func=(10, NameAttrList),
 )
+extend(NameAttrList, attr=(2, {AttrValue}))
 NodeDef = message(
     "NodeDef",
     name=(1, "string"),

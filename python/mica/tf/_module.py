@@ -7,6 +7,7 @@ import re
 
 from . import _nest as nest
 from ._names import name_scope, scoped
+from ._tracking import Trackable
 from ._variable import Variable
 
 _HIDDEN = frozenset(("_self_tracked_trackables", "_obj_reference_counts_dict"))
@@ -18,7 +19,7 @@ def camel_to_snake(name: str) -> str:
     return re.sub(r"([a-z\d])([A-Z])", r"\1_\2", name).lower()
 
 
-class Module:
+class Module(Trackable):
     """A base class for what has variables: layers, models, optimizers.
 
     Variables and modules are found in attributes, and in lists, tuples and dictionaries there.
@@ -106,7 +107,7 @@ class Module:
             inside = []
             names = sorted(vars(module), key=attribute_traversal_key)
             for name in names:
-                if name in module._TF_MODULE_IGNORED_PROPERTIES:
+                if name in module._TF_MODULE_IGNORED_PROPERTIES or name.startswith("_mica_"):
                     continue
                 for path, value in _leaves(vars(module)[name]):
                     if id(value) in seen:

@@ -18,6 +18,8 @@ from typing import ClassVar
 _VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5
 _SCALARS = {  # type: (wire type, default)
     "int": (_VARINT, 0),
+    "sint": (_VARINT, 0),  # small where the number is near 0, on either side
+    "fixed32": (_FOUR_BYTES, 0),
     "bool": (_VARINT, False),
     "string": (_LENGTH, ""),
     "bytes": (_LENGTH, b""),
@@ -223,7 +225,7 @@ class Message:
     def MergeFromString(self, data: bytes) -> int:
         """Set the fields found in the bytes; unknown ones are passed over."""
         by_number = {field.number: field for field in self._fields.values()}
-        for number, wire, raw in _pieces(data):
+        for number, wire, raw in pieces(data):
             field = by_number.get(number)
             if field is not None:
                 self._take(field, wire, raw)
@@ -243,7 +245,7 @@ class Message:
 
     def _take(self, field: _Field, wire: int, raw) -> None:
         if field.is_map:
-            entry = {number: part for number, _, part in _pieces(raw)}
+            entry = {number: part for number, _, part in pieces(raw)}
             key = _scalar_value(field.key, entry[1]) if 1 in entry else _SCALARS[field.key][1]
             if field.message:
                 value = field.message.FromString(entry.get(2, b""))
@@ -273,6 +275,12 @@ def message(name: str, /, oneof: tuple = (), **fields) -> type[Message]:
     """Return a new class of messages."""
     table = {key: _Field(key, *description) for key, description in fields.items()}
     return type(name, (Message,), {"_fields": table, "_oneof": oneof, "__doc__": f"{name}."})
+
+
+def extend(cls: type[Message], oneof: tuple = (), **fields) -> None:
+    """Give a class further fields: those that have the class itself, or a later one, in them."""
+    cls._fields.update((key, _Field(key, *description)) for key, description in fields.items())
+    cls._oneof += oneof
 
 
 # ---- pieces of text ----------------------------------------------------------------------------
@@ -343,6 +351,10 @@ def _scalar_bytes(kind: str, value) -> bytes:
         return struct.pack("<f", value)
     if kind == "double":
         return struct.pack("<d", value)
+    if kind == "fixed32":
+        return struct.pack("<I", value)
+    if kind == "sint":
+        return _varint(value << 1 if value >= 0 else (-value << 1) - 1)
     if kind in ("string", "bytes"):
         data = value.encode() if isinstance(value, str) else bytes(value)
         return _varint(len(data)) + data
@@ -354,6 +366,10 @@ def _scalar_value(kind: str, raw):
         return struct.unpack("<f", raw)[0]
     if kind == "double":
         return struct.unpack("<d", raw)[0]
+    if kind == "fixed32":
+        return struct.unpack("<I", raw)[0]
+    if kind == "sint":
+        return raw >> 1 if raw & 1 == 0 else -(raw + 1 >> 1)
     if kind == "string":
         return bytes(raw).decode("utf-8", "surrogateescape")
     if kind == "bytes":
@@ -386,7 +402,7 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
         shift += 7
 
 
-def _pieces(data: bytes):
+def pieces(data: bytes):
     """Yield (field number, wire type, contents)."""
     at = 0
     while at < len(data):

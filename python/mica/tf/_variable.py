@@ -13,6 +13,7 @@ from ._core import Reference, Tensor, convert_to_tensor, ops
 from ._names import scoped
 from ._shapes import TensorShape
 from ._specs import register_type_spec
+from ._tracking import Trackable
 from ._variable_updates import Updates, VariableSpec
 
 _names: dict[str, int] = {}
@@ -37,7 +38,7 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_REPLICA = 3
 
 
-class Variable(Updates):
+class Variable(Updates, Trackable):
     """A variable: its value can be read, assigned and differentiated with respect to.
 
     Parameters

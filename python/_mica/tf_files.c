@@ -1,0 +1,256 @@
+/* What tf.saved_model and checkpoints need of C: bundles of tensors, rows of the table, and the
+ * graphs that nodes refer to. */
+#include "tf_extension.h"
+
+#include <mica/io.h>
+#include <string.h>
+
+#define BUNDLE "mica.bundle"
+
+/* ---- bundles ----------------------------------------------------------------------------------*/
+
+static void release_bundle(PyObject *capsule) {
+    mica_bundle_release(PyCapsule_GetPointer(capsule, BUNDLE));
+}
+
+static PyObject *bundle_open(PyObject *Py_UNUSED(module), PyObject *path) {
+    PyObject *encoded;
+    mica_bundle *bundle = NULL;
+    if (!PyUnicode_FSConverter(path, &encoded)) return NULL;
+    mica_status status = mica_bundle_open(PyBytes_AS_STRING(encoded), &bundle);
+    Py_DECREF(encoded);
+    if (status) return tf_raise(status);
+    PyObject *capsule = PyCapsule_New(bundle, BUNDLE, release_bundle);
+    if (!capsule) mica_bundle_release(bundle);
+    return capsule;
+}
+
+/* A list of (key, number of the dtype, shape) of all entries. */
+static PyObject *bundle_entries(PyObject *Py_UNUSED(module), PyObject *capsule) {
+    mica_bundle *bundle = PyCapsule_GetPointer(capsule, BUNDLE);
+    if (!bundle) return NULL;
+    int64_t n = mica_bundle_count(bundle);
+    PyObject *list = PyList_New((Py_ssize_t)n);
+    for (int64_t i = 0; list && i < n; i++) {
+        const mica_bundle_entry *entry = mica_bundle_entry_at(bundle, i);
+        PyObject *shape = PyList_New(entry->rank);
+        for (int32_t k = 0; shape && k < entry->rank; k++) {
+            PyObject *size = PyLong_FromLongLong(entry->dims[k]);
+            if (size)
+                PyList_SET_ITEM(shape, k, size);
+            else
+                Py_CLEAR(shape);
+        }
+        PyObject *key =
+            PyUnicode_DecodeUTF8(entry->key, (Py_ssize_t)entry->key_length, "surrogateescape");
+        PyObject *item =
+            shape && key ? Py_BuildValue("(OiO)", key, (int)entry->dtype, shape) : NULL;
+        Py_XDECREF(shape);
+        Py_XDECREF(key);
+        if (item)
+            PyList_SET_ITEM(list, (Py_ssize_t)i, item);
+        else
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *read_numbers(mica_bundle *bundle, int64_t i, const mica_bundle_entry *entry) {
+    mica_type type =
+        mica_type_make(mica_tf_dtype_core(entry->dtype), (mica_ints){entry->dims, entry->rank});
+    mica_tensor *tensor = NULL;
+    if (!tf_device()) return NULL;
+    void *bytes = PyMem_RawMalloc((size_t)entry->size + 1);
+    if (!bytes) return PyErr_NoMemory();
+    mica_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = mica_bundle_read(bundle, i, bytes);
+    if (!status) status = mica_tensor_from_host(tf_device(), &type, bytes, &tensor);
+    Py_END_ALLOW_THREADS;
+    PyMem_RawFree(bytes);
+    return status ? tf_raise(status) : tf_eager_tensor(mica_tf_value_of(tensor));
+}
+
+/* tf_bundle_read(bundle, i): the tensor of entry i. */
+static PyObject *bundle_read(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *capsule;
+    long long i;
+    if (!PyArg_ParseTuple(args, "OL:tf_bundle_read", &capsule, &i)) return NULL;
+    mica_bundle *bundle = PyCapsule_GetPointer(capsule, BUNDLE);
+    const mica_bundle_entry *entry = bundle ? mica_bundle_entry_at(bundle, i) : NULL;
+    if (!bundle) return NULL;
+    if (!entry) return PyErr_Format(PyExc_IndexError, "there is no entry %lld", i);
+    bool is_number = entry->dtype && mica_tf_dtype_core(entry->dtype) != MICA_DTYPE_COUNT;
+    if (is_number && !entry->is_sliced) return read_numbers(bundle, i, entry);
+    mica_tf_value strings;
+    mica_status status = mica_bundle_read_strings(bundle, i, &strings);
+    return status ? tf_raise(status) : tf_eager_tensor(strings);
+}
+
+static mica_status write_tensor(mica_bundle_writer *writer, const char *key, mica_tf_value value) {
+    if (value.dtype == MICA_TF_string) return mica_bundle_writer_add_strings(writer, key, value);
+    if (mica_tf_dtype_core(value.dtype) == MICA_DTYPE_COUNT)
+        return mica_status_create(MICA_INVALID_ARGUMENT, "[bundle] '%s' is of dtype %s", key,
+                                  mica_tf_dtype_name(value.dtype));
+    const mica_type *type = mica_tensor_type(value.object);
+    size_t size = mica_type_bytes(type);
+    void *bytes = PyMem_RawMalloc(size + 1);
+    if (!bytes) return mica_status_create(MICA_OUT_OF_MEMORY, "[bundle] %zu bytes", size);
+    mica_status status = mica_tensor_to_host(value.object, bytes, size);
+    if (!status)
+        status = mica_bundle_writer_add(writer, key, value.dtype,
+                                        (mica_ints){type->dims, type->rank}, bytes, size);
+    PyMem_RawFree(bytes);
+    return status;
+}
+
+static int write_pairs(mica_bundle_writer *writer, PyObject *pairs) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(pairs); i++) {
+        const char *key;
+        PyObject *tensor;
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(pairs, i), "sO", &key, &tensor)) return -1;
+        if (!tf_is_tensor(tensor) || !tf_is_eager((TFTensor *)tensor)) {
+            PyErr_Format(PyExc_TypeError, "'%s' is no tensor with a value", key);
+            return -1;
+        }
+        mica_status status;
+        Py_BEGIN_ALLOW_THREADS;
+        status = write_tensor(writer, key, ((TFTensor *)tensor)->value);
+        Py_END_ALLOW_THREADS;
+        if (status) {
+            tf_raise(status);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* tf_bundle_write(prefix, [(key, tensor)...]) */
+static PyObject *bundle_write(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *encoded, *pairs;
+    mica_bundle_writer *writer = NULL;
+    if (!PyArg_ParseTuple(args, "O&O!:tf_bundle_write", PyUnicode_FSConverter, &encoded,
+                          &PyList_Type, &pairs))
+        return NULL;
+    mica_status status = mica_bundle_writer_create(PyBytes_AS_STRING(encoded), &writer);
+    Py_DECREF(encoded);
+    if (status) return tf_raise(status);
+    int failed = write_pairs(writer, pairs);
+    if (!failed && (status = mica_bundle_writer_finish(writer))) {
+        tf_raise(status);
+        failed = -1;
+    }
+    mica_bundle_writer_release(writer);
+    if (failed) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* ---- rows and nodes ---------------------------------------------------------------------------*/
+
+/* tf_row(name): (inputs, outputs, attributes, whether it has an effect) as the table writes them,
+ * or None. */
+static PyObject *row(PyObject *Py_UNUSED(module), PyObject *name) {
+    const char *text = PyUnicode_AsUTF8(name);
+    mica_tf_op op;
+    if (!text) return NULL;
+    if (!mica_tf_op_parse(text, &op)) Py_RETURN_NONE;
+    const mica_tf_op_info *info = mica_tf_op_describe(op);
+    return Py_BuildValue("(sssO)", info->inputs_text, info->outputs_text, info->attrs_text,
+                         info->has_effect ? Py_True : Py_False);
+}
+
+static PyObject *graph_entry(mica_tf_graph *graph) {
+    if (!graph) Py_RETURN_NONE;
+    mica_tf_graph_retain(graph);
+    return Py_BuildValue("(NN)", PyLong_FromVoidPtr(graph), tf_wrap_graph(graph));
+}
+
+static mica_tf_operation *operation_of(PyObject *args, TFGraph **out_graph, int *out_node) {
+    if (!PyArg_ParseTuple(args, "O!i", &TFGraph_Type, out_graph, out_node)) return NULL;
+    mica_tf_operation *operation = NULL;
+    if (*out_node >= 0 && *out_node < mica_tf_graph_node_count((*out_graph)->graph))
+        operation = mica_tf_graph_operation((*out_graph)->graph, *out_node);
+    if (!operation) PyErr_Format(PyExc_IndexError, "there is no operation %d", *out_node);
+    return operation;
+}
+
+/* tf_functions(graph, node): {attribute: [(a number that is the function's own, graph)...]} */
+static PyObject *functions(PyObject *Py_UNUSED(module), PyObject *args) {
+    TFGraph *graph;
+    int node;
+    mica_tf_operation *operation = operation_of(args, &graph, &node);
+    if (!operation) return NULL;
+    const mica_tf_op_info *info = mica_tf_op_describe(mica_tf_operation_op(operation));
+    const mica_tf_attr *attrs = mica_tf_operation_attrs(operation);
+    PyObject *dict = PyDict_New();
+    for (int32_t i = 0; dict && i < info->n_attrs; i++) {
+        bool is_list = info->attrs[i].kind == MICA_TF_FUNCTIONS;
+        if (!is_list && info->attrs[i].kind != MICA_TF_FUNCTION) continue;
+        PyObject *list = PyList_New(0);
+        for (int32_t k = 0; list && k < (is_list ? attrs[i].n : 1); k++) {
+            PyObject *entry =
+                graph_entry(is_list ? attrs[i].as.functions[k] : attrs[i].as.function);
+            if (!entry || PyList_Append(list, entry) < 0) Py_CLEAR(list);
+            Py_XDECREF(entry);
+        }
+        if (!list || PyDict_SetItemString(dict, info->attrs[i].name, list) < 0) Py_CLEAR(dict);
+        Py_XDECREF(list);
+    }
+    return dict;
+}
+
+/* The operation that a derivative is of, as a function of the first n inputs of the node. */
+static mica_status forward_graph(mica_tf_graph *of, int node, mica_tf_operation *forward, int32_t n,
+                                 mica_tf_graph **out_graph) {
+    const mica_tf_ref *inputs;
+    mica_tf_ref refs[256], first;
+    mica_tf_shape shape;
+    int32_t count = mica_tf_graph_inputs(of, node, &inputs);
+    mica_status status = mica_tf_graph_create("forward", out_graph);
+    if (!status && (n > 256 || n > count))
+        status = mica_status_create(MICA_UNSUPPORTED, "[Vjp] of an operation of %d inputs", n);
+    for (int32_t i = 0; !status && i < n; i++) {
+        mica_tf_dtype dtype = mica_tf_graph_type(of, inputs[i], &shape);
+        status = mica_tf_graph_parameter(*out_graph, dtype, &shape, "input", &refs[i]);
+    }
+    if (!status)
+        status = mica_tf_graph_add(*out_graph, mica_tf_operation_op(forward),
+                                   mica_tf_operation_attrs(forward), refs, n, NULL, &first);
+    int32_t n_results = status ? 0 : mica_tf_graph_result_count(*out_graph, first.node);
+    for (int32_t i = 0; !status && i < n_results; i++)
+        status = mica_tf_graph_output(*out_graph, (mica_tf_ref){first.node, i});
+    return status;
+}
+
+/* tf_forward(graph, node): of a Vjp or Jvp, what it is the derivative of, as a graph. */
+static PyObject *forward_of(PyObject *Py_UNUSED(module), PyObject *args) {
+    TFGraph *graph;
+    int node;
+    mica_tf_operation *operation = operation_of(args, &graph, &node);
+    if (!operation) return NULL;
+    const mica_tf_op_info *info = mica_tf_op_describe(mica_tf_operation_op(operation));
+    const mica_tf_attr *attrs = mica_tf_operation_attrs(operation);
+    mica_tf_operation *forward = NULL;
+    int32_t n = 0;
+    for (int32_t i = 0; i < info->n_attrs; i++) {
+        if (info->attrs[i].kind == MICA_TF_OPERATION) forward = attrs[i].as.operation;
+        if (!strcmp(info->attrs[i].name, "n")) n = (int32_t)attrs[i].as.integer;
+    }
+    if (!forward) return PyErr_Format(PyExc_ValueError, "%s is no derivative", info->name);
+    mica_tf_graph *made = NULL;
+    mica_status status = forward_graph(graph->graph, node, forward, n, &made);
+    if (!status) return tf_wrap_graph(made);
+    mica_tf_graph_release(made);
+    return tf_raise(status);
+}
+
+PyMethodDef tf_files_functions[] = {
+    {"tf_bundle_open", bundle_open, METH_O, NULL},
+    {"tf_bundle_entries", bundle_entries, METH_O, NULL},
+    {"tf_bundle_read", bundle_read, METH_VARARGS, NULL},
+    {"tf_bundle_write", bundle_write, METH_VARARGS, NULL},
+    {"tf_row", row, METH_O, NULL},
+    {"tf_functions", functions, METH_VARARGS, NULL},
+    {"tf_forward", forward_of, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};

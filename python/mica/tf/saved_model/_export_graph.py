@@ -1,0 +1,326 @@
+"""Graphs as functions of a file.
+
+Nodes keep their ops; those that TensorFlow does not have become what they are made of. The order of
+effects, which is the order of nodes here, becomes control inputs: what touches a variable, or does
+something that others see, waits for what did so before it.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from ... import _mica
+from .. import _dtypes
+from .._graph_def import AttrValue, ListValue, NameAttrList, NodeDef, _attr, shape_proto
+from ._messages import ArgAttrs, FunctionDef, OpDef
+from ._rows import row_of
+from ._tensors import tensor_proto
+
+_BAD_IN_NODES = re.compile(r"[^A-Za-z0-9_.\\/>-]")
+_BAD_IN_ARGUMENTS = re.compile(r"[^a-z0-9_]")
+# Ops that are Mica's own and cannot be said in TensorFlow's.
+_OWN = {
+    "Jvp": "a forward-mode derivative",
+    "Vmap": "tf.vectorized_map",
+    "PyFunc": "a function of Python",
+    "StackEmpty": "the gradient of a loop that runs on the host",
+    "StackPush": "the gradient of a loop that runs on the host",
+    "StackPop": "the gradient of a loop that runs on the host",
+    "StackPopLike": "the gradient of a loop that runs on the host",
+    "StackHas": "the gradient of a loop that runs on the host",
+}
+
+
+class Functions:
+    """The functions of a file: each graph once, under a name of its own."""
+
+    def __init__(self) -> None:
+        self.definitions: dict[str, FunctionDef] = {}
+        self._names: dict = {}  # number of a graph -> name
+        self._kept: list = []  # graphs whose numbers are in use
+
+    def unique(self, wanted: str) -> str:
+        """Return a name for a function that no other has."""
+        wanted = _BAD_IN_NODES.sub("_", wanted) or "function"
+        name, n = wanted, 0
+        while name in self.definitions:
+            n += 1
+            name = f"{wanted}_{n}"
+        return name
+
+    def add(self, graph, wanted: str) -> str:
+        """Add a graph, with what it calls, and return its name."""
+        name = self.unique(wanted)
+        self.definitions[name] = FunctionDef()  # the name is taken from now on
+        self.definitions[name] = _Writer(self, graph, name).definition
+        return name
+
+    def inner(self, number: int, graph) -> str:
+        """Return the name of a graph that a node refers to."""
+        if number not in self._names:
+            self._kept.append(graph)
+            self._names[number] = self.add(graph, f"{graph.name}_inner")
+        return self._names[number]
+
+
+class _Writer:
+    """Writes one graph as a function."""
+
+    def __init__(self, functions: Functions, graph, name: str) -> None:
+        self._functions = functions
+        self._graph = graph
+        self._name = name
+        self.definition = FunctionDef(signature=OpDef(name=name))
+        self._taken: set[str] = set()
+        self._texts: dict = {}  # (node, output) -> how an input says it
+        self._last: dict = {}  # what is touched -> names of those that wait
+        self._readers: dict = {}
+        self._constants: dict = {}
+        needed = self._needed()
+        for i in range(graph._parameter_count):
+            self._add_argument(i)
+        for number in range(graph._node_count):
+            if (number, 0) not in self._texts and number in needed:
+                self._add_node(number)
+        self._add_results()
+
+    def _needed(self) -> set:
+        """The nodes that outputs or effects need."""
+        graph, needed = self._graph, set()
+        pending = [o._node for o in graph._outputs()]
+        for number in range(graph._node_count):
+            row = row_of(graph._node(number)[0])
+            if row is not None and row.has_effect:
+                pending.append(number)
+        while pending:
+            number = pending.pop()
+            if number not in needed:
+                needed.add(number)
+                pending += [node for node, _ in graph._node(number)[2]]
+        return needed
+
+    # ---- names
+
+    def _unique(self, wanted: str) -> str:
+        wanted = _BAD_IN_NODES.sub("_", wanted).lstrip("_/\\>-") or "node"
+        name, n = wanted, 0
+        while name.lower() in self._taken:
+            n += 1
+            name = f"{wanted}_{n}"
+        self._taken.add(name.lower())
+        return name
+
+    def _add_argument(self, i: int) -> None:
+        tensor = self._graph._parameter_at(i)
+        given = tensor.name.partition(":")[0]
+        plain = _BAD_IN_ARGUMENTS.sub("_", given.lower()).lstrip("_0123456789") or "unknown"
+        name = self._unique(plain)
+        self._texts[tensor._node, tensor.value_index] = name
+        self.definition.signature.input_arg.add(name=name, type=tensor.dtype.as_datatype_enum)
+        attributes = self.definition.arg_attr.setdefault(i, ArgAttrs()).attr
+        attributes["_output_shapes"] = _shapes([tensor])
+        attributes["_user_specified_name"] = AttrValue(s=given.encode())
+
+    def _add_results(self) -> None:
+        signature = self.definition.signature
+        for i, output in enumerate(self._graph._outputs()):
+            name = "identity" if i == 0 else f"identity_{i}"
+            signature.output_arg.add(name=name, type=output.dtype.as_datatype_enum)
+            self.definition.ret[name] = self._texts[output._node, output.value_index]
+        for names in (*self._last.values(), *self._readers.values()):
+            for name in names:
+                if name not in self.definition.control_ret:
+                    signature.control_output.append(name)
+                    self.definition.control_ret[name] = name
+        signature.is_stateful = bool(self.definition.control_ret)
+
+    # ---- nodes
+
+    def _add_node(self, number: int) -> None:
+        op, wanted, inputs, count = self._graph._node(number)
+        texts = [self._texts[place] for place in inputs]
+        special = _SPECIAL.get(op)
+        if special is not None:
+            special(self, number, wanted, texts)
+            return
+        if op in _OWN:
+            raise NotImplementedError(
+                f"The function {self._name!r} cannot be saved: it has {_OWN[op]} in it ({op})."
+            )
+        row = row_of(op)
+        node = self.node(op, wanted, texts)
+        functions = _mica.tf_functions(self._graph, number)
+        for name, kind, value in self._graph._attributes(number):
+            if kind == "functions":
+                value = [self._functions.inner(*entry) for entry in functions[name]]
+            elif kind == "function":
+                value = self._functions.inner(*functions[name][0])
+            node.attr[name] = _attr(kind, value)
+        results = [self._graph._tensor(number, i) for i in range(count)]
+        node.attr["_output_shapes"] = _shapes(results)
+        self._name_results(number, node, row, count)
+        if row.has_effect:
+            self._order(node, row, inputs)
+
+    def node(self, op: str, name: str, inputs: list, **attributes) -> NodeDef:
+        """Append a node."""
+        made = self.definition.node_def.add(name=self._unique(name), op=op, input=inputs)
+        made.attr.update(attributes)
+        return made
+
+    def constant(self, value, dtype) -> str:
+        """Return how an input says a constant."""
+        key = dtype, str(value)
+        if key not in self._constants:
+            array = np.array(value, dtype.as_numpy_dtype)
+            node = self.node(
+                "Const",
+                "constant",
+                [],
+                dtype=AttrValue(type=dtype.as_datatype_enum),
+                value=AttrValue(tensor=tensor_proto(array)),
+            )
+            self._constants[key] = f"{node.name}:output:0"
+        return self._constants[key]
+
+    def dtype(self, number: int, index: int):
+        """The dtype of an input of a node."""
+        return self._graph._tensor(*self._graph._node(number)[2][index]).dtype
+
+    def give(self, number: int, index: int, text: str) -> None:
+        """Say what a result of a node of the graph is in the file."""
+        self._texts[number, index] = text
+
+    def _name_results(self, number: int, node: NodeDef, row, count: int) -> None:
+        at = 0
+        for argument in row.outputs:
+            n = argument.size(node.attr)
+            for i in range(n):
+                self._texts[number, at + i] = f"{node.name}:{argument.name}:{i}"
+            at += n
+        if at != count:
+            raise ValueError(f"The node {node.name} of op {node.op} has {count} results, not {at}")
+
+    # ---- the order of effects
+
+    def _order(self, node: NodeDef, row, inputs: list) -> None:
+        touched = [
+            place for place in inputs if self._graph._tensor(*place).dtype == _dtypes.resource
+        ]
+        reads = row.name == "ReadVariableOp"
+        if not reads and (not touched or row.name not in _ON_VARIABLES):
+            touched.append("world")
+        waits: list[str] = []
+        for thing in touched:
+            waits += self._last.get(thing, [])
+            if reads:
+                self._readers.setdefault(thing, []).append(node.name)
+            else:
+                waits += self._readers.pop(thing, [])
+                self._last[thing] = [node.name]
+        node.input.extend(f"^{name}" for name in dict.fromkeys(waits))
+
+
+_ON_VARIABLES = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
+
+
+def _shapes(tensors: list) -> AttrValue:
+    shapes = [shape_proto(None if t.shape.rank is None else t.shape.as_list()) for t in tensors]
+    return AttrValue(list=ListValue(shape=shapes))
+
+
+# ---- ops that are Mica's own, in TensorFlow's ----------------------------------------------------
+
+
+def _types(numbers) -> AttrValue:
+    return AttrValue(list=ListValue(type=list(numbers)))
+
+
+def _custom_gradient(writer: _Writer, number: int, name: str, texts: list) -> None:
+    """The results; the gradient is not kept."""
+    attributes = {k: v for k, _, v in writer._graph._attributes(number)}
+    n, types = attributes["n"], attributes["Tout"]
+    node = writer.node("IdentityN", name, texts[n : n + len(types)], T=_types(types))
+    for i in range(len(types)):
+        writer.give(number, i, f"{node.name}:output:{i}")
+
+
+def _read_element(writer: _Writer, number: int, name: str, texts: list) -> None:
+    dtype = writer.dtype(number, 0).as_datatype_enum
+    node = writer.node(
+        "GatherV2",
+        name,
+        [*texts, writer.constant(0, _dtypes.int32)],
+        Tparams=AttrValue(type=dtype),
+        Tindices=AttrValue(type=_dtypes.int32.as_datatype_enum),
+        Taxis=AttrValue(type=_dtypes.int32.as_datatype_enum),
+        batch_dims=AttrValue(i=0),
+    )
+    writer.give(number, 0, f"{node.name}:output:0")
+
+
+def _write_element(writer: _Writer, number: int, name: str, texts: list) -> None:
+    dtype = AttrValue(type=writer.dtype(number, 0).as_datatype_enum)
+    int32 = AttrValue(type=_dtypes.int32.as_datatype_enum)
+    buffer, index, value = texts
+    shape = writer.constant([1, 1], _dtypes.int32)
+    place = writer.node("Reshape", name + "/place", [index, shape], T=int32, Tshape=int32)
+    zero = writer.constant(0, _dtypes.int32)
+    row = writer.node("ExpandDims", name + "/row", [value, zero], T=dtype, Tdim=int32)
+    node = writer.node(
+        "TensorScatterUpdate",
+        name,
+        [buffer, f"{place.name}:output:0", f"{row.name}:output:0"],
+        T=dtype,
+        Tindices=int32,
+    )
+    writer.give(number, 0, f"{node.name}:output:0")
+
+
+def _vjp(writer: _Writer, number: int, name: str, texts: list) -> None:
+    """The gradient of a function of one op; TensorFlow finds it by the op's own rule."""
+    attributes = {k: v for k, _, v in writer._graph._attributes(number)}
+    n = attributes["n"]
+    forward = _mica.tf_forward(writer._graph, number)
+    function = writer._functions.add(forward, f"{writer._name}_forward")
+    inputs = [writer.dtype(number, i).as_datatype_enum for i in range(n)]
+    outputs = [o.dtype.as_datatype_enum for o in forward._outputs()]
+    call = AttrValue(func=NameAttrList(name=function))
+    given = dict(zip(attributes["outputs"], texts[n:], strict=True))
+    if len(given) < len(outputs):
+        values = writer.node(
+            "PartitionedCall",
+            name + "/forward",
+            texts[:n],
+            Tin=_types(inputs),
+            Tout=_types(outputs),
+            f=call,
+        )
+    cotangents = []
+    for i, dtype in enumerate(outputs):
+        if i in given:
+            cotangents.append(given[i])
+            continue
+        value = f"{values.name}:output:{i}"
+        zeros = writer.node("ZerosLike", name + "/zeros", [value], T=AttrValue(type=dtype))
+        cotangents.append(f"{zeros.name}:y:0")
+    node = writer.node(
+        "SymbolicGradient",
+        name,
+        texts[:n] + cotangents,
+        Tin=_types(inputs + outputs),
+        Tout=_types(inputs),
+        f=call,
+    )
+    for place, i in enumerate(attributes["inputs"]):
+        writer.give(number, place, f"{node.name}:output:{i}")
+
+
+_SPECIAL = {
+    "CustomGradient": _custom_gradient,
+    "ReadElement": _read_element,
+    "WriteElement": _write_element,
+    "Vjp": _vjp,
+}

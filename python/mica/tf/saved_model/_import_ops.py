@@ -1,0 +1,440 @@
+"""TensorFlow's ops that have no row of their own: what each is made of.
+
+A translation gets the builder, the input tensors and the attributes, and returns the outputs by
+name (a list where an output is several tensors), or None to leave the node to its row.
+"""
+
+from __future__ import annotations
+
+from .. import _dtypes, _select, _windows, image, linalg, nn
+from .. import math as tf_math
+from .._array import gather, reshape, where
+from .._core import convert_to_tensor, ops
+from ._import_lists import LIST_TRANSLATIONS
+
+TRANSLATIONS: dict = {}
+
+
+def _of(*names: str):
+    def register(function):
+        for name in names:
+            TRANSLATIONS[name] = function
+        return function
+
+    return register
+
+
+def _simple(name: str, function, output: str = "output") -> None:
+    """An op that is a function of its inputs alone."""
+    TRANSLATIONS[name] = lambda builder, inputs, attributes: {output: function(*inputs)}
+
+
+def _scalar(number, like):
+    return convert_to_tensor(number, like.dtype)
+
+
+# ---- the frame of graphs -------------------------------------------------------------------------
+
+
+@_of("NoOp", "ControlTrigger")
+def _nothing(builder, inputs, attributes):
+    return {}
+
+
+@_of("IdentityN")
+def _identity_n(builder, inputs, attributes):
+    return {"output": [ops["Identity"](x) for x in inputs]}
+
+
+@_of("Placeholder")
+def _placeholder(builder, inputs, attributes):
+    raise NotImplementedError("a placeholder inside a function has no value")
+
+
+@_of(
+    "PlaceholderWithDefault",
+    "Snapshot",
+    "CheckNumerics",
+    "CheckNumericsV2",
+    "DebugIdentityV2",
+)
+def _same(builder, inputs, attributes):
+    return {"output": ops["Identity"](inputs[0]), "y": ops["Identity"](inputs[0])}
+
+
+@_of("StatelessCase")
+def _case(builder, inputs, attributes):
+    branches = [builder.function(f.name, "Case", inputs) for f in attributes["branches"].list.func]
+    types = [_dtypes.as_dtype(t) for t in attributes["Tout"].list.type]
+    return {"output": ops["Case"](inputs[0], inputs[1:], Tout=types, branches=branches)}
+
+
+@_of("SymbolicGradient")
+def _symbolic_gradient(builder, inputs, attributes):
+    """The gradient of a function: arguments, then cotangents; a result for each argument."""
+    from .._function import GraphFunction, _flows
+
+    count = len(attributes["Tout"].list.type)
+    arguments, cotangents = inputs[:count], inputs[count:]
+    name = attributes["f"].func.name
+    graph = builder.library.graph(name, builder.facts(arguments))
+    forward, backward, connected = GraphFunction(graph)._gradient(
+        tuple(_flows(x) or x.dtype == _dtypes.resource for x in arguments)
+    )
+    results = forward._node(forward.graph, arguments)
+    n = len(graph._outputs())
+    given = [c for c, r in zip(cotangents, results[:n], strict=True) if _flows(r)]
+    answers = iter(backward._node(backward.graph, given + results[n:]))
+    found = []
+    for argument, how in zip(arguments, connected, strict=True):
+        if how == 0:
+            found.append(ops["ZerosLike"](argument))
+        elif how == 1:
+            found.append(next(answers))
+        else:
+            total = ops["ZerosLike"](argument)
+            for _ in range(how - 1):
+                values, places = next(answers), next(answers)
+                places = ops["ExpandDims"](places, -1)
+                total = ops["TensorScatterAdd"](total, places, values)
+            found.append(total)
+    return {"output": found}
+
+
+# ---- variables -----------------------------------------------------------------------------------
+
+
+@_of("ReadVariableOp")
+def _read_variable(builder, inputs, attributes):
+    return {"value": builder.read(inputs[0], attributes.get("dtype"))}
+
+
+@_of("ResourceGather")
+def _resource_gather(builder, inputs, attributes):
+    handle, indices = inputs
+    value = builder.read(handle, attributes.get("dtype"))
+    batch = attributes.get("batch_dims", 0)
+    return {"output": gather(value, indices, axis=batch, batch_dims=batch)}
+
+
+@_of("ResourceGatherNd")
+def _resource_gather_nd(builder, inputs, attributes):
+    value = builder.read(inputs[0], attributes.get("dtype"))
+    return {"output": ops["GatherNd"](value, inputs[1])}
+
+
+@_of("VariableShape")
+def _variable_shape(builder, inputs, attributes):
+    fact = builder.known.get(inputs[0]._id)
+    dtype = attributes.get("out_type", _dtypes.int32)
+    if fact is None:
+        raise NotImplementedError("the shape of a variable that is not known")
+    return {"output": ops["Shape"](builder.read(inputs[0], fact.dtype), out_type=dtype)}
+
+
+def _scatter_update(op: str):
+    def translate(builder, inputs, attributes):
+        handle, indices, updates = inputs
+        dtype = attributes.get("dtype")
+        value = builder.read(handle, dtype)
+        places = ops["ExpandDims"](indices, -1)
+        ops["AssignVariableOp"](handle, ops[op](value, places, updates))
+        return {}
+
+    return translate
+
+
+for _name in ("Add", "Sub", "Max", "Min", "Update"):
+    TRANSLATIONS[f"ResourceScatter{_name}"] = _scatter_update(f"TensorScatter{_name}")
+
+
+@_of("ResourceApplyGradientDescent")
+def _descend(builder, inputs, attributes):
+    handle, rate, gradient = inputs
+    ops["AssignSubVariableOp"](handle, rate * gradient)
+    return {}
+
+
+# ---- arithmetic ----------------------------------------------------------------------------------
+
+_simple("Select", lambda c, x, y: _select_old(c, x, y))
+_simple("L2Loss", nn.l2_loss)
+_simple("InvertPermutation", lambda x: tf_math.invert_permutation(x), "y")
+_simple("Diag", linalg.tensor_diag)
+_simple("DiagPart", linalg.tensor_diag_part, "diagonal")
+_simple("Div", lambda x, y: x / y if x.dtype.is_floating else ops["TruncateDiv"](x, y), "z")
+_simple("ClipByValue", lambda x, low, high: ops["Minimum"](ops["Maximum"](x, low), high))
+_simple("LinSpace", lambda a, b, n: _select.linspace(a, b, n))
+_simple("BroadcastArgs", lambda a, b: _select.broadcast_dynamic_shape(a, b), "r0")
+_simple("Cross", linalg.cross, "product")
+
+
+def _select_old(condition, x, y):
+    """A vector of conditions chooses rows."""
+    rank = x.shape.rank
+    if condition.shape.rank == 1 and rank is not None and rank > 1:
+        condition = reshape(condition, [-1] + [1] * (rank - 1))
+    return where(condition, x, y)
+
+
+@_of("BatchMatMul", "BatchMatMulV3")
+def _batch_matmul(builder, inputs, attributes):
+    product = ops["BatchMatMulV2"](
+        *inputs, adj_x=attributes.get("adj_x", False), adj_y=attributes.get("adj_y", False)
+    )
+    return {"output": product}
+
+
+@_of("BiasAddV1")
+def _bias_add(builder, inputs, attributes):
+    return {"output": ops["BiasAdd"](*inputs)}
+
+
+@_of("_FusedMatMul", "_FusedConv2D")
+def _fused(builder, inputs, attributes):
+    raise NotImplementedError("the model was rewritten for one machine; save it as it was")
+
+
+@_of("SoftmaxCrossEntropyWithLogits")
+def _softmax_cross_entropy(builder, inputs, attributes):
+    features, labels = inputs
+    loss = nn.softmax_cross_entropy_with_logits(labels, features)
+    return {"loss": loss, "backprop": ops["Softmax"](features) - labels}
+
+
+@_of("SparseSoftmaxCrossEntropyWithLogits")
+def _sparse_softmax_cross_entropy(builder, inputs, attributes):
+    features, labels = inputs
+    loss = nn.sparse_softmax_cross_entropy_with_logits(labels, features)
+    size = ops["Shape"](features)[-1]
+    hot = ops["OneHot"](labels, size, _scalar(1, features), _scalar(0, features))
+    return {"loss": loss, "backprop": ops["Softmax"](features) - hot}
+
+
+@_of("ReverseSequence")
+def _reverse_sequence(builder, inputs, attributes):
+    return {
+        "output": _select.reverse_sequence(
+            *inputs, seq_axis=attributes.get("seq_dim"), batch_axis=attributes.get("batch_dim", 0)
+        )
+    }
+
+
+@_of("SpaceToBatchND")
+def _space_to_batch(builder, inputs, attributes):
+    return {"output": _select.space_to_batch(*inputs)}
+
+
+@_of("BatchToSpaceND")
+def _batch_to_space(builder, inputs, attributes):
+    return {"output": _select.batch_to_space(*inputs)}
+
+
+@_of("SpaceToDepth")
+def _space_to_depth(builder, inputs, attributes):
+    form = attributes.get("data_format", "NHWC")
+    return {"output": _windows.space_to_depth(inputs[0], attributes.get("block_size"), form)}
+
+
+@_of("DepthToSpace")
+def _depth_to_space(builder, inputs, attributes):
+    form = attributes.get("data_format", "NHWC")
+    return {"output": _windows.depth_to_space(inputs[0], attributes.get("block_size"), form)}
+
+
+@_of("LRN")
+def _lrn(builder, inputs, attributes):
+    names = ("depth_radius", "bias", "alpha", "beta")
+    given = {n: attributes.get(n) for n in names if n in attributes}
+    return {"output": nn.local_response_normalization(inputs[0], **given)}
+
+
+@_of("MatrixDiagV3", "MatrixDiagV2")
+def _matrix_diag(builder, inputs, attributes):
+    diagonal, k, rows, columns, padding = inputs
+    align = attributes.get("align", "RIGHT_LEFT")
+    return {
+        "output": linalg.diag(
+            diagonal,
+            k=_ints(builder, k),
+            num_rows=_ints(builder, rows),
+            num_cols=_ints(builder, columns),
+            padding_value=padding,
+            align=align,
+        )
+    }
+
+
+@_of("MatrixDiagPartV3", "MatrixDiagPartV2")
+def _matrix_diag_part(builder, inputs, attributes):
+    x, k, padding = inputs
+    align = attributes.get("align", "RIGHT_LEFT")
+    part = linalg.diag_part(x, k=_ints(builder, k), padding_value=padding, align=align)
+    return {"diagonal": part}
+
+
+@_of("MatrixSetDiagV3", "MatrixSetDiagV2")
+def _matrix_set_diag(builder, inputs, attributes):
+    x, diagonal, k = inputs
+    align = attributes.get("align", "RIGHT_LEFT")
+    return {"output": linalg.set_diag(x, diagonal, k=_ints(builder, k), align=align)}
+
+
+def _ints(builder, tensor):
+    """The integers of a tensor that follows from constants."""
+    found = builder.graph._ints(tensor)
+    if found is None or None in found:
+        raise NotImplementedError("an operand of integers that is not known before it runs")
+    return found[0] if tensor.shape.rank == 0 else found
+
+
+# ---- normalisation, windows ----------------------------------------------------------------------
+
+
+@_of("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+def _fused_batch_norm(builder, inputs, attributes):
+    """Moments over all axes but the channels'; in inference, those that are given."""
+    x, scale, offset, mean, variance = inputs
+    form = attributes.get("data_format", "NHWC")
+    epsilon = attributes.get("epsilon", 1e-4)
+    rank = len(form)
+    channel = form.index("C")
+    axes = [i for i in range(rank) if i != channel]
+    wide = ops["Cast"](x, DstT=_dtypes.float32) if x.dtype != scale.dtype else x
+    if attributes.get("is_training", True):
+        own_mean, own_variance = nn.moments(wide, axes)
+        count = ops["Cast"](ops["Size"](wide), DstT=scale.dtype) / ops["Cast"](
+            ops["Size"](scale), DstT=scale.dtype
+        )
+        unbiased = own_variance * (
+            count / ops["Maximum"](count - _scalar(1, count), _scalar(1, count))
+        )
+        factor = attributes.get("exponential_avg_factor", 1.0)
+        if factor != 1.0:
+            old, new = _scalar(1 - factor, scale), _scalar(factor, scale)
+            batch = mean * old + own_mean * new, variance * old + unbiased * new
+        else:
+            batch = own_mean, unbiased
+        used = own_mean, own_variance
+    else:
+        used = batch = mean, variance
+    shape = [-1 if i == channel else 1 for i in range(rank)]
+    first, second, third, fourth = (reshape(t, shape) for t in (*used, scale, offset))
+    inverse = ops["Rsqrt"](second + _scalar(epsilon, second)) * third
+    y = (wide - first) * inverse + fourth
+    if y.dtype != x.dtype:
+        y = ops["Cast"](y, DstT=x.dtype)
+    return {
+        "y": y,
+        "batch_mean": batch[0],
+        "batch_variance": batch[1],
+        "reserve_space_1": used[0],
+        "reserve_space_2": used[1],
+        "reserve_space_3": ops["Identity"](used[1]),
+    }
+
+
+def _resize(method: str):
+    def translate(builder, inputs, attributes):
+        if attributes.get("align_corners", False):
+            raise NotImplementedError("resizing with align_corners")
+        half = attributes.get("half_pixel_centers", False)
+        if not half and method not in ("area",):
+            raise NotImplementedError("resizing without half_pixel_centers")
+        return {"resized_images": image.resize(inputs[0], inputs[1], method)}
+
+    return translate
+
+
+for _name, _method in {
+    "ResizeBilinear": "bilinear",
+    "ResizeNearestNeighbor": "nearest",
+    "ResizeBicubic": "bicubic",
+    "ResizeArea": "area",
+}.items():
+    TRANSLATIONS[_name] = _resize(_method)
+
+
+@_of("ScaleAndTranslate")
+def _scale_and_translate(builder, inputs, attributes):
+    raise NotImplementedError("resizing by scale and translation")
+
+
+# ---- tables --------------------------------------------------------------------------------------
+
+
+@_of("HashTableV2", "MutableHashTableV2")
+def _hash_table(builder, inputs, attributes):
+    handle = ops["AnonymousMutableHashTable"](
+        key_dtype=attributes.get("key_dtype"), value_dtype=attributes.get("value_dtype")
+    )
+    return {"table_handle": handle}
+
+
+@_of("LookupTableImportV2")
+def _table_import(builder, inputs, attributes):
+    ops["LookupTableInsertV2"](*inputs)
+    return {}
+
+
+# ---- derivatives ---------------------------------------------------------------------------------
+
+
+def _gradient(name: str, function, output: str = "backprops") -> None:
+    TRANSLATIONS[name] = lambda builder, inputs, attributes: {output: function(*inputs)}
+
+
+def _masked(gradient, condition):
+    return ops["SelectV2"](condition, gradient, ops["ZerosLike"](gradient))
+
+
+_gradient("ReluGrad", lambda g, x: _masked(g, x > _scalar(0, x)))
+_gradient(
+    "Relu6Grad", lambda g, x: _masked(g, ops["LogicalAnd"](x > _scalar(0, x), x < _scalar(6, x)))
+)
+_gradient("EluGrad", lambda g, y: ops["SelectV2"](y < _scalar(0, y), g * (y + 1), g))
+_gradient("SoftplusGrad", lambda g, x: g * ops["Sigmoid"](x))
+_gradient("SigmoidGrad", lambda y, g: g * y * (_scalar(1, y) - y), "z")
+_gradient("TanhGrad", lambda y, g: g * (_scalar(1, y) - y * y), "z")
+_gradient("SqrtGrad", lambda y, g: g * _scalar(0.5, y) / y, "z")
+_gradient("RsqrtGrad", lambda y, g: g * _scalar(-0.5, y) * y * y * y, "z")
+_gradient("ReciprocalGrad", lambda y, g: -g * y * y, "z")
+_gradient("InvGrad", lambda y, g: -g * y * y, "z")
+
+
+@_of("LeakyReluGrad")
+def _leaky_relu_grad(builder, inputs, attributes):
+    gradient, x = inputs
+    slope = _scalar(attributes.get("alpha", 0.2), gradient)
+    return {"backprops": ops["SelectV2"](x > _scalar(0, x), gradient, gradient * slope)}
+
+
+@_of("BiasAddGrad")
+def _bias_add_grad(builder, inputs, attributes):
+    (gradient,) = inputs
+    rank = gradient.shape.rank
+    if rank is None:
+        raise NotImplementedError("the gradient of BiasAdd of an unknown rank")
+    channel = 1 if attributes.get("data_format", "NHWC").startswith("NC") else rank - 1
+    return {"output": ops["Sum"](gradient, [i for i in range(rank) if i != channel])}
+
+
+@_of("BroadcastGradientArgs")
+def _broadcast_gradient_args(builder, inputs, attributes):
+    """The axes along which each of two shapes was broadcast."""
+    first, second = (builder.graph._ints(x) for x in inputs)
+    if first is None or second is None:
+        raise NotImplementedError("the axes of a broadcast of shapes that are not known")
+    rank = max(len(first), len(second))
+    a = [1] * (rank - len(first)) + first
+    b = [1] * (rank - len(second)) + second
+    if any(x != y and None in (x, y) and 1 not in (x, y) for x, y in zip(a, b, strict=True)):
+        raise NotImplementedError("the axes of a broadcast of sizes that are not known")
+    dtype = inputs[0].dtype
+    return {
+        "r0": convert_to_tensor([i for i in range(rank) if a[i] == 1], dtype),
+        "r1": convert_to_tensor([i for i in range(rank) if b[i] == 1], dtype),
+    }
+
+
+TRANSLATIONS.update(LIST_TRANSLATIONS)

@@ -1,0 +1,131 @@
+#include "io/wire.h"
+
+#include "base/platform.h"
+
+bool io_take(io_range *from, size_t n, io_range *out) {
+    if (n > from->n) return false;
+    *out = (io_range){from->data, n};
+    from->data += n;
+    from->n -= n;
+    return true;
+}
+
+bool io_take_varint(io_range *from, uint64_t *out) {
+    uint64_t value = 0;
+    for (size_t i = 0; i < from->n && i < 10; i++) {
+        uint8_t byte = from->data[i];
+        value |= (uint64_t)(byte & 127) << (7 * i);
+        if (byte < 128) {
+            from->data += i + 1;
+            from->n -= i + 1;
+            *out = value;
+            return true;
+        }
+    }
+    return false;
+}
+
+uint32_t io_read_u32(const uint8_t *b) {
+    return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+}
+
+bool io_take_u32(io_range *from, uint32_t *out) {
+    io_range part;
+    if (!io_take(from, 4, &part)) return false;
+    *out = io_read_u32(part.data);
+    return true;
+}
+
+bool io_take_field(io_range *from, io_field *out) {
+    uint64_t tag, length;
+    io_range part;
+    if (!io_take_varint(from, &tag)) return false;
+    *out = (io_field){.number = tag >> 3, .wire = (int)(tag & 7)};
+    switch (out->wire) {
+    case IO_VARINT: return io_take_varint(from, &out->value);
+    case IO_LENGTH:
+        return io_take_varint(from, &length) && length <= from->n &&
+               io_take(from, (size_t)length, &out->part);
+    case IO_FOUR_BYTES:
+    case IO_EIGHT_BYTES:
+        if (!io_take(from, out->wire == IO_FOUR_BYTES ? 4 : 8, &part)) return false;
+        out->value = io_read_u32(part.data);
+        if (part.n == 8) out->value |= (uint64_t)io_read_u32(part.data + 4) << 32;
+        return true;
+    default: return false;
+    }
+}
+
+void io_put_varint(mica_text *to, uint64_t value) {
+    for (; value > 127; value >>= 7) mica_text_append_char(to, (char)(value | 128));
+    mica_text_append_char(to, (char)value);
+}
+
+void io_put_u32(mica_text *to, uint32_t value) {
+    uint8_t bytes[4] = {(uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16),
+                        (uint8_t)(value >> 24)};
+    mica_text_append_bytes(to, bytes, sizeof bytes);
+}
+
+void io_put_u64(mica_text *to, uint64_t value) {
+    io_put_u32(to, (uint32_t)value);
+    io_put_u32(to, (uint32_t)(value >> 32));
+}
+
+void io_put_number(mica_text *to, uint32_t field, uint64_t value) {
+    if (value == 0) return;
+    io_put_varint(to, field << 3 | IO_VARINT);
+    io_put_varint(to, value);
+}
+
+void io_put_fixed32(mica_text *to, uint32_t field, uint32_t value) {
+    io_put_varint(to, field << 3 | IO_FOUR_BYTES);
+    io_put_u32(to, value);
+}
+
+void io_put_part(mica_text *to, uint32_t field, const void *bytes, size_t n) {
+    io_put_varint(to, field << 3 | IO_LENGTH);
+    io_put_varint(to, n);
+    if (n > 0) mica_text_append_bytes(to, bytes, n);
+}
+
+/* ---- sums -------------------------------------------------------------------------------------*/
+
+/* tables[k][b]: what the byte b does to the sum k bytes later. */
+static uint32_t tables[8][256];
+
+static void make_tables(void) {
+    static mica_mutex lock;
+    static bool made;
+    mica_mutex_lock(&lock);
+    if (!made) {
+        for (uint32_t i = 0; i < 256; i++) {
+            uint32_t crc = i;
+            for (int bit = 0; bit < 8; bit++) crc = crc & 1 ? crc >> 1 ^ 0x82f63b78u : crc >> 1;
+            tables[0][i] = crc;
+        }
+        for (int k = 1; k < 8; k++)
+            for (uint32_t i = 0; i < 256; i++)
+                tables[k][i] = tables[k - 1][i] >> 8 ^ tables[0][tables[k - 1][i] & 255];
+        made = true;
+    }
+    mica_mutex_unlock(&lock);
+}
+
+uint32_t io_crc(uint32_t before, const void *bytes, size_t n) {
+    const uint8_t *at = bytes;
+    uint32_t crc = ~before;
+    make_tables();
+    for (; n >= 8; n -= 8, at += 8) {
+        uint32_t low = crc ^ io_read_u32(at), high = io_read_u32(at + 4);
+        crc = tables[7][low & 255] ^ tables[6][low >> 8 & 255] ^ tables[5][low >> 16 & 255] ^
+              tables[4][low >> 24] ^ tables[3][high & 255] ^ tables[2][high >> 8 & 255] ^
+              tables[1][high >> 16 & 255] ^ tables[0][high >> 24];
+    }
+    for (; n > 0; n--, at++) crc = crc >> 8 ^ tables[0][(crc ^ *at) & 255];
+    return ~crc;
+}
+
+uint32_t io_crc_mask(uint32_t crc) {
+    return (crc >> 15 | crc << 17) + 0xa282ead8u;
+}

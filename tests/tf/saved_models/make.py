@@ -1,0 +1,199 @@
+"""Makes the saved models of this folder, with TensorFlow: python tests/tf/saved_models/make.py
+
+Each function makes one model and returns what calls of it give, which is kept beside the models in
+expected.json: name -> list of [path of the callable, arguments, results].
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+
+import numpy as np
+import tensorflow as tf
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def dense(folder):
+    """A module with two variables, a function with a signature and one traced twice."""
+
+    class Dense(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = tf.Variable(np.arange(6, dtype=np.float32).reshape(3, 2), name="w")
+            self.b = tf.Variable([0.5, -0.5], name="b")
+            self.steps = tf.Variable(7, dtype=tf.int64, trainable=False, name="steps")
+
+        @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float32)])
+        def __call__(self, x):
+            return tf.nn.relu(x @ self.w + self.b)
+
+        @tf.function
+        def scaled(self, x, factor=2.0, negative=False):
+            y = x * factor
+            return {"value": -y if negative else y, "shape": tf.shape(y)}
+
+        @tf.function(input_signature=[])
+        def count(self):
+            self.steps.assign_add(1)
+            return self.steps.read_value()
+
+    module = Dense()
+    module.scaled(tf.constant([1.0, 2.0]))
+    module.scaled(tf.constant([[1.0]]), tf.constant(3.0), negative=True)
+    tf.saved_model.save(module, folder, signatures=module.__call__)
+    x = [[1.0, -1.0, 2.0]]
+    return [
+        ["__call__", [x], module(tf.constant(x))],
+        ["signatures.serving_default", [x], {"output_0": module(tf.constant(x))}],
+        ["scaled", [[3.0, 4.0]], module.scaled(tf.constant([3.0, 4.0]))],
+    ]
+
+
+def control(folder):
+    """Branches and loops with captured constants; lists and dicts of variables."""
+
+    class Control(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.parts = [tf.Variable(1.0), tf.Variable([2.0, 3.0])]
+            self.named = {"a": tf.Variable(4.0), "nested": [tf.Variable(5.0)]}
+            self.pair = (tf.Variable(6.0), tf.Variable(7.0))
+            self.table = tf.constant([10.0, 20.0, 30.0])
+
+        @tf.function(input_signature=[tf.TensorSpec([], tf.int32)])
+        def pick(self, i):
+            if i > 1:
+                return self.table[i] * self.parts[0]
+            else:
+                return self.named["a"] + tf.reduce_sum(self.parts[1])
+
+        @tf.function(input_signature=[tf.TensorSpec([], tf.int32, name="n")])
+        def total(self, n):
+            s = 0.0
+            for i in tf.range(n):
+                s += tf.cast(i, tf.float32) * self.pair[0]
+            return s, n + 1
+
+    module = Control()
+    signatures = {"pick": module.pick, "total": module.total.get_concrete_function()}
+    tf.saved_model.save(module, folder, signatures=signatures)
+    return [
+        ["pick", [2], module.pick(2)],
+        ["pick", [0], module.pick(0)],
+        ["total", [5], list(module.total(5))],
+        [
+            "signatures.total",
+            [4],
+            {"output_0": module.total(4)[0], "output_1": module.total(4)[1]},
+        ],
+    ]
+
+
+def text(folder):
+    """Strings, a variable of strings, a table and an asset."""
+    words = os.path.join(os.path.dirname(folder), "words.txt")
+    with open(words, "w", encoding="utf-8") as file:
+        file.write("cat\ndog\n")
+
+    class Text(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.suffix = tf.Variable(b"!", name="suffix")
+            keys = tf.constant(["one", "two"])
+            values = tf.constant([1, 2], tf.int64)
+            initializer = tf.lookup.KeyValueTensorInitializer(keys, values)
+            self.table = tf.lookup.StaticHashTable(initializer, -1)
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+        def shout(self, x):
+            return tf.strings.join([tf.strings.upper(x), self.suffix])
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+        def number(self, x):
+            return self.table.lookup(x)
+
+    module = Text()
+    module.vocabulary = tf.saved_model.Asset(words)
+    tf.saved_model.save(module, folder)
+    os.remove(words)
+    return [
+        ["shout", [["ab", "c"]], module.shout(tf.constant(["ab", "c"]))],
+        ["number", [["two", "x"]], module.number(tf.constant(["two", "x"]))],
+    ]
+
+
+def convnet(folder):
+    """A small Keras model, exported."""
+    tf.keras.utils.set_random_seed(3)
+    model = tf.keras.Sequential(
+        [
+            tf.keras.layers.Input((6, 6, 1)),
+            tf.keras.layers.Conv2D(2, 3, activation="relu"),
+            tf.keras.layers.BatchNormalization(),
+            tf.keras.layers.MaxPooling2D(),
+            tf.keras.layers.Flatten(),
+            tf.keras.layers.Dense(3, activation="softmax"),
+        ]
+    )
+    model.export(folder, verbose=False)
+    x = (np.arange(36, dtype=np.float32) / 36).reshape(1, 6, 6, 1)
+    return [["serve", [x.tolist()], model(x)]]
+
+
+def recurrent(folder):
+    """An embedding and a recurrent layer: a loop over lists of tensors."""
+    tf.keras.utils.set_random_seed(4)
+    model = tf.keras.Sequential(
+        [
+            tf.keras.layers.Input((5,), dtype="int32"),
+            tf.keras.layers.Embedding(4, 3),
+            tf.keras.layers.GRU(2),
+            tf.keras.layers.Dense(1),
+        ]
+    )
+    model.export(folder, verbose=False)
+    x = np.array([[0, 1, 2, 3, 1], [3, 3, 0, 0, 2]], np.int32)
+    return [["serve", [x.tolist()], model(x)]]
+
+
+MODELS = [dense, control, text, convnet, recurrent]
+
+
+def plain(value):
+    """Results as JSON has them."""
+    if isinstance(value, dict):
+        return {k: plain(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [plain(v) for v in value]
+    array = np.asarray(value)
+    if array.dtype == object:
+        return np.vectorize(lambda b: b.decode())(array).tolist()
+    return array.tolist()
+
+
+def main(names):
+    path = os.path.join(HERE, "expected.json")
+    expected = {}
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            expected = json.load(file)
+    for make in MODELS:
+        name = make.__name__
+        if names and name not in names:
+            continue
+        folder = os.path.join(HERE, name)
+        shutil.rmtree(folder, ignore_errors=True)
+        calls = make(folder)
+        expected[name] = [[where, arguments, plain(result)] for where, arguments, result in calls]
+        os.remove(os.path.join(folder, "fingerprint.pb"))
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(expected, file, indent=1, sort_keys=True)
+        file.write("\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
