@@ -371,19 +371,29 @@ def check(results: dict) -> list[str]:
 
 
 # ---- main ----------------------------------------------------------------------------------------
-def measure_limits() -> dict:
-    """Builds and runs limit.c."""
-    program = ENVIRONMENTS / "limit"
-    flags = ["-O3", "-march=native", "-pthread"]
-    compiler = os.environ.get("CC", "cc")
-    subprocess.run([compiler, *flags, HERE / "limit.c", "-o", program], check=True)
-    return json.loads(subprocess.check_output([program, str(THREADS)]))
+class Limits:
+    """What the machine can do: limit.c, run before each case. The median over the run counts."""
+
+    def __init__(self) -> None:
+        self.program = ENVIRONMENTS / "limit"
+        flags = ["-O3", "-march=native", "-pthread"]
+        compiler = os.environ.get("CC", "cc")
+        subprocess.run([compiler, *flags, HERE / "limit.c", "-o", self.program], check=True)
+        self.found: list[dict] = []
+
+    def measure(self) -> None:
+        """Once more."""
+        self.found.append(json.loads(subprocess.check_output([self.program, str(THREADS)])))
+
+    def median(self) -> dict:
+        """Of all that was measured so far."""
+        return {k: statistics.median(one[k] for one in self.found) for k in self.found[0]}
 
 
 def measure(names: list[str], frameworks: list[str]) -> dict:
     """All results of a run."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
-    limits = [measure_limits()]
+    limits = Limits()
     timed = any("process" not in CASES[n].tags for n in names)
     workers = [Worker(f, ENVIRONMENTS / f"{f}.log") for f in frameworks] if timed else []
     results: dict[str, Any] = {
@@ -395,10 +405,11 @@ def measure(names: list[str], frameworks: list[str]) -> dict:
     machine = Machine(workers)
     for name in names:
         case, begin = CASES[name], time.perf_counter()
+        limits.measure()
         once = "process" in case.tags
         entry = once_case(case, frameworks) if once else time_case(case, workers, machine)
         results["cases"][name] = entry
-        judge(case, entry, limits[0])
+        judge(case, entry, limits.median())
         shown = {f: f"{v:.4g}" for f, v in entry["values"].items()}
         spent = time.perf_counter() - begin
         print(f"bench: {name} {case.unit} {shown} ({spent:.0f} s)", file=sys.stderr, flush=True)
@@ -407,8 +418,8 @@ def measure(names: list[str], frameworks: list[str]) -> dict:
             print(f"bench:   {framework}: {error}", file=sys.stderr)
     for worker in workers:
         worker.close()
-    limits.append(measure_limits())
-    results["limits"] = {k: max(one[k] for one in limits) for k in limits[0]}
+    limits.measure()
+    results["limits"] = limits.median()
     for name, entry in results["cases"].items():
         judge(CASES[name], entry, results["limits"])
     return results

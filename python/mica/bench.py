@@ -2,9 +2,11 @@
 
 Each row of the table of primitives is timed on 1M elements, and numpy's (or scipy's) way to do the
 same beside it: in the same process, on as many threads, in turns. A time is that of the fastest
-call, so that what else the machine does counts as little as possible. Results lie in memory that
-has been written before on both sides: Mica's come from its pool, numpy's are given with ``out``
-where its function takes that, and are made anew by its own allocator where not.
+call of a round, the median over the rounds, and the ratio the median of the rounds' ratios, so that
+what else the machine does counts little; a round is long enough to find its operands in the caches
+again. Results lie in memory that has been written before on both sides: Mica's come from its pool,
+numpy's are given with ``out`` where its function takes that, and are made anew by its own allocator
+where not.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import argparse
 import json
 import os
 import re
+import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 BOUND = 1.2  # slower than numpy by more than this needs a reason
-ROUND_SECONDS = 0.004  # a round repeats a call for so long
+ROUND_SECONDS = 0.02  # a round repeats a call for so long
 ROUNDS = 7
 MORE_ROUNDS = 200  # for what seems too slow, on a machine that others use too
 MOST_SECONDS = 3.0  # for one entry
@@ -74,46 +77,66 @@ def _settle() -> None:
         pass
 
 
-def measure(
-    ours: Callable[[], Any], theirs: Callable[[], Any] | None
-) -> tuple[float, float | None]:
-    """Seconds of the fastest call of each side, over rounds in turns."""
-    ours = _waited(ours)
-    sides = [ours] if theirs is None else [ours, theirs]
-    repeats = [_repeats(side) for side in sides]
-    settles = _lingers()
-    best = [float("inf")] * len(sides)
-    start = time.perf_counter()
-    done = 0
-    while True:
-        for i, side in enumerate(sides):
-            if settles:
-                _settle()
-            best[i] = min(best[i], _best(side, repeats[i]))
-        done += 1
-        suspicious = len(best) == 2 and best[0] > BOUND * best[1]
-        if done >= (MORE_ROUNDS if suspicious else ROUNDS):
-            break
-        if done >= 2 and time.perf_counter() - start > MOST_SECONDS:
-            break
-    return best[0], best[1] if len(best) == 2 else None
+class Measured:
+    """The fastest calls of each round, of both sides in turns.
 
-
-def measure_again(
-    ours: Callable[[], Any], theirs: Callable[[], Any] | None, times: int
-) -> tuple[float, float | None]:
-    """The same, and as long as ours seems too slow so many times more, with pauses.
-
-    What else the machine does comes and goes in seconds; a kernel that is slow stays slow. Of each
-    side the fastest call of all counts.
+    What counts is the median over the rounds, of times and of ratios: the two sides of a round are
+    neighbours in time, so that both meet the same machine.
     """
-    mine, best = measure(ours, theirs)
-    while times > 0 and best is not None and mine > BOUND * best:
+
+    def __init__(self, ours: Callable[[], Any], theirs: Callable[[], Any] | None) -> None:
+        self._sides = [_waited(ours)] if theirs is None else [_waited(ours), theirs]
+        self._repeats = [_repeats(side) for side in self._sides]
+        self._settles = _lingers()
+        self._rounds: list[list[float]] = []
+
+    def run(self) -> None:
+        """Some rounds, and more of them as long as ours seems too slow."""
+        start = time.perf_counter()
+        done = 0
+        while True:
+            self._rounds.append([self._one(i) for i in range(len(self._sides))])
+            done += 1
+            if done >= (MORE_ROUNDS if self.is_slow() else ROUNDS):
+                break
+            if done >= 2 and time.perf_counter() - start > MOST_SECONDS:
+                break
+
+    def _one(self, i: int) -> float:
+        if self._settles:
+            _settle()
+        return _best(self._sides[i], self._repeats[i])
+
+    def seconds(self, side: int) -> float | None:
+        """Of ours (0) or theirs (1), which may be missing."""
+        if side >= len(self._sides):
+            return None
+        return statistics.median(r[side] for r in self._rounds)
+
+    def ratio(self) -> float | None:
+        """Our time to theirs."""
+        if len(self._sides) == 1:
+            return None
+        return statistics.median(ours / theirs for ours, theirs in self._rounds)
+
+    def is_slow(self) -> bool:
+        """Whether ours is slower by more than the bound."""
+        ratio = self.ratio()
+        return ratio is not None and ratio > BOUND
+
+
+def measure(ours: Callable[[], Any], theirs: Callable[[], Any] | None, times: int) -> Measured:
+    """Both sides, and as long as ours seems too slow so many times more, with pauses.
+
+    What else the machine does comes and goes in seconds; a kernel that is slow stays slow.
+    """
+    measured = Measured(ours, theirs)
+    measured.run()
+    while times > 0 and measured.is_slow():
         times -= 1
         time.sleep(PAUSE_SECONDS)
-        again, other = measure(ours, theirs)
-        mine, best = min(mine, again), min(best, other or best)
-    return mine, best
+        measured.run()
+    return measured
 
 
 # ---- reasons -------------------------------------------------------------------------------------
@@ -184,16 +207,15 @@ def run_ops(parts: list[str]) -> Iterator[dict]:
             continue
         for entry in _bench_ops.entries(row):
             known = find_reason(reasons, name, entry.what, entry.dtype)
-            mine, theirs = measure_again(entry.ours, entry.theirs, 0 if known else MORE_TIMES)
-            ratio = mine / theirs if theirs else None
-            slow = ratio is not None and ratio > BOUND
+            measured = measure(entry.ours, entry.theirs, 0 if known else MORE_TIMES)
+            mine, slow = measured.seconds(0), measured.is_slow()
             yield {
                 "op": name,
                 "what": entry.what,
                 "dtype": entry.dtype,
                 "mica_seconds": mine,
-                "numpy_seconds": theirs,
-                "ratio": ratio,
+                "numpy_seconds": measured.seconds(1),
+                "ratio": measured.ratio(),
                 "gigabytes_per_second": entry.bytes / mine * 1e-9,
                 "gigaflops": entry.flops / mine * 1e-9 if entry.flops else None,
                 "peer": entry.peer,

@@ -28,6 +28,8 @@ typedef struct mica_program {
     bool cannot_fail;    /* no command can fail once the first has begun */
     bool is_small;       /* quicker done than handed to another thread */
     mica_run *spare_run; /* atomic; kept for the next run */
+    mica_buffer *arena;  /* of the runs under way that share one; the device's lock guards it */
+    int32_t n_sharing;   /* such runs, each with a reference */
 } mica_program;
 
 struct mica_executable {

@@ -31,6 +31,42 @@ static mica_run *create_run(mica_executable *exe, mica_program *program) {
     return run;
 }
 
+/* Runs of a program that calls nothing back never overlap, since their stream is in order: those
+ * that wait in its queue share one arena, which stays in the caches. */
+static mica_status acquire_arena(mica_run *run) {
+    mica_program *program = run->program;
+    size_t bytes = program->plan ? program->plan->arena_bytes : 0;
+    mica_mutex *lock = &program->device->runtime->lock;
+    if (!bytes) return NULL;
+    if (!program->cannot_fail) return mica_buffer_create(program->device, bytes, &run->arena);
+    mica_mutex_lock(lock);
+    if (program->arena) {
+        run->arena = program->arena;
+        mica_buffer_retain(run->arena);
+        program->n_sharing++;
+    }
+    mica_mutex_unlock(lock);
+    if (run->arena) return NULL;
+    MICA_TRY(mica_buffer_create(program->device, bytes, &run->arena));
+    mica_mutex_lock(lock);
+    if (!program->arena) {
+        program->arena = run->arena;
+        program->n_sharing = 1;
+    }
+    mica_mutex_unlock(lock);
+    return NULL;
+}
+
+static void release_arena(mica_run *run) {
+    mica_program *program = run->program;
+    mica_mutex *lock = &program->device->runtime->lock;
+    if (!run->arena) return;
+    mica_mutex_lock(lock);
+    if (program->arena == run->arena && --program->n_sharing == 0) program->arena = NULL;
+    mica_mutex_unlock(lock);
+    mica_buffer_release(run->arena);
+}
+
 /* Gives back what the run holds, but not the event. */
 static void release_memory(mica_run *run) {
     const mica_executable *exe = run->executable;
@@ -41,7 +77,7 @@ static void release_memory(mica_run *run) {
     for (int32_t i = 0; i < exe->n_outputs; i++)
         if (run->outputs[i]) mica_buffer_unuse(run->outputs[i]);
     if (run->lists.n) mica_lists_deinit(&run->lists);
-    if (run->arena) mica_buffer_release(run->arena);
+    release_arena(run);
     if (run->host) mica_free(run->host);
     if (run->device_event) exe->device->vtable->event_destroy(run->device_event);
 }
@@ -183,8 +219,7 @@ static mica_status acquire(mica_run *run, const mica_run_args *args, mica_tensor
     }
     consume_donated(run, args);
     MICA_TRY(acquire_outputs(run, outputs));
-    if (run->program->plan && run->program->plan->arena_bytes)
-        MICA_TRY(mica_buffer_create(exe->device, run->program->plan->arena_bytes, &run->arena));
+    MICA_TRY(acquire_arena(run));
     if (run->program->plan && run->program->plan->n_lists)
         MICA_TRY(mica_lists_init(&run->lists, exe->device, run->program->plan->n_lists));
     if (run->program->plan && run->program->plan->host_bytes && !exe->device->vtable->synchronous) {

@@ -89,7 +89,7 @@ def test_the_command_prints_times_beside_numpy(start, monkeypatch):
     }
     timed = rows["is_finite", "f32"]
     assert 0 < timed["mica_seconds"] < 1 and 0 < timed["numpy_seconds"] < 1
-    assert timed["ratio"] == pytest.approx(timed["mica_seconds"] / timed["numpy_seconds"])
+    assert timed["ratio"] > 0 and timed["slow"] == (timed["ratio"] > bench.BOUND)
     assert rows["is_finite", "bf16"]["numpy_seconds"] is None
     assert "named axis" in rows["axis_index", None]["untimed"]
 

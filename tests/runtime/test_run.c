@@ -386,6 +386,46 @@ TEST(thousands_of_runs_keep_memory_bounded) {
     }
 }
 
+/* The sum of a product of matrices: 400 kB between the two. */
+static mica_graph *sum_of_product(void) {
+    mica_graph *g = new_graph("sum of product");
+    mica_type tall = mica_type_make(MICA_DTYPE_f32, MICA_INTS(1000, 50));
+    mica_type wide = mica_type_make(MICA_DTYPE_f32, MICA_INTS(50, 100));
+    mica_value x = mica_parameter(g, &tall), y = mica_parameter(g, &wide);
+    mica_output(g, mica_sum(g, mica_matmul(g, x, y), MICA_INTS(0, 1)));
+    return g;
+}
+
+TEST(runs_that_wait_in_the_queue_share_one_arena) {
+    enum { RUNS = 8, BETWEEN = 400000 };
+    mica_type types[2] = {mica_type_make(MICA_DTYPE_f32, MICA_INTS(1000, 50)),
+                          mica_type_make(MICA_DTYPE_f32, MICA_INTS(50, 100))};
+    static float data[50000];
+    for (int i = 0; i < 50000; i++) data[i] = 1;
+    mica_device *device = open_device("cpu");
+    mica_graph *g = sum_of_product();
+    mica_executable *exe = compile(device, g, NULL);
+    mica_tensor *inputs[2] = {NULL}, *sums[RUNS] = {NULL};
+    for (int i = 0; i < 2; i++)
+        REQUIRE_OK(mica_tensor_from_host(device, &types[i], data, &inputs[i]));
+    size_t before, now, most = 0, peak;
+    mica_device_memory(device, &before, &peak);
+    for (int i = 0; i < RUNS; i++) {
+        REQUIRE_OK(run(exe, inputs, 2, NULL, &sums[i], 1));
+        mica_device_memory(device, &now, &peak);
+        if (now > most) most = now;
+    }
+    CHECK(most < before + 4 * BETWEEN);
+    for (int i = 0; i < RUNS; i++) {
+        CHECK(first_float(sums[i]) == 5e6f);
+        mica_tensor_release(sums[i]);
+    }
+    for (int i = 0; i < 2; i++) mica_tensor_release(inputs[i]);
+    mica_executable_release(exe);
+    mica_graph_release(g);
+    mica_device_release(device);
+}
+
 TEST(the_commands_can_be_read) {
     step s = begin_step("cpu");
     char *text = NULL;

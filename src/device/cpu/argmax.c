@@ -10,6 +10,7 @@
 #define SHORT_BLOCK 256
 #define LONG_BLOCK 1024
 #define GROUP 64 /* blocks at a time */
+#define ROWS 16  /* of one block, at a time: they stay in the caches */
 
 /* Writes the index of the best of n elements that are `stride` apart. */
 typedef int64_t (*best_index)(const void *x, int64_t stride, int64_t n);
@@ -188,6 +189,16 @@ static int64_t find_in_row(const argmax_kernel *k, const char *x) {
     return begin + k->first(x + begin * k->x_bytes, cpu_min(k->block, k->size - begin), best);
 }
 
+/* Rows of one block, several at a time: indices[i] of the n rows from x on. */
+static void find_in_rows(const argmax_kernel *k, const char *x, int64_t n, int64_t *indices) {
+    _Alignas(8) char parts[ROWS * 8];
+    int64_t offsets[ROWS], row = k->size * k->x_bytes;
+    for (int64_t i = 0; i < n; i++) offsets[i] = i * k->size;
+    k->reducer.rows(x, offsets, n, k->size, parts);
+    for (int64_t i = 0; i < n; i++)
+        indices[i] = k->first(x + i * row, k->size, parts + i * k->reducer.bytes);
+}
+
 typedef struct argmax_run {
     const argmax_kernel *kernel;
     const char *x;
@@ -197,12 +208,21 @@ typedef struct argmax_run {
 static void run_range(void *context, int64_t begin, int64_t end) {
     const argmax_run *run = context;
     const argmax_kernel *k = run->kernel;
+    int64_t indices[ROWS];
+    const void *from = indices;
+    if (k->inner == 1 && k->size > SHORT_BLOCK && k->size <= k->block) {
+        for (int64_t i = begin, n; i < end; i += n) {
+            n = cpu_min(ROWS, end - i);
+            find_in_rows(k, run->x + i * k->size * k->x_bytes, n, indices);
+            k->store(&from, run->y + i * k->y_bytes, n);
+        }
+        return;
+    }
     for (int64_t i = begin; i < end; i++) {
         int64_t position = i / k->inner * k->size * k->inner + i % k->inner;
         const char *x = run->x + position * k->x_bytes;
-        int64_t index = k->inner == 1 && k->size > SHORT_BLOCK ? find_in_row(k, x)
-                                                               : k->find(x, k->inner, k->size);
-        const void *from = &index;
+        indices[0] = k->inner == 1 && k->size > SHORT_BLOCK ? find_in_row(k, x)
+                                                            : k->find(x, k->inner, k->size);
         k->store(&from, run->y + i * k->y_bytes, 1);
     }
 }
@@ -212,8 +232,8 @@ static void run_argmax(const cpu_kernel *kernel, const void *const *operands, vo
     (void)scratch;
     const argmax_kernel *k = (const argmax_kernel *)kernel;
     argmax_run run = {k, operands[0], results[0]};
-    mica_parallel_for(k->outer * k->inner, cpu_max(1, GRAIN_WORK / cpu_max(1, k->size)), run_range,
-                      &run);
+    mica_parallel_walk(k->outer * k->inner, cpu_max(1, GRAIN_WORK / cpu_max(1, k->size)), run_range,
+                       &run);
 }
 
 mica_status mica_cpu_create_argmax(const mica_node *node, cpu_kernel **out) {

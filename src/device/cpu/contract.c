@@ -410,7 +410,7 @@ static void run_local(contract_run *run) {
     int64_t pieces = k->pieces_m * k->pieces_n;
     double work = (double)k->c_m.n * (double)k->c_n.n * (double)k->x_k.n / (double)pieces;
     int64_t grain = work > 65536 ? 1 : (int64_t)(65536 / cpu_max(1, (int64_t)work));
-    mica_parallel_for(pieces * k->c_batch.n, grain, run_local_pieces, run);
+    mica_parallel_walk(pieces * k->c_batch.n, grain, run_local_pieces, run);
 }
 
 /* Packs panels of y: [batch][block of k][panel], PACK_PANELS at a time. */
@@ -459,9 +459,9 @@ static void run_shared(contract_run *run) {
             for (run->first_k = 0; run->first_k < k->blocks_k; run->first_k += k->shared_k) {
                 run->n_k = cpu_min(k->shared_k, k->blocks_k - run->first_k);
                 int64_t panels = cpu_ceil_div(run->n, k->gemm.columns);
-                mica_parallel_for(cpu_ceil_div(panels, PACK_PANELS) * run->n_k * batches, 1,
-                                  pack_shared, run);
-                mica_parallel_for(k->pieces_m * batches, 1, run_shared_pieces, run);
+                mica_parallel_walk(cpu_ceil_div(panels, PACK_PANELS) * run->n_k * batches, 1,
+                                   pack_shared, run);
+                mica_parallel_walk(k->pieces_m * batches, 1, run_shared_pieces, run);
             }
         }
     }
@@ -513,8 +513,8 @@ static void add_split(void *context, int64_t begin, int64_t end) {
 
 static void run_split(contract_run *run) {
     const cpu_contract *k = run->contract;
-    mica_parallel_for(k->pieces_m * k->c_batch.n * k->groups, 1, run_split_pieces, run);
-    mica_parallel_for(k->c_m.n * k->c_batch.n, cpu_max(1, 4096 / k->c_n.n), add_split, run);
+    mica_parallel_walk(k->pieces_m * k->c_batch.n * k->groups, 1, run_split_pieces, run);
+    mica_parallel_walk(k->c_m.n * k->c_batch.n, cpu_max(1, 4096 / k->c_n.n), add_split, run);
 }
 
 /* ---- the whole --------------------------------------------------------------------------------*/
@@ -558,7 +558,7 @@ void mica_cpu_contract_run(const cpu_contract *k, const void *x, const void *y, 
     if (k->mode == CONTRACT_LANES) mica_cpu_contract_run_lanes(k, run.x, run.y, c, finish);
     whole.wide = wide;
     if (k->narrow && k->mode != CONTRACT_ZERO)
-        mica_parallel_for(n, 65536, narrow_range, &whole);
+        mica_parallel_walk(n, 65536, narrow_range, &whole);
     else if (is_late)
-        mica_parallel_for(n / parts, 65536, finish_range, &whole);
+        mica_parallel_walk(n / parts, 65536, finish_range, &whole);
 }

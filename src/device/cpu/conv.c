@@ -71,7 +71,7 @@ static void run_conv_finished(const cpu_kernel *kernel, const void *const *opera
                               c + phase->c * c_bytes, (char *)scratch + k->padded_bytes, finish);
     }
     conv_narrowing last = {k, c, results[0]};
-    if (k->narrow) mica_parallel_for(k->n, 65536, narrow_range, &last);
+    if (k->narrow) mica_parallel_walk(k->n, 65536, narrow_range, &last);
 }
 
 static void run_conv(const cpu_kernel *kernel, const void *const *operands, void *const *results,

@@ -13,6 +13,7 @@
 /* Side of a transposed tile: several cache lines, and a tile fits the nearest cache. */
 #define TILE(bytes) ((bytes) <= 4 ? 64 : 32)
 #define PIECE_BYTES (1 << 17) /* moved by one piece */
+#define SHORT_LINE 512        /* shorter lines take as long as such a one */
 #define LINE_LIMIT 16384      /* longer innermost axes are cut, so that they can be shared */
 #define BAND 64               /* lines of x that are turned together, past the caches */
 #define BAND_COLUMNS 1024     /* elements of each that one piece turns */
@@ -170,6 +171,39 @@ static void back_line(const void *x, void *y, int32_t bytes, int64_t n) {
     }
 }
 
+/* halve: y[i] = x[2 i] for i < n; two vectors of x are one of y. */
+#define EVEN_8 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
+#define EVEN_16 0, 2, 4, 6, 8, 10, 12, 14
+#define EVEN_32 0, 2, 4, 6
+#define EVEN_64 0, 2
+#define HALVE_LINE(w)                                                                              \
+    static void halve_##w(const bits##w *x, bits##w *y, int64_t n) {                               \
+        enum { TOGETHER = 128 / w };                                                               \
+        int64_t i = 0;                                                                             \
+        for (; i + TOGETHER < n; i += TOGETHER) {                                                  \
+            lanes##w v[2], even;                                                                   \
+            memcpy(v, x + 2 * i, sizeof v);                                                        \
+            even = SHUFFLE(lanes##w, v[0], v[1], EVEN_##w);                                        \
+            memcpy(y + i, &even, sizeof even);                                                     \
+        }                                                                                          \
+        for (; i < n; i++) y[i] = x[2 * i];                                                        \
+    }
+HALVE_LINE(8)
+HALVE_LINE(16)
+HALVE_LINE(32)
+HALVE_LINE(64)
+
+static void halve_line(const void *x, void *y, int32_t bytes, int64_t n) {
+    switch (bytes) {
+    case 1: halve_8(x, y, n); break;
+    case 2: halve_16(x, y, n); break;
+    case 4: halve_32(x, y, n); break;
+    case 8: halve_64(x, y, n); break;
+    default:
+        for (int64_t i = 0; i < n; i++) ((bits128 *)y)[i] = ((const bits128 *)x)[2 * i];
+    }
+}
+
 /* y[i] = *x for i < n, in whole vectors. */
 static void fill_line(const char *x, char *y, int32_t bytes, int64_t n) {
     char pattern[64];
@@ -212,6 +246,8 @@ static void copy_line(const char *x, int64_t x_stride, char *y, int64_t y_stride
         fill_line(x, y, bytes, n);
     } else if (x_stride == -1 && y_stride == 1) {
         back_line(x, y, bytes, n);
+    } else if (x_stride == 2 && y_stride == 1) {
+        halve_line(x, y, bytes, n);
     } else {
         FOR_BITS(bytes, GATHER_LINE)
     }
@@ -436,7 +472,7 @@ static void run_streamed(const cpu_copy *c, copy_run *run) {
         int64_t across = c->sizes[c->across];
         run->tiles = cpu_ceil_div(last, BAND);
         run->columns = cpu_ceil_div(across, BAND_COLUMNS);
-        mica_parallel_for(c->n / last / across * run->tiles * run->columns, 1, run_bands, run);
+        mica_parallel_walk(c->n / last / across * run->tiles * run->columns, 1, run_bands, run);
         return;
     }
     cpu_copy sorted = *c;
@@ -445,8 +481,8 @@ static void run_streamed(const cpu_copy *c, copy_run *run) {
     run->streams = true;
     run->lines = cpu_ceil_div(last, LINE_LIMIT);
     int64_t line_bytes = cpu_min(last, LINE_LIMIT) * c->bytes;
-    mica_parallel_for(c->n / last * run->lines, cpu_max(1, PIECE_BYTES / line_bytes), run_lines,
-                      run);
+    mica_parallel_walk(c->n / last * run->lines, cpu_max(1, PIECE_BYTES / line_bytes), run_lines,
+                       run);
 }
 
 void mica_cpu_copy_run(const cpu_copy *c, const void *x, void *y) {
@@ -462,14 +498,14 @@ void mica_cpu_copy_run(const cpu_copy *c, const void *x, void *y) {
         run.tiles = cpu_ceil_div(c->sizes[c->across], side);
         run.columns = cpu_ceil_div(last, side);
         int64_t outer = c->n / last / c->sizes[c->across];
-        mica_parallel_for(outer * run.tiles * run.columns,
-                          cpu_max(1, PIECE_BYTES / (side * side * c->bytes)), run_tiles, &run);
+        mica_parallel_walk(outer * run.tiles * run.columns,
+                           cpu_max(1, PIECE_BYTES / (side * side * c->bytes)), run_tiles, &run);
         return;
     }
     run.lines = cpu_ceil_div(last, LINE_LIMIT);
-    int64_t line_bytes = cpu_min(last, LINE_LIMIT) * c->bytes;
-    mica_parallel_for(c->n / last * run.lines, cpu_max(1, PIECE_BYTES / line_bytes), run_lines,
-                      &run);
+    int64_t line_bytes = cpu_max(SHORT_LINE, cpu_min(last, LINE_LIMIT) * c->bytes);
+    mica_parallel_walk(c->n / last * run.lines, cpu_max(1, PIECE_BYTES / line_bytes), run_lines,
+                       &run);
 }
 
 void mica_cpu_fill(void *y, const void *value, size_t bytes, int64_t n) {

@@ -39,7 +39,7 @@ static void run_cumulative(const cpu_kernel *kernel, const void *const *operands
     cumulative_run run = {k, operands[0], results[0]};
     int64_t work = k->size * cpu_min(CPU_WINDOW_STRIP, k->inner);
     if (work == 0) return;
-    mica_parallel_for(k->outer * k->strips, cpu_max(1, GRAIN_WORK / work), run_range, &run);
+    mica_parallel_walk(k->outer * k->strips, cpu_max(1, GRAIN_WORK / work), run_range, &run);
 }
 
 mica_status mica_cpu_create_cumulative(const mica_node *node, cpu_kernel **out) {

@@ -171,7 +171,7 @@ static void run_precision(const cpu_kernel *kernel, const void *const *operands,
     (void)scratch;
     const precision_kernel *k = (const precision_kernel *)kernel;
     precision_run run = {k, operands[0], results[0]};
-    mica_parallel_for(k->n, CHEAP_GRAIN, run_precision_range, &run);
+    mica_parallel_walk(k->n, CHEAP_GRAIN, run_precision_range, &run);
 }
 
 static mica_status create_precision(const mica_node *node, cpu_kernel **out) {

@@ -84,7 +84,7 @@ static void run_iota(const cpu_kernel *kernel, const void *const *operands, void
     (void)operands, (void)scratch;
     const iota_kernel *k = (const iota_kernel *)kernel;
     generate_run run = {.kernel = k, .y = results[0]};
-    mica_parallel_for(k->n, IOTA_GRAIN, run_iota_range, &run);
+    mica_parallel_walk(k->n, IOTA_GRAIN, run_iota_range, &run);
 }
 
 mica_status mica_cpu_create_iota(const mica_node *node, cpu_kernel **out) {
@@ -126,7 +126,7 @@ static void run_rng(const cpu_kernel *kernel, const void *const *operands, void 
     (void)scratch;
     const rng_kernel *k = (const rng_kernel *)kernel;
     generate_run run = {k, operands[0], operands[1], results[0]};
-    mica_parallel_for(cpu_ceil_div((int64_t)k->bytes, 16), RNG_GRAIN, run_rng_range, &run);
+    mica_parallel_walk(cpu_ceil_div((int64_t)k->bytes, 16), RNG_GRAIN, run_rng_range, &run);
 }
 
 mica_status mica_cpu_create_rng_bits(const mica_node *node, cpu_kernel **out) {

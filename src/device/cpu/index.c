@@ -251,11 +251,11 @@ static void run_gather(const cpu_kernel *kernel, const void *const *operands, vo
     index_run run = {k, operands[1], operands[0], results[0], 1};
     if (k->row == 0) return;
     if (k->pick) {
-        mica_parallel_for(k->vectors.n, GRAIN_WORK, gather_elements, &run);
+        mica_parallel_walk(k->vectors.n, GRAIN_WORK, gather_elements, &run);
         return;
     }
-    mica_parallel_for(k->vectors.n * k->x_rows.n, cpu_max(1, GRAIN_WORK / k->row), gather_range,
-                      &run);
+    mica_parallel_walk(k->vectors.n * k->x_rows.n, cpu_max(1, GRAIN_WORK / k->row), gather_range,
+                       &run);
 }
 
 /* ---- scatter ----------------------------------------------------------------------------------*/

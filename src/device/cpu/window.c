@@ -174,7 +174,7 @@ static void run_reduce_window(const cpu_kernel *kernel, const void *const *opera
     (void)scratch;
     const window_kernel *k = (const window_kernel *)kernel;
     window_run run = {.kernel = k, .x = operands[0], .y = results[0]};
-    mica_parallel_for(k->rows * k->strips, k->grain, reduce_strips, &run);
+    mica_parallel_walk(k->rows * k->strips, k->grain, reduce_strips, &run);
 }
 
 /* ---- select_and_scatter -----------------------------------------------------------------------*/
@@ -288,7 +288,7 @@ static void run_select_and_scatter(const cpu_kernel *kernel, const void *const *
         return;
     }
     if (!sums_in_place(k)) run.sums = (char *)scratch + cpu_align((size_t)k->results * 8);
-    mica_parallel_for(k->rows * k->strips, k->grain, choose_strips, &run);
+    mica_parallel_walk(k->rows * k->strips, k->grain, choose_strips, &run);
     mica_parallel_for(k->windows.axes[0].size, cpu_max(1, GRAIN_WORK / k->strides[0]), add_part,
                       &run);
 }

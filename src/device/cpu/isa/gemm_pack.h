@@ -37,6 +37,11 @@ static inline int64_t step_run(const int64_t *steps, int64_t k, int64_t limit) {
         if (runs == 1 && count % 4 == 0) {                                                         \
             for (int64_t k = 0; k < n_k; k++) {                                                    \
                 const storage *row = x + offsets[0] + steps[k];                                    \
+                if (k + PACK_AHEAD < n_k) {                                                        \
+                    const storage *ahead = x + offsets[0] + steps[k + PACK_AHEAD];                 \
+                    for (int64_t r = 0; r < count; r += 64 / (int64_t)sizeof *ahead)               \
+                        __builtin_prefetch(ahead + r);                                             \
+                }                                                                                  \
                 for (int64_t r = 0; r < count; r += 4)                                             \
                     for (int64_t i = 0; i < 4; i++) panel[k * width + r + i] = LOAD(row[r + i]);   \
             }                                                                                      \
@@ -76,6 +81,7 @@ static inline int64_t step_run(const int64_t *steps, int64_t k, int64_t limit) {
         }                                                                                          \
     }
 
+#define PACK_AHEAD 16
 #define PACK_SAME(a) (a)
 #define PACK_NO_TRANSPOSE(...) 0
 
