@@ -28,6 +28,10 @@ MICA_MUST_CHECK mica_status mica_thread_start(void (*body)(void *context), void 
                                               const char *name, mica_thread **out_thread);
 void mica_thread_join(mica_thread *thread); /* and frees it */
 void mica_thread_yield(void);
+/* The processor that runs this thread, or -1 where it cannot be known. */
+int32_t mica_processor(void);
+/* Moves this thread to another of its processors, if it has one; it may come back later. */
+void mica_leave_processor(int32_t processor);
 void mica_sleep(double seconds);
 
 /* Asks that a block of memory, aligned to 2 MB, be made of large pages; a wish, nothing more. */

@@ -202,6 +202,31 @@ void mica_thread_yield(void) {
     sched_yield();
 }
 
+#if defined(__linux__)
+int32_t mica_processor(void) {
+    return sched_getcpu();
+}
+
+/* By a mask without the processor, and then the old one again. */
+void mica_leave_processor(int32_t processor) {
+    unsigned long mask[1024] = {0}, others[1024];
+    cpu_set_t *set = (cpu_set_t *)(void *)mask, *rest = (cpu_set_t *)(void *)others;
+    if (processor < 0 || sched_getaffinity(0, sizeof mask, set) != 0) return;
+    memcpy(others, mask, sizeof others);
+    CPU_CLR_S((size_t)processor, sizeof others, rest);
+    if (CPU_COUNT_S(sizeof others, rest) == 0) return;
+    if (sched_setaffinity(0, sizeof others, rest) == 0) sched_setaffinity(0, sizeof mask, set);
+}
+#else
+int32_t mica_processor(void) {
+    return -1;
+}
+
+void mica_leave_processor(int32_t processor) {
+    (void)processor;
+}
+#endif
+
 /* ---- time -------------------------------------------------------------------------------------*/
 
 void mica_sleep(double seconds) {

@@ -3,13 +3,19 @@
  * One job runs at a time; its caller holds `taken`. A second caller, a call from inside a body and
  * a forked child run their pieces inline, so nobody ever waits for somebody else's job. Threads of
  * a job take pieces from atomic counters, one for each share of them: of jobs that walk through
- * memory every thread begins with a share of its own and helps with the others' when it is empty,
- * of other jobs all pieces are one share.
+ * memory every thread begins with a share of its own, from the front, and helps with the others'
+ * when it is empty, from the back: so one call after the other the same pieces fall to the same
+ * threads, whose caches hold them, but for a few at the ends. Of other jobs all pieces are one
+ * share.
  *
  * `gate` is one word: the job's number, OPEN while it may be entered, and how many workers are
  * inside. A worker enters by adding one to a gate it saw open, so a late worker can never enter a
  * job that has ended, and the job's fields are rewritten only while the gate is closed and nobody
  * is inside. The caller closes the gate when no piece is left and waits for those inside.
+ *
+ * A worker that finds itself on the processor of the job's caller moves to another one: systems
+ * leave two threads that are seldom both awake for long on one processor, where each waits for the
+ * other.
  *
  * Workers look at the gate a short while after a job, then sleep. A sleeper is counted before it
  * looks a last time and a caller opens the gate before it looks for sleepers, so one of them sees
@@ -31,6 +37,9 @@ enum {
 #define CALLER_SLEEPS ((uint64_t)1 << 17)
 #define JOB_SHIFT 18
 #define RETRY_SECONDS 1.0
+#define SETTLED_SECONDS 0.005 /* a worker that has moved stays where it is for so long */
+#define BACK ((uint64_t)1 << 32)
+#define MOST_PIECES ((int64_t)1 << 31) /* so that neither count of a share runs into the other */
 
 static struct {
     /* The job; written by its caller while the gate is closed and empty. */
@@ -38,10 +47,11 @@ static struct {
     void *context;
     int64_t n, grain, n_pieces, n_shares;
     struct {
-        _Alignas(64) int64_t next_piece; /* atomic */
+        _Alignas(64) uint64_t taken; /* atomic; from the front, and BACK times from the back */
     } shares[MOST_SHARES];
     _Alignas(64) uint64_t gate;    /* atomic */
     _Alignas(64) int32_t sleepers; /* atomic; changed under `mutex` */
+    int32_t processor;             /* atomic; of the last job's caller, or -1 */
     bool taken;                    /* atomic */
     int32_t asked;                 /* atomic; threads asked for, 0: the machine's */
     int32_t resolved;              /* atomic; threads in use, 0: not looked up yet */
@@ -81,16 +91,23 @@ static int64_t share_begin(int64_t share) {
     return pool.n_pieces / pool.n_shares * share + (share < rest ? share : rest);
 }
 
+/* The next piece of a share, or -1. Whoever comes when all are taken counts too, in vain. */
+static int64_t next_piece(int64_t share, bool from_back) {
+    int64_t begin = share_begin(share), end = share_begin(share + 1);
+    uint64_t taken =
+        __atomic_fetch_add(&pool.shares[share].taken, from_back ? BACK : 1, __ATOMIC_RELAXED);
+    int64_t front = (int64_t)(taken % BACK), back = (int64_t)(taken / BACK);
+    if (front + back >= end - begin) return -1;
+    return from_back ? end - 1 - back : begin + front;
+}
+
 /* All that is left, beginning with the share of the thread that entered as the `place`th. */
 static void take_pieces(int64_t place) {
     inside_body = true;
     for (int64_t i = 0; i < pool.n_shares; i++) {
-        int64_t share = (place + i) % pool.n_shares, end = share_begin(share + 1);
-        for (;;) {
-            int64_t piece = __atomic_fetch_add(&pool.shares[share].next_piece, 1, __ATOMIC_RELAXED);
-            if (piece >= end) break;
+        int64_t share = (place + i) % pool.n_shares, piece;
+        while ((piece = next_piece(share, i > 0)) >= 0)
             run_piece(piece, pool.n, pool.grain, pool.body, pool.context);
-        }
     }
     inside_body = false;
 }
@@ -101,8 +118,19 @@ static bool is_new_job(uint64_t gate, uint64_t last_job) {
     return (gate & OPEN) && gate >> JOB_SHIFT != last_job;
 }
 
+/* Leaves the caller's processor to the caller. */
+static void keep_apart(double *moved) {
+    int32_t processor = __atomic_load_n(&pool.processor, __ATOMIC_RELAXED);
+    if (processor < 0 || mica_processor() != processor) return;
+    double now = mica_clock_seconds();
+    if (now < *moved + SETTLED_SECONDS) return;
+    *moved = now;
+    mica_leave_processor(processor);
+}
+
 /* Waits for a job after last_job; false when the pool stops. */
-static bool wait_for_job(uint64_t last_job) {
+static bool wait_for_job(uint64_t last_job, double *moved) {
+    keep_apart(moved);
     for (int i = 0; i < SPINS; i++) {
         if (is_new_job(__atomic_load_n(&pool.gate, __ATOMIC_ACQUIRE), last_job)) return true;
         relax();
@@ -128,13 +156,15 @@ static void leave_job(void) {
 static void worker_main(void *context) {
     (void)context;
     uint64_t last_job = 0;
-    while (wait_for_job(last_job)) {
+    double moved = 0;
+    while (wait_for_job(last_job, &moved)) {
         uint64_t gate = __atomic_load_n(&pool.gate, __ATOMIC_ACQUIRE);
         while (is_new_job(gate, last_job)) {
             if (!__atomic_compare_exchange_n(&pool.gate, &gate, gate + 1, false, __ATOMIC_ACQ_REL,
                                              __ATOMIC_ACQUIRE))
                 continue;
             last_job = gate >> JOB_SHIFT;
+            keep_apart(&moved);
             take_pieces((int64_t)(gate & INSIDE_MASK) + 1);
             leave_job();
         }
@@ -234,7 +264,8 @@ static void run_job(int64_t n_pieces, int64_t n_shares, int64_t n, int64_t grain
     pool.n_pieces = n_pieces;
     pool.n_shares = n_shares;
     for (int64_t i = 0; i < n_shares; i++)
-        __atomic_store_n(&pool.shares[i].next_piece, share_begin(i), __ATOMIC_RELAXED);
+        __atomic_store_n(&pool.shares[i].taken, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&pool.processor, mica_processor(), __ATOMIC_RELAXED);
     uint64_t job = (__atomic_load_n(&pool.gate, __ATOMIC_RELAXED) >> JOB_SHIFT) + 1;
     __atomic_store_n(&pool.gate, job << JOB_SHIFT | OPEN, __ATOMIC_SEQ_CST);
     wake_sleepers(n_pieces - 1);
@@ -246,6 +277,7 @@ static void run_parallel(int64_t n, int64_t grain, bool walks,
                          void (*body)(void *, int64_t, int64_t), void *context) {
     if (n <= 0) return;
     if (grain < 1) grain = 1;
+    while ((n - 1) / grain >= MOST_PIECES) grain *= 2;
     int64_t n_pieces = (n - 1) / grain + 1, n_shares = 1;
     if (n_pieces == 1 || inside_body || mica_pool_threads() == 1 || mica_fork_happened() ||
         !try_take()) {
