@@ -126,3 +126,33 @@ PyObject *tf_request(mica_tf_op op, const mica_tf_attr *attrs) {
     }
     return Py_BuildValue("(sNN)", info->name, list, groups);
 }
+
+/* A node's request with the graphs of its functions: (op, attributes, groups, [graph...]), the
+ * graphs in the order of the attributes that are functions. */
+PyObject *tf_graph_request(mica_tf_graph *graph, int32_t node) {
+    mica_tf_operation *operation = mica_tf_graph_operation(graph, node);
+    if (!operation) return PyErr_Format(PyExc_ValueError, "node %d is a parameter", (int)node);
+    const mica_tf_op_info *info = mica_tf_op_describe(mica_tf_operation_op(operation));
+    const mica_tf_attr *attrs = mica_tf_operation_attrs(operation);
+    PyObject *graphs = PyList_New(0);
+    for (int32_t i = 0; graphs && i < info->n_attrs; i++) {
+        bool is_list = info->attrs[i].kind == MICA_TF_FUNCTIONS;
+        if (!is_list && info->attrs[i].kind != MICA_TF_FUNCTION) continue;
+        for (int32_t k = 0; graphs && k < (is_list ? attrs[i].n : 1); k++) {
+            mica_tf_graph *body = is_list ? attrs[i].as.functions[k] : attrs[i].as.function;
+            if (!body) continue;
+            mica_tf_graph_retain(body);
+            PyObject *wrapped = tf_wrap_graph(body);
+            if (!wrapped || PyList_Append(graphs, wrapped) < 0) Py_CLEAR(graphs);
+            Py_XDECREF(wrapped);
+        }
+    }
+    PyObject *request = graphs ? tf_request(mica_tf_operation_op(operation), attrs) : NULL;
+    PyObject *result =
+        request ? Py_BuildValue("(OOOO)", PyTuple_GET_ITEM(request, 0),
+                                PyTuple_GET_ITEM(request, 1), PyTuple_GET_ITEM(request, 2), graphs)
+                : NULL;
+    Py_XDECREF(request);
+    Py_XDECREF(graphs);
+    return result;
+}

@@ -69,6 +69,8 @@ PyObject *tf_graph_attributes(mica_tf_graph *graph, int32_t node);
 /* (op, [(attribute, kind, value)...], [tensors of each input]): what another process needs to run
  * it. Attributes that follow from the inputs are left out; an operation is such a triple itself. */
 PyObject *tf_request(mica_tf_op op, const mica_tf_attr *attrs);
+/* The same of a node, and a list of the graphs of its functions. */
+PyObject *tf_graph_request(mica_tf_graph *graph, int32_t node);
 PyObject *tf_raise(mica_status status); /* as an exception of tf.errors; returns NULL */
 extern PyMethodDef tf_convert_functions[];
 

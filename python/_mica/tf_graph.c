@@ -175,6 +175,14 @@ static PyObject *attributes_method(PyObject *object, PyObject *number) {
     return NULL;
 }
 
+static PyObject *request_method(PyObject *object, PyObject *number) {
+    mica_tf_graph *g = ((TFGraph *)object)->graph;
+    long i = PyLong_AsLong(number);
+    if (i >= 0 && i < mica_tf_graph_node_count(g)) return tf_graph_request(g, (int32_t)i);
+    if (!PyErr_Occurred()) PyErr_Format(PyExc_IndexError, "there is no node %ld", i);
+    return NULL;
+}
+
 static PyObject *tensor_method(PyObject *object, PyObject *args) {
     TFGraph *self = (TFGraph *)object;
     int node, index;
@@ -405,6 +413,7 @@ static PyMethodDef graph_methods[] = {
     {"_captures", captures_method, METH_NOARGS, NULL},
     {"_node", node_method, METH_O, NULL},
     {"_attributes", attributes_method, METH_O, NULL},
+    {"_request", request_method, METH_O, NULL},
     {"_tensor", tensor_method, METH_VARARGS, NULL},
     {"_text", text_method, METH_NOARGS, NULL},
     {"_segments", segments_method, METH_NOARGS, NULL},

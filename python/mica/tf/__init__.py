@@ -74,6 +74,7 @@ _MODULES = frozenset(
         "initializers",
         "io",
         "linalg",
+        "lite",
         "lookup",
         "math",
         "nest",
