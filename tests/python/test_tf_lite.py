@@ -79,6 +79,22 @@ def test_gelu_by_erf_is_one_operator():
     assert _ops(data) == ["GELU"]
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x * tf.nn.relu6(x + 3.0) / 6.0,
+        lambda x: x * (tf.nn.relu6(x + 3.0) * (1 / 6)),
+        lambda x: tf.nn.relu6(3.0 + x) * x * (1 / 6),
+    ],
+)
+def test_hard_swish_is_one_operator(function):
+    data = _converter(function, [4]).convert()
+    assert _ops(data) == ["HARD_SWISH"]
+    x = np.array([-4, -1, 0.5, 5], np.float32)
+    (result,) = tf.lite.Interpreter(model_content=data).get_signature_runner()(x=x).values()
+    assert np.allclose(result, function(tf.constant(x)).numpy(), atol=1e-6)
+
+
 def test_an_op_without_an_operator_is_named():
     with pytest.raises(tf.lite.ConverterError, match=r"TF Select ops: Lgamma"):
         _converter(tf.math.lgamma, [3]).convert()

@@ -24,7 +24,7 @@ assert all(ACTIVATIONS[number] == name for name, number in _FUSED.items())
 
 def fuse(plan: Plan) -> None:
     """Apply all rewrites."""
-    for rewrite in (_gelu, _same_shape, _merge, drop_unused):
+    for rewrite in (_gelu, _same_shape, _merge, _hard_swish, drop_unused):
         rewrite(plan)
 
 
@@ -198,5 +198,47 @@ def _gelu_operand(step: Step, producers: dict) -> Value | None:
             factor, same = _split(inside, "MUL")
             divisor = 1 / factor if factor else None
         if same is x and divisor is not None and abs(divisor - 2**0.5) < 1e-5:
+            return x
+    return None
+
+
+# ---- hard swish ----------------------------------------------------------------------------------
+
+
+def _hard_swish(plan: Plan) -> None:
+    """x relu6(x + 3) / 6, in any order, is one operator."""
+    producers = {value: step for step in plan.steps for value in step.outputs}
+    for step in plan.steps:
+        sixth, whole = _sixth(step)
+        x = _swished(producers.get(whole), producers) if sixth else None
+        if x is None and step.op == "MUL" and not step.options.get("fused_activation_function"):
+            x = _swished(step, producers, divided=True)
+        if x is not None and x.dtype == "float32":
+            step.op, step.inputs, step.options = "HARD_SWISH", [x], {}
+
+
+def _sixth(step: Step | None) -> tuple:
+    """Whether a step gives a sixth of a value, and the value."""
+    if step is None or step.options.get("fused_activation_function"):
+        return False, None
+    divisor, value = _split(step, "DIV")
+    if divisor is None:
+        factor, value = _split(step, "MUL")
+        divisor = 1 / factor if factor else None
+    return divisor is not None and abs(divisor - 6) < 1e-5, value
+
+
+def _swished(step: Step | None, producers: dict, divided: bool = False) -> Value | None:
+    """The x of x relu6(x + 3); with `divided` of x (relu6(x + 3) / 6)."""
+    if step is None or step.op != "MUL" or step.options.get("fused_activation_function"):
+        return None
+    for place in (0, 1):
+        inner = producers.get(step.inputs[1 - place])
+        if divided:
+            is_sixth, value = _sixth(inner)
+            inner = producers.get(value) if is_sixth else None
+        three, x = _split(inner, "ADD")
+        fused = inner.options.get("fused_activation_function") if inner is not None else None
+        if three == 3 and fused == _FUSED["RELU6"] and x is step.inputs[place]:
             return x
     return None

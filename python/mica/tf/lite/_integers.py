@@ -170,6 +170,7 @@ class _Rewriter:
 
     def rewrite(self, step: Step) -> None:
         """Add a step, of integers if it can be."""
+        step = _multiplied(step)
         if not self.can(step):
             if self.only_integers and any(v.dtype == "float32" for v in step.outputs):
                 raise ConverterError(f"{step.op}: there is no kernel of integers for it")
@@ -243,6 +244,16 @@ def _stored(value: Value, quantization: Quantization) -> Value:
     places = np.round(value.data / quantization.scale) + quantization.zero_point
     data = np.clip(places, -128, 127).astype(np.int8).reshape(value.data.shape)
     return Value(value.name, "int8", data.shape, data, quantization)
+
+
+def _multiplied(step: Step) -> Step:
+    """A quotient by a constant as a product, which has kernels of integers."""
+    divisor = step.inputs[1] if step.op == "DIV" else None
+    if divisor is None or divisor.data is None or not np.all(divisor.data):
+        return step
+    data = (np.float32(1) / divisor.data).astype(np.float32)
+    factor = Value(divisor.name, "float32", data.shape, data)
+    return Step("MUL", [step.inputs[0], factor], step.outputs, dict(step.options))
 
 
 def _other(quantization: Quantization, dtype: str) -> Quantization:
