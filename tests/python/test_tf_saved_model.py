@@ -3,6 +3,8 @@
 import json
 import pathlib
 import shutil
+import subprocess
+import sys
 
 import mica.tf as tf
 import numpy as np
@@ -319,6 +321,21 @@ def test_one_function_is_the_signature_by_itself(tmp_path):
     assert got["twice"].numpy().tolist() == [8.0]
 
 
+def test_keywords_find_their_places(tmp_path):
+    module = tf.Module()
+    module.f = tf.function(lambda x, *, z, a: x + 10.0 * z + 100.0 * a)
+    trace = module.f.get_concrete_function(
+        tf.TensorSpec([], tf.float32), z=tf.TensorSpec([], tf.float32), a=tf.TensorSpec([])
+    )
+    one, two, three = map(tf.constant, (1.0, 2.0, 3.0))
+    assert float(trace(one, a=two, z=three)) == 231.0
+    tf.saved_model.save(module, str(tmp_path), signatures=trace)
+    model = tf.saved_model.load(str(tmp_path))
+    assert float(model.f(one, a=two, z=three)) == 231.0
+    got = model.signatures["serving_default"](z=three, x=one, a=two)
+    assert float(got["output_0"]) == 231.0
+
+
 def test_modules_in_modules_come_back(tmp_path):
     class Inner(tf.Module):
         def __init__(self, n):
@@ -380,3 +397,53 @@ def test_a_function_without_a_trace_comes_back_without_one(tmp_path):
     tf.saved_model.save(module, str(tmp_path))
     with pytest.raises(ValueError, match="Found zero restored functions"):
         tf.saved_model.load(str(tmp_path)).f(tf.constant(1.0))
+
+
+# ---- Keras ---------------------------------------------------------------------------------------
+
+EXPORT = """
+import sys
+import numpy as np
+import mica.tf as tf
+
+keras = tf.keras
+keras.utils.set_random_seed(1)
+folder = sys.argv[1]
+layers = keras.layers
+model = keras.Sequential([
+    layers.Input((8, 8, 1)), layers.Conv2D(3, 3, activation="relu"), layers.BatchNormalization(),
+    layers.MaxPooling2D(), layers.Reshape((3, 9)), layers.LSTM(4), layers.Dropout(0.5),
+    layers.Dense(2),
+])
+x = np.random.default_rng(0).random((2, 8, 8, 1)).astype("float32")
+wanted = model(x).numpy()
+model.export(folder + "/exported", verbose=False)
+loaded = tf.saved_model.load(folder + "/exported")
+assert abs(loaded.serve(x).numpy() - wanted).max() < 1e-6
+(got,) = loaded.signatures["serving_default"](tf.constant(x)).values()
+assert abs(got.numpy() - wanted).max() < 1e-6
+assert len(loaded.trainable_variables) == len(model.trainable_variables)
+layer = keras.layers.TFSMLayer(folder + "/exported", call_endpoint="serve")
+assert abs(layer(x).numpy() - wanted).max() < 1e-6
+tf.saved_model.save(model, folder + "/saved")
+(got,) = tf.saved_model.load(folder + "/saved").signatures["serving_default"](
+    tf.constant(x)).values()
+assert abs(got.numpy() - wanted).max() < 1e-6
+model.compile("adam", "mse")
+y = np.ones((2, 2), "float32")
+model.fit(x, y, verbose=0)
+saver = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
+path = saver.save(folder + "/ckpt")
+kept = [v.numpy() for v in model.weights]
+model.fit(x, y, verbose=0)
+saver.restore(path).assert_consumed()
+assert all((a == v.numpy()).all() for a, v in zip(kept, model.weights, strict=True))
+print("exported")
+"""
+
+
+def test_keras_models_are_exported_and_restored(tmp_path):
+    run = subprocess.run(
+        [sys.executable, "-c", EXPORT, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert run.stdout.strip().endswith("exported"), run.stdout + run.stderr

@@ -266,11 +266,10 @@ class ConcreteFunction(Trackable):
 
     def __call__(self, *args, **kwargs):
         """Call it with tensors for its tensor arguments."""
-        specs = nest.flatten(self._arguments, expand_composites=True)
+        specs = nest.flatten(in_order(*self._arguments), expand_composites=True)
         names = [s.name for s in specs if isinstance(s, TensorSpec)]
-        values = [
-            v for v in nest.flatten((args, kwargs), expand_composites=True) if _is_tensor_like(v)
-        ]
+        given = in_order(args, {k: kwargs[k] for k in self._arguments[1] if k in kwargs} | kwargs)
+        values = [v for v in nest.flatten(given, expand_composites=True) if _is_tensor_like(v)]
         if kwargs and not args and all(n in kwargs for n in names):
             values = [kwargs[n] for n in names]
         wanted = [s for s in specs if isinstance(s, TensorSpec)]
@@ -306,6 +305,11 @@ class ConcreteFunction(Trackable):
 
     def __str__(self) -> str:
         return f"ConcreteFunction {self.pretty_printed_signature()}"
+
+
+def in_order(args, kwargs: dict) -> list:
+    """Arguments as parameters stand in a graph: keywords as they come, not by name."""
+    return [*args, *kwargs.values()]
 
 
 def _is_tensor_like(value) -> bool:

@@ -49,6 +49,11 @@ class Module(Trackable):
         self._name = name
         self._scope_name = scoped(name) + "/"
 
+    def __setattr__(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+        if "_mica_deferred" in self.__dict__:
+            self._handle_deferred_dependencies(name=name, trackable=value)
+
     @property
     def name(self) -> str:
         """The name, by default that of the class in lower case."""

@@ -66,6 +66,15 @@ class Trackable:
         raise NotImplementedError
 
 
+class TrackableResource(Trackable):
+    """Base of what has a handle that functions capture, such as a table."""
+
+    @property
+    def resource_handle(self):
+        """The handle that ops refer to it by."""
+        raise NotImplementedError(f"{type(self).__name__}.resource_handle")
+
+
 class NoDependency:
     """A value that is assigned without becoming a child."""
 
@@ -145,6 +154,7 @@ class ListWrapper(Trackable, list):
     def append(self, value) -> None:
         """Append, wrapping what is a collection itself."""
         list.append(self, wrap_or_unwrap(value))
+        self._handle_deferred_dependencies(name=str(len(self) - 1), trackable=self[-1])
 
     def extend(self, values) -> None:
         """Append each."""

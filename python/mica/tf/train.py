@@ -1,5 +1,36 @@
-"""`tf.train`: what describes clusters."""
+"""`tf.train`: what describes clusters, checkpoints."""
+
+from __future__ import annotations
+
+import importlib
 
 from ._cluster_spec import ClusterDef, ClusterSpec, JobDef, ServerDef
+
+# Names that are found when they are first touched: name -> module of this package.
+_LAZY = {
+    "Checkpoint": "_checkpoint",
+    "CheckpointManager": "_checkpoint_files",
+    "CheckpointOptions": "_checkpoint",
+    "TrackableView": "_trackable_view",
+    "checkpoints_iterator": "_checkpoint_files",
+    "get_checkpoint_state": "_checkpoint_files",
+    "latest_checkpoint": "_checkpoint_files",
+    "list_variables": "_checkpoint_files",
+    "load_checkpoint": "_checkpoint_files",
+    "load_variable": "_checkpoint_files",
+}
+
+
+def __getattr__(name: str):
+    if name not in _LAZY:
+        raise AttributeError(f"module 'tensorflow.train' has no attribute '{name}'")
+    value = getattr(importlib.import_module(f".{_LAZY[name]}", __package__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_LAZY])
+
 
 __all__ = ["ClusterDef", "ClusterSpec", "JobDef", "ServerDef"]

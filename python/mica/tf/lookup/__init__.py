@@ -7,7 +7,7 @@ import importlib
 from .. import _dtypes
 from .._composite import CompositeTensor
 from .._core import Tensor, convert_to_tensor, ops
-from .._tracking import AutoTrackable
+from .._tracking import AutoTrackable, TrackableResource
 
 
 class KeyValueTensorInitializer:
@@ -75,7 +75,7 @@ class TextFileInitializer(KeyValueTensorInitializer):
         self._keys, self._values = column(key_index, key_dtype), column(value_index, value_dtype)
 
 
-class _Table(AutoTrackable):
+class _Table(AutoTrackable, TrackableResource):
     """A table of C, and what to answer for keys that it has not."""
 
     def __init__(self, key_dtype, value_dtype, default_value) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib as _importlib
 import os as _os
 
 from ._load import Asset, load
@@ -41,6 +42,12 @@ def contains_saved_model(export_dir) -> bool:
         _os.path.isfile(_os.path.join(folder, name))
         for name in (SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT)
     )
+
+
+def __getattr__(name: str):
+    if name == "experimental":
+        return _importlib.import_module(".experimental", __name__)
+    raise AttributeError(f"module 'tensorflow.saved_model' has no attribute '{name}'")
 
 
 __all__ = [

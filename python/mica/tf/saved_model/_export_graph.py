@@ -50,11 +50,16 @@ class Functions:
             name = f"{wanted}_{n}"
         return name
 
-    def add(self, graph, wanted: str) -> str:
-        """Add a graph, with what it calls, and return its name."""
+    def add(self, graph, wanted: str, order: list[int] | None = None) -> str:
+        """Add a graph, with what it calls, and return its name.
+
+        `order` says which parameters the function's first arguments are; the rest follow.
+        """
         name = self.unique(wanted)
         self.definitions[name] = FunctionDef()  # the name is taken from now on
-        self.definitions[name] = _Writer(self, graph, name).definition
+        order = order or []
+        order = [*order, *range(len(order), graph._parameter_count)]
+        self.definitions[name] = _Writer(self, graph, name, order).definition
         return name
 
     def inner(self, number: int, graph) -> str:
@@ -68,7 +73,7 @@ class Functions:
 class _Writer:
     """Writes one graph as a function."""
 
-    def __init__(self, functions: Functions, graph, name: str) -> None:
+    def __init__(self, functions: Functions, graph, name: str, order: list[int]) -> None:
         self._functions = functions
         self._graph = graph
         self._name = name
@@ -79,8 +84,8 @@ class _Writer:
         self._readers: dict = {}
         self._constants: dict = {}
         needed = self._needed()
-        for i in range(graph._parameter_count):
-            self._add_argument(i)
+        for place, i in enumerate(order):
+            self._add_argument(place, graph._parameter_at(i))
         for number in range(graph._node_count):
             if (number, 0) not in self._texts and number in needed:
                 self._add_node(number)
@@ -112,14 +117,13 @@ class _Writer:
         self._taken.add(name.lower())
         return name
 
-    def _add_argument(self, i: int) -> None:
-        tensor = self._graph._parameter_at(i)
+    def _add_argument(self, place: int, tensor) -> None:
         given = tensor.name.partition(":")[0]
         plain = _BAD_IN_ARGUMENTS.sub("_", given.lower()).lstrip("_0123456789") or "unknown"
         name = self._unique(plain)
         self._texts[tensor._node, tensor.value_index] = name
         self.definition.signature.input_arg.add(name=name, type=tensor.dtype.as_datatype_enum)
-        attributes = self.definition.arg_attr.setdefault(i, ArgAttrs()).attr
+        attributes = self.definition.arg_attr.setdefault(place, ArgAttrs()).attr
         attributes["_output_shapes"] = _shapes([tensor])
         attributes["_user_specified_name"] = AttrValue(s=given.encode())
 
@@ -247,6 +251,21 @@ def _custom_gradient(writer: _Writer, number: int, name: str, texts: list) -> No
         writer.give(number, i, f"{node.name}:output:{i}")
 
 
+def _barrier(writer: _Writer, number: int, name: str, texts: list) -> None:
+    """The same tensors."""
+    types = [writer.dtype(number, i).as_datatype_enum for i in range(len(texts))]
+    node = writer.node("IdentityN", name, texts, T=_types(types))
+    for i in range(len(texts)):
+        writer.give(number, i, f"{node.name}:output:{i}")
+
+
+def _implicit_gamma(writer: _Writer, number: int, name: str, texts: list) -> None:
+    """The samples; their derivative is not kept."""
+    dtype = AttrValue(type=writer.dtype(number, 1).as_datatype_enum)
+    node = writer.node("Identity", name, texts[1:], T=dtype)
+    writer.give(number, 0, f"{node.name}:output:0")
+
+
 def _read_element(writer: _Writer, number: int, name: str, texts: list) -> None:
     dtype = writer.dtype(number, 0).as_datatype_enum
     node = writer.node(
@@ -320,7 +339,9 @@ def _vjp(writer: _Writer, number: int, name: str, texts: list) -> None:
 
 _SPECIAL = {
     "CustomGradient": _custom_gradient,
+    "ImplicitGamma": _implicit_gamma,
     "ReadElement": _read_element,
     "WriteElement": _write_element,
     "Vjp": _vjp,
+    "XlaOptimizationBarrier": _barrier,
 }

@@ -334,14 +334,55 @@ def _fused_batch_norm(builder, inputs, attributes):
     }
 
 
+def _places(size, target, align_corners: bool):
+    """Where pixels of the result lie in an image, when centres are not at halves."""
+    size, target = (ops["Cast"](n, DstT=_dtypes.float32) for n in (size, target))
+    one = _scalar(1, size)
+    if align_corners:
+        step = (size - one) / ops["Maximum"](target - one, one)
+    else:
+        step = size / target
+    return ops["Range"](_scalar(0, size), target, one) * step
+
+
+def _linear_weights(size, target, align_corners: bool):
+    """A matrix that takes a line of pixels to the resized line."""
+    places = ops["Minimum"](
+        _places(size, target, align_corners),
+        ops["Cast"](size - 1, DstT=_dtypes.float32),
+    )
+    pixels = ops["Cast"](ops["Range"](0, size, 1), DstT=_dtypes.float32)
+    apart = ops["Abs"](ops["ExpandDims"](places, 1) - ops["ExpandDims"](pixels, 0))
+    return ops["Relu"](_scalar(1, apart) - apart)
+
+
+def _nearest_places(size, target, align_corners: bool):
+    places = _places(size, target, align_corners)
+    half = _scalar(0.5, places)
+    places = ops["Floor"](places + half) if align_corners else ops["Floor"](places)
+    return ops["Minimum"](ops["Cast"](places, DstT=_dtypes.int32), size - 1)
+
+
 def _resize(method: str):
     def translate(builder, inputs, attributes):
-        if attributes.get("align_corners", False):
-            raise NotImplementedError("resizing with align_corners")
-        half = attributes.get("half_pixel_centers", False)
-        if not half and method not in ("area",):
-            raise NotImplementedError("resizing without half_pixel_centers")
-        return {"resized_images": image.resize(inputs[0], inputs[1], method)}
+        images, target = inputs
+        align = attributes.get("align_corners", False)
+        if method == "area" or attributes.get("half_pixel_centers", False):
+            if align:
+                raise NotImplementedError("resizing with align_corners")
+            return {"resized_images": image.resize(images, target, method)}
+        size = ops["Shape"](images)
+        if method == "nearest":
+            rows = _nearest_places(size[1], target[0], align)
+            columns = _nearest_places(size[2], target[1], align)
+            picked = gather(gather(images, rows, axis=1), columns, axis=2)
+            return {"resized_images": picked}
+        if method != "bilinear":
+            raise NotImplementedError(f"resizing ({method}) without half_pixel_centers")
+        wide = ops["Cast"](images, DstT=_dtypes.float32)
+        rows = _linear_weights(size[1], target[0], align)
+        columns = _linear_weights(size[2], target[1], align)
+        return {"resized_images": _select.einsum("yh,xw,bhwc->byxc", rows, columns, wide)}
 
     return translate
 

@@ -10,7 +10,13 @@ from .. import _dtypes
 from .._bundle import Bundle
 from .._context import init_scope
 from .._core import convert_to_tensor, ops
-from .._tracking import AutoTrackable, ListWrapper, Trackable, _DictWrapper
+from .._tracking import (
+    AutoTrackable,
+    ListWrapper,
+    Trackable,
+    TrackableResource,
+    _DictWrapper,
+)
 from .._variable import Variable, VariableAggregation, VariableSynchronization
 from ._import_graph import HandleOf, Library
 from ._messages import SavedModel, TrackableObjectGraph
@@ -63,7 +69,7 @@ class Asset(Trackable):
         return f"<tf.saved_model.Asset '{self._path}'>"
 
 
-class RestoredResource(Trackable):
+class RestoredResource(TrackableResource):
     """A table that functions of the file make and fill."""
 
     def __init__(self, op: str, key_dtype, value_dtype) -> None:
@@ -97,6 +103,13 @@ class RestoredResource(Trackable):
 
     def _trackable_children(self, save_type: str = "checkpoint", **kwargs) -> dict:
         return dict(self._functions) if save_type == "savedmodel" else {}
+
+
+class _Elsewhere:
+    """A tensor that is computed inside of a function of the file."""
+
+    def __init__(self, name: str, function: str) -> None:
+        self.name, self.function = name, function
 
 
 def read_saved_model(export_dir: str) -> SavedModel:
@@ -253,6 +266,16 @@ class Loader:
             raise ValueError(f"The saved model has no node {name!r} for a constant")
         return tensor_of(self._graph_nodes[name].attr["value"].tensor)
 
+    def _make_captured_tensor(self, i: int, proto):
+        """A tensor inside another function: known where it is a constant there."""
+        saved = proto.captured_tensor
+        name = saved.name.partition(":")[0]
+        if saved.concrete_function in self._library:
+            for node in self._library.definition(saved.concrete_function).node_def:
+                if node.name == name and node.op == "Const":
+                    return tensor_of(node.attr["value"].tensor)
+        return _Elsewhere(saved.name, saved.concrete_function)
+
     def _make_asset(self, i: int, proto) -> Asset:
         file = self._meta.asset_file_def[proto.asset.asset_file_def_index].filename
         return Asset(os.path.join(self._folder, "assets", file))
@@ -296,6 +319,12 @@ class Loader:
         captured = [self._capture(i) for i in saved.bound_inputs]
 
         def make():
+            for tensor in captured:
+                if isinstance(tensor, _Elsewhere):
+                    raise NotImplementedError(
+                        f"The function {name!r} uses the tensor {tensor.name!r} inside of "
+                        f"{tensor.function!r}: it can only be called there"
+                    )
             definition = self._library.definition(name)
             count = len(definition.signature.input_arg) - len(captured)
             facts = [None] * count + [_fact_of(c) for c in captured]
@@ -319,7 +348,7 @@ class Loader:
         if isinstance(node, RestoredResource):
             self._fill_resource(i, node)
             return node.resource_handle
-        if isinstance(node, _mica.TFTensor):
+        if isinstance(node, _mica.TFTensor | _Elsewhere):
             return node
         raise NotImplementedError(
             f"A function of the saved model captures an object of the type {type(node).__name__}"

@@ -111,13 +111,20 @@ class ObjectView:
         """Give a number to an object that nobody holds by name."""
         return self._add(value, ())
 
-    def parents(self) -> list[list[int]]:
-        """Return, for each object, the numbers of those that hold it."""
-        found: list[list[int]] = [[] for _ in self.objects]
+    def spread(self, marks: list[bool]) -> list[bool]:
+        """Return marks with those of all objects that hold a marked one, however far below."""
+        holders: list[list[int]] = [[] for _ in self.objects]
         for number, children in enumerate(self.children):
             for child in children.values():
-                found[child].append(number)
-        return found
+                holders[child].append(number)
+        marks = list(marks)
+        pending = [i for i, marked in enumerate(marks) if marked]
+        while pending:
+            for holder in holders[pending.pop()]:
+                if not marks[holder]:
+                    marks[holder] = True
+                    pending.append(holder)
+        return marks
 
 
 def escaped(name: str) -> str:

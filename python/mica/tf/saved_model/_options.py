@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+import enum
+
+
+class VariablePolicy(enum.Enum):
+    """What is kept of the devices of variables."""
+
+    NONE = None
+    SAVE_VARIABLE_DEVICES = "save_variable_devices"
+    EXPAND_DISTRIBUTED_VARIABLES = "expand_distributed_variables"
+
 
 class SaveOptions:
     """Options of tf.saved_model.save.
@@ -26,7 +36,9 @@ class SaveOptions:
     ) -> None:
         if experimental_image_format:
             raise NotImplementedError("experimental_image_format is not there")
-        self.namespace_whitelist = list(namespace_whitelist or [])
+        self.namespace_whitelist = (
+            None if namespace_whitelist is None else list(namespace_whitelist)
+        )
         self.save_debug_info = save_debug_info
         self.function_aliases = dict(function_aliases or {})
         self.experimental_debug_stripper = experimental_debug_stripper

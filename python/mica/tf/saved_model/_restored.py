@@ -8,7 +8,7 @@ from ... import _mica
 from .. import nest
 from .._core import Tensor, convert_to_tensor
 from .._function import ConcreteFunction, Function, GraphFunction
-from .._signature import Parameters
+from .._signature import Parameters, unbound
 from .._specs import TensorSpec, TypeSpec
 from .._variable import Variable
 
@@ -194,6 +194,9 @@ class RestoredFunction(Function):
                 tensors = _matched((stored, keywords), (self._cut(args, stored), kwargs), convert)
                 if tensors is not None:
                     return function, tensors
+        if self._given_signature is not None:
+            expected = repr(self._given_signature)
+            raise unbound("arguments that the signature does not take", args, kwargs, expected)
         known = "\n\n".join(
             f"Option {i + 1}:\n  Positional arguments ({len(f.structured_input_signature[0])} "
             f"total):\n"

@@ -12,7 +12,7 @@ from .._bundle import write_bundle
 from .._core import Tensor, convert_to_tensor
 from .._function import ConcreteFunction, Function
 from .._graph_def import _PRODUCER, VersionDef
-from .._specs import TensorSpec, type_spec_from_value
+from .._specs import TensorSpec, TypeSpec, type_spec_from_value
 from .._tracking import Trackable
 from ..lookup import _Table
 from ._export_graph import Functions
@@ -266,7 +266,7 @@ class _Saver:
         if id(trace) in self._traces:
             return self._traces[id(trace)]
         bound = [self._bound(trace, captured) for captured in trace.captured_inputs]
-        name = self._functions.add(trace.graph, trace.name)
+        name = self._functions.add(trace.graph, trace.name, _flat_order(trace))
         self._traces[id(trace)] = name
         self._saved.concrete_functions[name] = SavedConcreteFunction(
             bound_inputs=bound,
@@ -305,14 +305,7 @@ class _Saver:
                 variables.append((key, self._nodes[number], variable))
                 holds[number] = True
             stored.nodes.append(node)
-        pending = [i for i, held in enumerate(holds) if held]
-        parents = self._view.parents()
-        while pending:
-            for parent in parents[pending.pop()]:
-                if not holds[parent]:
-                    holds[parent] = True
-                    pending.append(parent)
-        for node, held in zip(stored.nodes, holds, strict=True):
+        for node, held in zip(stored.nodes, self._view.spread(holds), strict=True):
             node.has_checkpoint_values = BoolValue(value=held)
         self._tensors[OBJECT_GRAPH_KEY] = convert_to_tensor(stored.SerializeToString())
         self._meta.saver_def = self._graph.saver(variables)
@@ -378,6 +371,19 @@ def _result_specs(outputs):
     if outputs is None:
         return None
     return nest.map_structure(lambda v: v if isinstance(v, TensorSpec) else one(v), outputs)
+
+
+def _flat_order(trace: ConcreteFunction) -> list[int]:
+    """The parameters of a trace in the order of its flattened arguments: keywords by name."""
+    args, kwargs = trace.structured_input_signature
+    places: dict = {}
+    at = 0
+    for key, value in [*enumerate(args), *kwargs.items()]:
+        flat = nest.flatten(value, expand_composites=True)
+        count = sum(isinstance(spec, TypeSpec) for spec in flat)
+        places[key] = range(at, at + count)
+        at += count
+    return [i for key in [*range(len(args)), *sorted(kwargs)] for i in places[key]]
 
 
 def _function_spec(signature: inspect.Signature | None, input_signature) -> FunctionSpec:

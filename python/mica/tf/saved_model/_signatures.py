@@ -7,7 +7,7 @@ import collections
 from .. import nest
 from .._composite import CompositeTensor
 from .._core import Tensor
-from .._function import ConcreteFunction, Function
+from .._function import ConcreteFunction, Function, in_order
 from .._specs import TensorSpec, TypeSpec
 from .._variable_updates import VariableSpec
 from ._load import SignatureMap
@@ -88,7 +88,9 @@ def _wrapped(key: str, trace: ConcreteFunction) -> ConcreteFunction:
     """Return a function of keywords alone, with named results, that calls a trace."""
     specs = [
         spec
-        for spec in nest.flatten(trace.structured_input_signature, expand_composites=True)
+        for spec in nest.flatten(
+            in_order(*trace.structured_input_signature), expand_composites=True
+        )
         if isinstance(spec, TensorSpec)
     ]
     names: list[str] = []
@@ -108,7 +110,7 @@ def _wrapped(key: str, trace: ConcreteFunction) -> ConcreteFunction:
     function = Function(signature_wrapper, autograph=False, name=f"signature_wrapper_{key}")
     given = {
         name: TensorSpec(spec.shape, spec.dtype, name)
-        for name, spec in zip(names, specs, strict=True)
+        for name, spec in sorted(zip(names, specs, strict=True), key=lambda pair: pair[0])
     }
     return function.get_concrete_function(**given)
 
