@@ -35,10 +35,11 @@ static mica_run *create_run(mica_executable *exe, mica_program *program) {
  * that wait in its queue share one arena, which stays in the caches. */
 static mica_status acquire_arena(mica_run *run) {
     mica_program *program = run->program;
+    mica_device *device = run->executable->device;
+    mica_mutex *lock = &device->runtime->lock;
     size_t bytes = program->plan ? program->plan->arena_bytes : 0;
-    mica_mutex *lock = &program->device->runtime->lock;
     if (!bytes) return NULL;
-    if (!program->cannot_fail) return mica_buffer_create(program->device, bytes, &run->arena);
+    if (!program->cannot_fail) return mica_buffer_create(device, bytes, &run->arena);
     mica_mutex_lock(lock);
     if (program->arena) {
         run->arena = program->arena;
@@ -47,7 +48,7 @@ static mica_status acquire_arena(mica_run *run) {
     }
     mica_mutex_unlock(lock);
     if (run->arena) return NULL;
-    MICA_TRY(mica_buffer_create(program->device, bytes, &run->arena));
+    MICA_TRY(mica_buffer_create(device, bytes, &run->arena));
     mica_mutex_lock(lock);
     if (!program->arena) {
         program->arena = run->arena;
@@ -59,7 +60,7 @@ static mica_status acquire_arena(mica_run *run) {
 
 static void release_arena(mica_run *run) {
     mica_program *program = run->program;
-    mica_mutex *lock = &program->device->runtime->lock;
+    mica_mutex *lock = &run->executable->device->runtime->lock;
     if (!run->arena) return;
     mica_mutex_lock(lock);
     if (program->arena == run->arena && --program->n_sharing == 0) program->arena = NULL;
