@@ -159,3 +159,14 @@ def node_def(operation) -> NodeDef:
     for name, kind, value in operation._attributes():
         node.attr[name] = _attr(kind, value)
     return node
+
+
+def nodes_behind(graph, nodes: list) -> set:
+    """Return the numbers of these nodes and of all that they depend on."""
+    waiting, found = list(nodes), set()
+    while waiting:
+        number = waiting.pop()
+        if number not in found:
+            found.add(number)
+            waiting += [node for node, _ in graph._node(number)[2]]
+    return found

@@ -12,6 +12,7 @@ from .. import _dtypes, nest
 from .._context import building
 from .._core import ops
 from .._graph import FuncGraph
+from .._graph_def import nodes_behind
 from .._shapes import TensorShape
 from .._specs import TensorSpec
 from ._plan import Plan, Value
@@ -67,7 +68,7 @@ class Frozen:
 
     def run(self, graph, arguments: list) -> list:
         """The results of a graph for these arguments."""
-        needed = _needed(graph)
+        needed = nodes_behind(graph, [node for node, _ in _places(graph, graph._outputs())])
         env: dict = {}
         parameters = iter(arguments)
         for number in range(graph._node_count):
@@ -161,18 +162,6 @@ def _places(graph, tensors: list) -> list:
     for tensor in tensors:
         name, _, index = tensor.name.rpartition(":")
         found.append((by_name[name], int(index)))
-    return found
-
-
-def _needed(graph) -> set:
-    """The nodes that the results depend on."""
-    waiting = [node for node, _ in _places(graph, graph._outputs())]
-    found: set = set()
-    while waiting:
-        number = waiting.pop()
-        if number not in found:
-            found.add(number)
-            waiting += [node for node, _ in graph._node(number)[2]]
     return found
 
 

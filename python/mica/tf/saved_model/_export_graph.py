@@ -13,12 +13,20 @@ import numpy as np
 
 from ... import _mica
 from .. import _dtypes
-from .._graph_def import AttrValue, ListValue, NameAttrList, NodeDef, _attr, shape_proto
+from .._graph_def import (
+    AttrValue,
+    ListValue,
+    NameAttrList,
+    NodeDef,
+    _attr,
+    nodes_behind,
+    shape_proto,
+)
 from ._messages import ArgAttrs, FunctionDef, OpDef
+from ._node_names import NodeNames, allowed
 from ._rows import row_of
 from ._tensors import tensor_proto
 
-_BAD_IN_NODES = re.compile(r"[^A-Za-z0-9_.\\/>-]")
 _BAD_IN_ARGUMENTS = re.compile(r"[^a-z0-9_]")
 # Ops that are Mica's own and cannot be said in TensorFlow's.
 _OWN = {
@@ -43,7 +51,7 @@ class Functions:
 
     def unique(self, wanted: str) -> str:
         """Return a name for a function that no other has."""
-        wanted = _BAD_IN_NODES.sub("_", wanted) or "function"
+        wanted = allowed(wanted) or "function"
         name, n = wanted, 0
         while name in self.definitions:
             n += 1
@@ -78,7 +86,7 @@ class _Writer:
         self._graph = graph
         self._name = name
         self.definition = FunctionDef(signature=OpDef(name=name))
-        self._taken: set[str] = set()
+        self._names = NodeNames()
         self._texts: dict = {}  # (node, output) -> how an input says it
         self._last: dict = {}  # what is touched -> names of those that wait
         self._readers: dict = {}
@@ -93,34 +101,20 @@ class _Writer:
 
     def _needed(self) -> set:
         """The nodes that outputs or effects need."""
-        graph, needed = self._graph, set()
+        graph = self._graph
         pending = [o._node for o in graph._outputs()]
         for number in range(graph._node_count):
             row = row_of(graph._node(number)[0])
             if row is not None and row.has_effect:
                 pending.append(number)
-        while pending:
-            number = pending.pop()
-            if number not in needed:
-                needed.add(number)
-                pending += [node for node, _ in graph._node(number)[2]]
-        return needed
+        return nodes_behind(graph, pending)
 
     # ---- names
-
-    def _unique(self, wanted: str) -> str:
-        wanted = _BAD_IN_NODES.sub("_", wanted).lstrip("_/\\>-") or "node"
-        name, n = wanted, 0
-        while name.lower() in self._taken:
-            n += 1
-            name = f"{wanted}_{n}"
-        self._taken.add(name.lower())
-        return name
 
     def _add_argument(self, place: int, tensor) -> None:
         given = tensor.name.partition(":")[0]
         plain = _BAD_IN_ARGUMENTS.sub("_", given.lower()).lstrip("_0123456789") or "unknown"
-        name = self._unique(plain)
+        name = self._names.unique(plain)
         self._texts[tensor._node, tensor.value_index] = name
         self.definition.signature.input_arg.add(name=name, type=tensor.dtype.as_datatype_enum)
         attributes = self.definition.arg_attr.setdefault(place, ArgAttrs()).attr
@@ -170,7 +164,7 @@ class _Writer:
 
     def node(self, op: str, name: str, inputs: list, **attributes) -> NodeDef:
         """Append a node."""
-        made = self.definition.node_def.add(name=self._unique(name), op=op, input=inputs)
+        made = self.definition.node_def.add(name=self._names.unique(name), op=op, input=inputs)
         made.attr.update(attributes)
         return made
 

@@ -6,17 +6,14 @@ and a call of its function, and the nodes that save and restore all variables.
 
 from __future__ import annotations
 
-import re
-
 from .. import _dtypes
 from .._core import convert_to_tensor
 from .._graph_def import AttrValue, ListValue, NameAttrList, NodeDef, shape_proto
 from ._messages import GraphDef, SaverDef, SignatureDef, TensorInfo
+from ._node_names import NodeNames
 from ._structures import shape_message
 from ._tables import import_attributes, table_attributes, table_op
 from ._tensors import tensor_proto
-
-_BAD = re.compile(r"[^A-Za-z0-9_.\\/>-]")
 
 
 def _type(dtype) -> AttrValue:
@@ -32,17 +29,11 @@ class MainGraph:
 
     def __init__(self, graph_def: GraphDef) -> None:
         self._nodes = graph_def.node
-        self._taken: set[str] = set()
+        self._names = NodeNames()
         self._imports: list[str] = []
 
     def _node(self, op: str, wanted: str, inputs=(), **attributes) -> NodeDef:
-        wanted = _BAD.sub("_", wanted).lstrip("_/\\>-") or "node"
-        name, n = wanted, 0
-        while name.lower() in self._taken:
-            n += 1
-            name = f"{wanted}_{n}"
-        self._taken.add(name.lower())
-        made = self._nodes.add(name=name, op=op, input=list(inputs))
+        made = self._nodes.add(name=self._names.unique(wanted), op=op, input=list(inputs))
         made.attr.update(attributes)
         return made
 
