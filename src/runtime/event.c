@@ -33,11 +33,21 @@ static mica_status wait_while_serving(mica_event *event, mica_stream *stream) {
     return mica_status_share(event->status);
 }
 
+/* Where runs are computed by the thread that issues them, the one that waits need not wait for
+ * another to wake up: it serves the queue as far as the event, unless the stream's thread does. */
+static void serve_until_done(mica_event *event, mica_stream *stream) {
+    if (!event->device->vtable->synchronous || !mica_stream_take_over(stream)) return;
+    while (!mica_event_is_done(event) && mica_stream_step(stream)) {
+    }
+    mica_stream_disown(stream);
+}
+
 mica_status mica_event_wait(mica_event *event) {
     if (mica_event_is_done(event)) return mica_status_share(event->status);
     MICA_TRY(mica_check_process("wait"));
     mica_stream *stream = &event->device->runtime->stream;
     if (mica_stream_is_mine(stream)) return wait_while_serving(event, stream);
+    serve_until_done(event, stream);
     mica_mutex_lock(&event->lock);
     while (!mica_event_is_done(event)) mica_condition_wait(&event->ended, &event->lock);
     mica_mutex_unlock(&event->lock);

@@ -35,6 +35,10 @@ bool mica_stream_try_own(mica_stream *stream) {
     return __atomic_load_n(&stream->queued, __ATOMIC_SEQ_CST) == 0 && own(stream);
 }
 
+bool mica_stream_take_over(mica_stream *stream) {
+    return __atomic_load_n(&stream->queued, __ATOMIC_SEQ_CST) > 0 && own(stream);
+}
+
 /* The last thing an owner does is to look for those who came meanwhile; they count themselves
  * before they look for an owner. So one of the two sees the other. */
 void mica_stream_disown(mica_stream *stream) {

@@ -1,9 +1,10 @@
 /* runtime/stream.h: where runs wait their turn.
  *
  * A stream has a queue of runs and a host thread, started with the first run that is queued.
- * Whoever issues commands owns the stream: its thread, or a caller that runs something small inline
- * while the stream is idle. A thread that owns a stream and waits for one of its events (a callback
- * that calls back) serves the queue itself while it waits, so it never waits for itself.
+ * Whoever issues commands owns the stream: its thread, a caller that runs something small inline
+ * while the stream is idle, or one that waits for a run that the thread has not come to. A thread
+ * that owns a stream and waits for one of its events (a callback that calls back) serves the queue
+ * itself while it waits, so it never waits for itself.
  *
  * On a device that works asynchronously, several runs are in flight: their commands are issued and
  * the thread goes on to the next run before the first has ended.
@@ -44,6 +45,8 @@ void mica_stream_stop(mica_stream *stream);
 
 /* Makes the caller the owner if the stream is idle. */
 bool mica_stream_try_own(mica_stream *stream);
+/* Makes the caller the owner if runs are queued and nobody serves them yet. */
+bool mica_stream_take_over(mica_stream *stream);
 void mica_stream_disown(mica_stream *stream);
 /* true when the calling thread is the owner, possibly further up its stack. */
 bool mica_stream_is_mine(const mica_stream *stream);
