@@ -116,6 +116,7 @@ static mica_value scatter_segments(mica_tf_lowering *c, const char *kind, double
     for (int32_t i = ids->rank; i < data->rank; i++) window[n_window++] = i;
     mica_value target = mica_broadcast_to(g, mica_scalar(g, data->dtype, start),
                                           (mica_ints){shape.dims, shape.rank});
+    if (shape.dims[0] == 0) return target;
     return mica_scatter(g, target, c->inputs[1], c->inputs[0], kind, (mica_ints){window, n_window},
                         MICA_INTS(0), MICA_NO_INTS, MICA_NO_INTS, MICA_INTS(0), ids->rank, "fill");
 }

@@ -34,7 +34,7 @@ def assert_same(got, wanted):
         assert set(got) == set(wanted)
         for key in wanted:
             assert_same(got[key], wanted[key])
-    elif isinstance(got, tuple):
+    elif isinstance(got, tuple | list):
         for one, other in zip(got, wanted, strict=True):
             assert_same(one, other)
     elif got.dtype == tf.string:

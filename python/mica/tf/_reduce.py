@@ -288,13 +288,22 @@ def bincount(
     axis=None,
     binary_output=False,
 ):
-    """Return how often each number occurs, or the sums of its weights."""
+    """Return how often each number occurs, or the sums of its weights.
+
+    Numbers of maxlength and above are left out. With axis -1 each row of a matrix is counted on
+    its own.
+    """
+    if axis not in (None, 0, -1):
+        raise ValueError(
+            f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported."
+        )
     arr = convert_to_tensor(arr)
     if arr.dtype not in (_dtypes.int32, _dtypes.int64):
         arr = cast(arr, _dtypes.int32)
     zero = convert_to_tensor(0, arr.dtype)
+    ops["Assert"](reduce_all(arr >= zero), ["Input arr must be non-negative!"])
     any_there = size(arr) > 0
-    largest = ops["Maximum"](reduce_max(arr), zero) if arr.shape.num_elements() != 0 else zero
+    largest = reduce_max(arr) if arr.shape.num_elements() != 0 else zero
     length = where(any_there, largest + 1, zero)
     if minlength is not None:
         length = ops["Maximum"](length, cast(minlength, arr.dtype))
@@ -304,12 +313,13 @@ def bincount(
         values = convert_to_tensor(weights)
     else:
         values = cast(ones_like(arr), dtype)
-    if axis is None:
-        return _bounded(unsorted_segment_sum(values, arr, length), binary_output)
+    inside, nowhere = arr < length, -ones_like(arr)
+    if axis != -1 or arr.shape.rank == 1:
+        counts = unsorted_segment_sum(values, where(inside, arr, nowhere), length)
+        return _bounded(counts, binary_output)
     rows = shape(arr)[0]
     offsets = expand_dims(cast(range(rows), arr.dtype) * length, 1)
-    inside = ops["LogicalAnd"](arr >= zero, arr < length)
-    ids = where(inside, arr + offsets, -ones_like(arr))
+    ids = where(inside, arr + offsets, nowhere)
     flat = unsorted_segment_sum(values, ids, cast(rows, arr.dtype) * length)
     return _bounded(reshape(flat, ops["Pack"]([cast(rows, arr.dtype), length])), binary_output)
 

@@ -160,7 +160,78 @@ def recurrent(folder):
     return [["serve", [x.tolist()], model(x)]]
 
 
-MODELS = [dense, control, text, convnet, recurrent]
+def operations(folder):
+    """Ops that Mica makes of others: resizing, normalisation, arrays that grow, gradients."""
+    images = tf.TensorSpec([None, None, None, 3], tf.float32)
+    raw = tf.raw_ops
+
+    def resized(x):
+        flags = [(False, False), (True, False), (False, True)]
+        return [
+            op(images=x, size=[5, 3], align_corners=align, half_pixel_centers=half)
+            for op in (raw.ResizeBilinear, raw.ResizeNearestNeighbor)
+            for align, half in flags
+        ]
+
+    def normalized(x):
+        scale, offset = [1.0, 2.0, 3.0], [0.1, 0.2, 0.3]
+        trained = tf.compat.v1.nn.fused_batch_norm(x, scale, offset, epsilon=0.01)
+        moments = tf.constant([0.1, 0.2, 0.3]), tf.constant([1.0, 2.0, 3.0])
+        used = tf.compat.v1.nn.fused_batch_norm(x, scale, offset, *moments, is_training=False)
+        return [*trained, used[0]]
+
+    def grown(x):
+        array = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+        for i in range(3):
+            array = array.write(i, x[0, 0, i])
+        return array.stack()
+
+    def gradient(x):
+        kernel = tf.fill([3, 3, 3, 2], 0.1)
+        scale, offset = tf.constant([1.0, 2.0, 3.0]), tf.constant([0.1, 0.2, 0.3])
+        watched = [x, kernel, scale, offset]
+        with tf.GradientTape() as tape:
+            tape.watch(watched)
+            y, _, _ = tf.compat.v1.nn.fused_batch_norm(x, scale, offset, epsilon=0.01)
+            moments = tf.constant([0.1, 0.2, 0.3]), tf.constant([1.0, 2.0, 3.0])
+            y = y + tf.compat.v1.nn.fused_batch_norm(
+                x, scale, offset, *moments, epsilon=0.01, is_training=False
+            )[0]
+            y = tf.nn.relu(tf.nn.conv2d(y, kernel, 1, "SAME") - 0.5)
+            y = tf.nn.avg_pool2d(tf.nn.max_pool2d(y, 2, 1, "VALID"), 2, 1, "VALID")
+            loss = tf.reduce_sum(tf.tanh(y) + tf.nn.elu(y - 1.0))
+        return tape.gradient(loss, watched)
+
+    def counted(x):
+        numbers = tf.cast(x[0, :, :, 0] * 7, tf.int32)
+        weights = x[0, :, :, 1]
+        return [
+            tf.math.bincount(numbers, minlength=4, maxlength=4),
+            tf.math.bincount(numbers, weights, minlength=9, maxlength=9),
+            tf.math.bincount(numbers, axis=-1, minlength=4, maxlength=4),
+            tf.math.bincount(numbers, axis=-1, minlength=4, maxlength=4, binary_output=True),
+        ]
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    def tidied(x):
+        vowels = tf.strings.regex_replace(x, "([aeiou])", r"<\1>")
+        first = tf.strings.regex_replace(x, "[a-z]+", "", replace_global=False)
+        return [vowels, first, tf.strings.regex_full_match(x, "[a-z]+")]
+
+    module = tf.Module()
+    module.tidied = tidied
+    x = (np.arange(72, dtype=np.float32) % 7).reshape(2, 3, 4, 3) / 7
+    words = ["one two", "x"]
+    calls = [["tidied", [words], tidied(tf.constant(words))]]
+    for function in (resized, normalized, grown, gradient, counted):
+        name = function.__name__
+        setattr(module, name, tf.function(function, input_signature=[images], autograph=False))
+        calls.append([name, [x.tolist()], getattr(module, name)(tf.constant(x))])
+    tf.saved_model.save(module, folder)
+    return calls
+
+
+MODELS = [dense, control, text, convnet, recurrent, operations]
 
 
 def plain(value):

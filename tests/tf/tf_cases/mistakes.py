@@ -324,6 +324,12 @@ raises(
     lambda tf: tf.nn.sparse_softmax_cross_entropy_with_logits([5], tf.zeros([1, 3])),
 )
 raises(
+    "tf.math.bincount",
+    "a negative number",
+    "Input arr must be non-negative!",
+    lambda tf: tf.math.bincount([1, -1]),
+)
+raises(
     "tf.math.segment_sum",
     "not in order",
     "segment ids are not increasing",

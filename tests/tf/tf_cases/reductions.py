@@ -255,6 +255,43 @@ case(
     vmap=False,
 )
 case(
+    "tf.math.bincount",
+    "some are too large",
+    lambda tf, x: tf.math.bincount(x, maxlength=3),
+    lit([1, 1, 3, 0], "int32"),
+    vmap=False,
+)
+case(
+    "tf.math.bincount",
+    "none",
+    lambda tf, x: tf.math.bincount(x, dtype=tf.int64),
+    lit([], "int32"),
+    vmap=False,
+)
+case(
+    "tf.math.bincount",
+    "all of a matrix",
+    lambda tf, x: tf.math.bincount(x, axis=0),
+    lit([[1, 1], [3, 0]], "int32"),
+    vmap=False,
+)
+case(
+    "tf.math.bincount",
+    "a vector along its axis",
+    lambda tf, x: tf.math.bincount(x, axis=-1, binary_output=True),
+    lit([1, 1, 3, 0], "int32"),
+    vmap=False,
+)
+case(
+    "tf.math.unsorted_segment_sum",
+    "no segments",
+    lambda tf, x, i: tf.math.unsorted_segment_sum(x, i, 0),
+    f(2, 3),
+    lit([-1, -1], "int32"),
+    grad=False,
+    vmap=False,
+)
+case(
     "tf.math.confusion_matrix",
     "classes",
     lambda tf, x, y: tf.math.confusion_matrix(x, y),

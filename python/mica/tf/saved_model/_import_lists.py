@@ -71,11 +71,24 @@ def _dense(builder, value):
     return value
 
 
+def _grown(values, index):
+    """A list with room for an element at the index; new ones are zeros."""
+    size = ops["Shape"](values)
+    more = ops["Maximum"](index + 1 - size[0], 0)
+    room = ops["Fill"](
+        ops["ConcatV2"]([ops["Reshape"](more, [1]), size[1:]], 0),
+        convert_to_tensor(0, values.dtype),
+    )
+    return ops["ConcatV2"]([values, room], 0)
+
+
 def _set_item(builder, inputs, attributes):
     values, index, item = inputs[:3]
     if isinstance(values, PendingList):
         values = values.made(builder, ops["Shape"](item), item.shape)
     fact = builder.known[_dense(builder, values)._id]
+    if attributes.get("resize_if_index_out_of_bounds", False):
+        values = _grown(values, index)
     written = ops["WriteElement"](values, index, item)
     if values.shape.rank is not None:
         written.set_shape(values.shape)

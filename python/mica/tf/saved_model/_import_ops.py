@@ -6,10 +6,11 @@ name (a list where an output is several tensors), or None to leave the node to i
 
 from __future__ import annotations
 
-from .. import _dtypes, _select, _windows, image, linalg, nn
+from .. import _dtypes, _select, _windows, image, linalg, nn, strings
 from .. import math as tf_math
 from .._array import gather, reshape, where
 from .._core import convert_to_tensor, ops
+from ._import_gradients import GRADIENT_TRANSLATIONS
 from ._import_lists import LIST_TRANSLATIONS
 
 TRANSLATIONS: dict = {}
@@ -44,6 +45,12 @@ def _nothing(builder, inputs, attributes):
 @_of("IdentityN")
 def _identity_n(builder, inputs, attributes):
     return {"output": [ops["Identity"](x) for x in inputs]}
+
+
+@_of("ShapeN")
+def _shape_n(builder, inputs, attributes):
+    dtype = attributes.get("out_type", _dtypes.int32)
+    return {"output": [ops["Shape"](x, out_type=dtype) for x in inputs]}
 
 
 @_of("Placeholder")
@@ -401,6 +408,47 @@ def _scale_and_translate(builder, inputs, attributes):
     raise NotImplementedError("resizing by scale and translation")
 
 
+# ---- strings, counts -----------------------------------------------------------------------------
+
+
+@_of("StaticRegexReplace")
+def _regex_replace(builder, inputs, attributes):
+    pattern, rewrite = attributes["pattern"].s, attributes["rewrite"].s
+    everywhere = attributes.get("replace_global", True)
+    return {"output": strings.regex_replace(*inputs, pattern, rewrite, everywhere)}
+
+
+@_of("StaticRegexFullMatch")
+def _regex_full_match(builder, inputs, attributes):
+    return {"output": strings.regex_full_match(*inputs, attributes["pattern"].s)}
+
+
+def _weights_or_ones(weights, values):
+    """No weights are a tensor without elements, which may be known only when it runs."""
+    missing = ops["Size"](values) - ops["Size"](weights)
+    ones = ops["Fill"](ops["Reshape"](missing, [1]), _scalar(1, weights))
+    return reshape(ops["ConcatV2"]([reshape(weights, [-1]), ones], 0), ops["Shape"](values))
+
+
+@_of("Bincount", "DenseBincount")
+def _bincount(builder, inputs, attributes):
+    """How often each number below a size occurs, in all or, of a matrix, in each row."""
+    values, size, weights = inputs
+    count = ops["Cast"](size, DstT=values.dtype)
+    if values.shape.rank is None:
+        raise NotImplementedError("counts of numbers of an unknown rank")
+    by_rows = attributes.node.op == "DenseBincount" and values.shape.rank == 2
+    counts = tf_math.bincount(
+        values,
+        weights=_weights_or_ones(weights, values),
+        minlength=count,
+        maxlength=count,
+        axis=-1 if by_rows else None,
+        binary_output=attributes.get("binary_output", False),
+    )
+    return {"output": counts, "bins": counts}
+
+
 # ---- tables --------------------------------------------------------------------------------------
 
 
@@ -418,64 +466,5 @@ def _table_import(builder, inputs, attributes):
     return {}
 
 
-# ---- derivatives ---------------------------------------------------------------------------------
-
-
-def _gradient(name: str, function, output: str = "backprops") -> None:
-    TRANSLATIONS[name] = lambda builder, inputs, attributes: {output: function(*inputs)}
-
-
-def _masked(gradient, condition):
-    return ops["SelectV2"](condition, gradient, ops["ZerosLike"](gradient))
-
-
-_gradient("ReluGrad", lambda g, x: _masked(g, x > _scalar(0, x)))
-_gradient(
-    "Relu6Grad", lambda g, x: _masked(g, ops["LogicalAnd"](x > _scalar(0, x), x < _scalar(6, x)))
-)
-_gradient("EluGrad", lambda g, y: ops["SelectV2"](y < _scalar(0, y), g * (y + 1), g))
-_gradient("SoftplusGrad", lambda g, x: g * ops["Sigmoid"](x))
-_gradient("SigmoidGrad", lambda y, g: g * y * (_scalar(1, y) - y), "z")
-_gradient("TanhGrad", lambda y, g: g * (_scalar(1, y) - y * y), "z")
-_gradient("SqrtGrad", lambda y, g: g * _scalar(0.5, y) / y, "z")
-_gradient("RsqrtGrad", lambda y, g: g * _scalar(-0.5, y) * y * y * y, "z")
-_gradient("ReciprocalGrad", lambda y, g: -g * y * y, "z")
-_gradient("InvGrad", lambda y, g: -g * y * y, "z")
-
-
-@_of("LeakyReluGrad")
-def _leaky_relu_grad(builder, inputs, attributes):
-    gradient, x = inputs
-    slope = _scalar(attributes.get("alpha", 0.2), gradient)
-    return {"backprops": ops["SelectV2"](x > _scalar(0, x), gradient, gradient * slope)}
-
-
-@_of("BiasAddGrad")
-def _bias_add_grad(builder, inputs, attributes):
-    (gradient,) = inputs
-    rank = gradient.shape.rank
-    if rank is None:
-        raise NotImplementedError("the gradient of BiasAdd of an unknown rank")
-    channel = 1 if attributes.get("data_format", "NHWC").startswith("NC") else rank - 1
-    return {"output": ops["Sum"](gradient, [i for i in range(rank) if i != channel])}
-
-
-@_of("BroadcastGradientArgs")
-def _broadcast_gradient_args(builder, inputs, attributes):
-    """The axes along which each of two shapes was broadcast."""
-    first, second = (builder.graph._ints(x) for x in inputs)
-    if first is None or second is None:
-        raise NotImplementedError("the axes of a broadcast of shapes that are not known")
-    rank = max(len(first), len(second))
-    a = [1] * (rank - len(first)) + first
-    b = [1] * (rank - len(second)) + second
-    if any(x != y and None in (x, y) and 1 not in (x, y) for x, y in zip(a, b, strict=True)):
-        raise NotImplementedError("the axes of a broadcast of sizes that are not known")
-    dtype = inputs[0].dtype
-    return {
-        "r0": convert_to_tensor([i for i in range(rank) if a[i] == 1], dtype),
-        "r1": convert_to_tensor([i for i in range(rank) if b[i] == 1], dtype),
-    }
-
-
 TRANSLATIONS.update(LIST_TRANSLATIONS)
+TRANSLATIONS.update(GRADIENT_TRANSLATIONS)
