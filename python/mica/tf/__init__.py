@@ -143,11 +143,14 @@ _LAZY = {
 }
 
 
+_OF_KERAS = frozenset({"losses", "metrics", "optimizers"})
+
+
 def __getattr__(name: str):
-    if name == "keras":
+    if name == "keras" or name in _OF_KERAS:
         from ._install import keras
 
-        return keras()
+        return keras() if name == "keras" else getattr(keras(), name)
     if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
     if name in _LAZY:
@@ -160,4 +163,4 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted([n for n in globals() if not n.startswith("_")] + [*_MODULES, *_LAZY])
+    return sorted([n for n in globals() if not n.startswith("_")] + [*_MODULES, *_LAZY, *_OF_KERAS])
