@@ -116,8 +116,9 @@ typedef struct mica_program_limits {
     bool is_modest; /* it makes way for others */
 } mica_program_limits;
 
-/* Runs a program to its end, with nothing to read; what it writes goes to the file `output`. A
- * status when it could not be started, was ended by its limits or did not succeed. */
+/* Runs a program to its end, with nothing to read; what it writes goes to the file `output`, the
+ * only one of this process that it has. A status when it could not be started, was ended by its
+ * limits or did not succeed. */
 MICA_MUST_CHECK mica_status mica_program_run(char *const *arguments, const char *output,
                                              const mica_program_limits *limits);
 int64_t mica_process_id(void);

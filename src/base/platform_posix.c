@@ -779,6 +779,22 @@ static mica_status wait_for_program(pid_t child, const char *name,
     }
 }
 
+/* The program holds no file of the host's: a lock on it would last as long as the program. What
+ * lies above the limit (a debugger's own) cannot be closed, and is none of them. */
+static int close_others(posix_spawn_file_actions_t *files) {
+    struct rlimit limit;
+    DIR *folder = getrlimit(RLIMIT_NOFILE, &limit) == 0 ? opendir("/dev/fd") : NULL;
+    int error = 0;
+    for (struct dirent *entry; folder && !error && (entry = readdir(folder));) {
+        char *end;
+        long file = strtol(entry->d_name, &end, 10);
+        if (*end || file <= 2 || file == dirfd(folder) || (rlim_t)file >= limit.rlim_cur) continue;
+        error = posix_spawn_file_actions_addclose(files, (int)file);
+    }
+    if (folder) closedir(folder);
+    return error;
+}
+
 mica_status mica_program_run(char *const *arguments, const char *output,
                              const mica_program_limits *limits) {
     extern char **environ;
@@ -800,6 +816,7 @@ mica_status mica_program_run(char *const *arguments, const char *output,
         error =
             posix_spawn_file_actions_addopen(&files, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (!error) error = posix_spawn_file_actions_adddup2(&files, 1, 2);
+    if (!error) error = close_others(&files);
     pid_t child = 0;
     if (!error) error = posix_spawn(&child, arguments[0], &files, &attributes, arguments, environ);
     posix_spawn_file_actions_destroy(&files);

@@ -226,3 +226,20 @@ TEST(files_without_memory_answer_out_of_memory_and_leave_the_old_one) {
     unlink(old_path);
     rmdir(scratch(""));
 }
+
+TEST(a_program_holds_none_of_the_files_that_are_open_here) {
+    int ends[2];
+    char check[128], output[128];
+    char *arguments[] = {(char *)"/bin/sh", (char *)"-c", check, NULL};
+    mica_program_limits limits = {.seconds = 60};
+    snprintf(output, sizeof output, "%s", scratch("printed"));
+    mkdir(scratch(""), 0777);
+    REQUIRE(pipe(ends) == 0);
+    snprintf(check, sizeof check, "[ -e /dev/fd/1 ] && [ ! -e /dev/fd/%d ] && [ ! -e /dev/fd/%d ]",
+             ends[0], ends[1]);
+    CHECK_OK(mica_program_run(arguments, output, &limits));
+    close(ends[0]);
+    close(ends[1]);
+    unlink(output);
+    rmdir(scratch(""));
+}
