@@ -7,21 +7,10 @@ from .._array import reshape
 from .._core import convert_to_tensor, ops
 from ._import_graph import attribute_value
 from ._rows import row_of
+from ._translating import entering, scalar
 
 GRADIENT_TRANSLATIONS: dict = {}
-
-
-def _gradient_of(*names: str):
-    def register(function):
-        for name in names:
-            GRADIENT_TRANSLATIONS[name] = function
-        return function
-
-    return register
-
-
-def _scalar(number, like):
-    return convert_to_tensor(number, like.dtype)
+_gradient_of = entering(GRADIENT_TRANSLATIONS)
 
 
 def _gradient(name: str, function, output: str = "backprops") -> None:
@@ -32,16 +21,16 @@ def _masked(gradient, condition):
     return ops["SelectV2"](condition, gradient, ops["ZerosLike"](gradient))
 
 
-_gradient("ReluGrad", lambda g, x: _masked(g, x > _scalar(0, x)))
+_gradient("ReluGrad", lambda g, x: _masked(g, x > scalar(0, x)))
 _gradient(
-    "Relu6Grad", lambda g, x: _masked(g, ops["LogicalAnd"](x > _scalar(0, x), x < _scalar(6, x)))
+    "Relu6Grad", lambda g, x: _masked(g, ops["LogicalAnd"](x > scalar(0, x), x < scalar(6, x)))
 )
-_gradient("EluGrad", lambda g, y: ops["SelectV2"](y < _scalar(0, y), g * (y + 1), g))
+_gradient("EluGrad", lambda g, y: ops["SelectV2"](y < scalar(0, y), g * (y + 1), g))
 _gradient("SoftplusGrad", lambda g, x: g * ops["Sigmoid"](x))
-_gradient("SigmoidGrad", lambda y, g: g * y * (_scalar(1, y) - y), "z")
-_gradient("TanhGrad", lambda y, g: g * (_scalar(1, y) - y * y), "z")
-_gradient("SqrtGrad", lambda y, g: g * _scalar(0.5, y) / y, "z")
-_gradient("RsqrtGrad", lambda y, g: g * _scalar(-0.5, y) * y * y * y, "z")
+_gradient("SigmoidGrad", lambda y, g: g * y * (scalar(1, y) - y), "z")
+_gradient("TanhGrad", lambda y, g: g * (scalar(1, y) - y * y), "z")
+_gradient("SqrtGrad", lambda y, g: g * scalar(0.5, y) / y, "z")
+_gradient("RsqrtGrad", lambda y, g: g * scalar(-0.5, y) * y * y * y, "z")
 _gradient("ReciprocalGrad", lambda y, g: -g * y * y, "z")
 _gradient("InvGrad", lambda y, g: -g * y * y, "z")
 
@@ -49,8 +38,8 @@ _gradient("InvGrad", lambda y, g: -g * y * y, "z")
 @_gradient_of("LeakyReluGrad")
 def _leaky_relu_grad(builder, inputs, attributes):
     gradient, x = inputs
-    slope = _scalar(attributes.get("alpha", 0.2), gradient)
-    return {"backprops": ops["SelectV2"](x > _scalar(0, x), gradient, gradient * slope)}
+    slope = scalar(attributes.get("alpha", 0.2), gradient)
+    return {"backprops": ops["SelectV2"](x > scalar(0, x), gradient, gradient * slope)}
 
 
 @_gradient_of("BiasAddGrad")
@@ -97,7 +86,7 @@ def _with_respect_to(op: str, wanted: int, operands: list, gradient, attributes)
 
 
 def _zeros(shape, like):
-    return ops["Fill"](shape, _scalar(0, like))
+    return ops["Fill"](shape, scalar(0, like))
 
 
 @_gradient_of("MaxPoolGrad")
@@ -143,7 +132,7 @@ def _fused_batch_norm_grad(builder, inputs, attributes):
     trains = attributes.get("is_training", True)
     if trains:
         mean, variance = nn.moments(wide, axes)
-    inverse = ops["Rsqrt"](variance + _scalar(attributes.get("epsilon", 1e-4), variance))
+    inverse = ops["Rsqrt"](variance + scalar(attributes.get("epsilon", 1e-4), variance))
     normal = (wide - reshape(mean, shape)) * reshape(inverse, shape)
     found = flow
     if trains:

@@ -9,29 +9,18 @@ from __future__ import annotations
 from .. import _dtypes, _select, _windows, image, linalg, nn, strings
 from .. import math as tf_math
 from .._array import gather, reshape, where
-from .._core import convert_to_tensor, ops
+from .._core import ops
 from ._import_gradients import GRADIENT_TRANSLATIONS
 from ._import_lists import LIST_TRANSLATIONS
+from ._translating import entering, scalar
 
 TRANSLATIONS: dict = {}
-
-
-def _of(*names: str):
-    def register(function):
-        for name in names:
-            TRANSLATIONS[name] = function
-        return function
-
-    return register
+_of = entering(TRANSLATIONS)
 
 
 def _simple(name: str, function, output: str = "output") -> None:
     """An op that is a function of its inputs alone."""
     TRANSLATIONS[name] = lambda builder, inputs, attributes: {output: function(*inputs)}
-
-
-def _scalar(number, like):
-    return convert_to_tensor(number, like.dtype)
 
 
 # ---- the frame of graphs -------------------------------------------------------------------------
@@ -214,7 +203,7 @@ def _sparse_softmax_cross_entropy(builder, inputs, attributes):
     features, labels = inputs
     loss = nn.sparse_softmax_cross_entropy_with_logits(labels, features)
     size = ops["Shape"](features)[-1]
-    hot = ops["OneHot"](labels, size, _scalar(1, features), _scalar(0, features))
+    hot = ops["OneHot"](labels, size, scalar(1, features), scalar(0, features))
     return {"loss": loss, "backprop": ops["Softmax"](features) - hot}
 
 
@@ -314,11 +303,11 @@ def _fused_batch_norm(builder, inputs, attributes):
             ops["Size"](scale), DstT=scale.dtype
         )
         unbiased = own_variance * (
-            count / ops["Maximum"](count - _scalar(1, count), _scalar(1, count))
+            count / ops["Maximum"](count - scalar(1, count), scalar(1, count))
         )
         factor = attributes.get("exponential_avg_factor", 1.0)
         if factor != 1.0:
-            old, new = _scalar(1 - factor, scale), _scalar(factor, scale)
+            old, new = scalar(1 - factor, scale), scalar(factor, scale)
             batch = mean * old + own_mean * new, variance * old + unbiased * new
         else:
             batch = own_mean, unbiased
@@ -327,7 +316,7 @@ def _fused_batch_norm(builder, inputs, attributes):
         used = batch = mean, variance
     shape = [-1 if i == channel else 1 for i in range(rank)]
     first, second, third, fourth = (reshape(t, shape) for t in (*used, scale, offset))
-    inverse = ops["Rsqrt"](second + _scalar(epsilon, second)) * third
+    inverse = ops["Rsqrt"](second + scalar(epsilon, second)) * third
     y = (wide - first) * inverse + fourth
     if y.dtype != x.dtype:
         y = ops["Cast"](y, DstT=x.dtype)
@@ -344,12 +333,12 @@ def _fused_batch_norm(builder, inputs, attributes):
 def _places(size, target, align_corners: bool):
     """Where pixels of the result lie in an image, when centres are not at halves."""
     size, target = (ops["Cast"](n, DstT=_dtypes.float32) for n in (size, target))
-    one = _scalar(1, size)
+    one = scalar(1, size)
     if align_corners:
         step = (size - one) / ops["Maximum"](target - one, one)
     else:
         step = size / target
-    return ops["Range"](_scalar(0, size), target, one) * step
+    return ops["Range"](scalar(0, size), target, one) * step
 
 
 def _linear_weights(size, target, align_corners: bool):
@@ -360,12 +349,12 @@ def _linear_weights(size, target, align_corners: bool):
     )
     pixels = ops["Cast"](ops["Range"](0, size, 1), DstT=_dtypes.float32)
     apart = ops["Abs"](ops["ExpandDims"](places, 1) - ops["ExpandDims"](pixels, 0))
-    return ops["Relu"](_scalar(1, apart) - apart)
+    return ops["Relu"](scalar(1, apart) - apart)
 
 
 def _nearest_places(size, target, align_corners: bool):
     places = _places(size, target, align_corners)
-    half = _scalar(0.5, places)
+    half = scalar(0.5, places)
     places = ops["Floor"](places + half) if align_corners else ops["Floor"](places)
     return ops["Minimum"](ops["Cast"](places, DstT=_dtypes.int32), size - 1)
 
@@ -426,7 +415,7 @@ def _regex_full_match(builder, inputs, attributes):
 def _weights_or_ones(weights, values):
     """No weights are a tensor without elements, which may be known only when it runs."""
     missing = ops["Size"](values) - ops["Size"](weights)
-    ones = ops["Fill"](ops["Reshape"](missing, [1]), _scalar(1, weights))
+    ones = ops["Fill"](ops["Reshape"](missing, [1]), scalar(1, weights))
     return reshape(ops["ConcatV2"]([reshape(weights, [-1]), ones], 0), ops["Shape"](values))
 
 
