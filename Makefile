@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 export JOBS
 ARGS ?= --data data/mnist
 
-.PHONY: build run test soak bench bench-check mutants noops sanitize valgrind cross format-check lint exports oracle clean
+.PHONY: build run test soak bench bench-check mutants noops fuzz coverage sanitize valgrind cross format-check lint exports oracle agreement clean
 
 build: ## set up .venv and build: .venv/bin/mica and .venv/bin/python are then ready
 	@scripts/build.sh product
@@ -36,6 +36,12 @@ noops: ## mlcompute's tests notice when members do nothing: 40 are taken away, o
 	@scripts/setup.sh --test
 	.venv/bin/python scripts/mlcompute_noops.py --count $(or $(COUNT),40) $(if $(SEED),--seed $(SEED))
 
+fuzz: ## readers of files, given bytes of libFuzzer's for FUZZ_SECONDS (60) each (READERS="bundle wire" for some)
+	@FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) scripts/fuzz_readers.sh $(READERS)
+
+coverage: ## lines and branches of src/ that the C tests and the Python tests run, by room
+	@scripts/coverage.sh
+
 sanitize: ## the C tests under AddressSanitizer + UBSan, and under ThreadSanitizer
 	@scripts/check.sh address thread
 
@@ -54,6 +60,10 @@ exports: ## write src/exports.txt anew from the built library
 
 oracle: ## make the figures of the tests anew with other frameworks, in environments of their own
 	@scripts/oracle.sh
+
+agreement: ## stored random calls beside TensorFlow's answers; fails under 99 % (MATCH=softmax for a part)
+	@scripts/build.sh product
+	@.venv/bin/python tests/agreement/report.py --jobs $(JOBS) $(if $(MATCH),--match $(MATCH))
 
 clean: ## everything that was built; .venv stays
 	rm -rf build build-* dist .pytest_cache .ruff_cache .hypothesis mnist_loss.png

@@ -401,10 +401,13 @@ CASES = {
         _train("gpt_train", Gpt(), "tok/s", 8 * 128),
         _latency("resnet50_infer", ResNet(1, 224, (3, 4, 6, 3), True, classes=1000)),
         _latency("mlp_infer", Mlp(batch=1)),
-        _once("first_step_mlp", "s", sizes=Mlp()),
-        _once("first_step_gpt", "s", sizes=Gpt()),
+        _once("first_result_mlp", "s", sizes=Mlp()),
+        _once("first_result_gpt", "s", sizes=Gpt()),
+        _once("first_compiled_mlp", "s", sizes=Mlp()),
+        _once("first_compiled_gpt", "s", sizes=Gpt()),
         _micro("tf_add", tf=5, torch=1),
         _micro("tf_function", tf=10),
+        _micro("tf_function_nested", tf=1),
         Case("tf_tape", "us/op", lambda s: s / 20 * 1e6, "less", bars={"tf": 3}),
         Case(
             "keras_fit",
@@ -419,13 +422,16 @@ CASES = {
         _once("memory_resnet18", "MB", sizes=ResNet()),
         _once("memory_gpt", "MB", sizes=Gpt()),
         _once("installed", "MB"),
+        _once("installed_tf", "MB", bars={"tf": 1}),
     ]
 }
 
 #: Cases of one process each: the model that it makes a few steps of.
 PROCESS_MODELS = {
-    "first_step_mlp": "mlp_train",
-    "first_step_gpt": "gpt_train",
+    "first_result_mlp": "mlp_train",
+    "first_result_gpt": "gpt_train",
+    "first_compiled_mlp": "mlp_train",
+    "first_compiled_gpt": "gpt_train",
     "memory_resnet18": "resnet18_train",
     "memory_gpt": "gpt_train",
 }

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from cases import CONV, GELU, HEADS, ROWS, Case, Cnn, Gpt, Lstm, Mlp, ResNet, normal
 from jax import lax
+from values import step_values
 
 PACKAGE, MODULE = "jax", "jax"
 COMPILED = "jit"
@@ -22,6 +23,11 @@ Model = Callable[[Params, Any, Any], tuple[Any, Params]]
 def sync(result: Any) -> None:
     """Waits for the results."""
     jax.block_until_ready(result)
+
+
+def is_settled() -> bool:
+    """Everything is compiled when the first call returns."""
+    return True
 
 
 # ---- layers --------------------------------------------------------------------------------------
@@ -162,59 +168,80 @@ def gpt(sizes: Gpt) -> Model:
 
 
 # ---- training ------------------------------------------------------------------------------------
-def _train(forward: Model, optimizer: str, rate: float, sizes: Any) -> tuple:
+def _update(optimizer: str, rate: float, state: Any, g: Params) -> tuple:
     tree = jax.tree.map
-    weights = {n: jnp.asarray(w) for n, w in sizes.weights().items()}
-    frozen = {n for n in weights if n.endswith((".mean", ".var"))}
-    params = {n: w for n, w in weights.items() if n not in frozen}
-    stats = {n: w for n, w in weights.items() if n in frozen}
+    params, m, v, t = state
+    t = t + 1
+    if optimizer == "sgd":
+        m = tree(lambda m, g: 0.9 * m + g, m, g)
+        return tree(lambda p, m: p - rate * m, params, m), m, v, t
+    decay = 0.01 * rate if optimizer == "adamw" else 0.0
+    scale = rate * jnp.sqrt(1 - 0.999**t) / (1 - 0.9**t)
+    m = tree(lambda m, g: 0.9 * m + 0.1 * g, m, g)
+    v = tree(lambda v, g: 0.999 * v + 0.001 * g * g, v, g)
+    after = tree(lambda p, m, v: p - decay * p - scale * m / (jnp.sqrt(v) + 1e-8), params, m, v)
+    return after, m, v, t
+
+
+def _train(forward: Model, optimizer: str, rate: float, sizes: Any) -> tuple:
+    weights = sizes.weights()
     x, y = map(jnp.asarray, sizes.data())
+
+    def first_state() -> tuple:
+        arrays = {n: jnp.asarray(w) for n, w in weights.items()}
+        stats = {n: w for n, w in arrays.items() if n.endswith((".mean", ".var"))}
+        params = {n: w for n, w in arrays.items() if n not in stats}
+        slots = [jax.tree.map(jnp.zeros_like, params) for _ in range(2)]
+        return (params, slots[0], slots[1] if optimizer != "sgd" else None, jnp.float32(0)), stats
 
     def loss(params: Params, stats: Params, x: Array, y: Array, key: Array) -> Any:
         logits, changed = forward({**params, **stats}, x, key)
         return cross_entropy(logits, y), {**stats, **changed}
 
-    check = float(jax.jit(lambda p, s, x, y: loss(p, s, x, y, None)[0])(params, stats, x, y))
+    both = jax.value_and_grad(loss, has_aux=True)
 
     @functools.partial(jax.jit, donate_argnums=0)
     def step(state: Any, x: Array, y: Array) -> Any:
-        params, stats, m, v, t, key = state
+        trained, stats, key = state
         key, sub = jax.random.split(key)
-        both = jax.value_and_grad(loss, has_aux=True)
-        (value, stats), g = both(params, stats, x, y, sub)
-        t = t + 1
-        if optimizer == "sgd":
-            m = tree(lambda m, g: 0.9 * m + g, m, g)
-            params = tree(lambda p, m: p - rate * m, params, m)
-        else:
-            decay = 0.01 * rate if optimizer == "adamw" else 0.0
-            scale = rate * jnp.sqrt(1 - 0.999**t) / (1 - 0.9**t)
-            m = tree(lambda m, g: 0.9 * m + 0.1 * g, m, g)
-            v = tree(lambda v, g: 0.999 * v + 0.001 * g * g, v, g)
-            params = tree(
-                lambda p, m, v: p - decay * p - scale * m / (jnp.sqrt(v) + 1e-8), params, m, v
-            )
-        return (params, stats, m, v, t, key), value
+        (value, stats), g = both(trained[0], stats, x, y, sub)
+        return (_update(optimizer, rate, trained, g), stats, key), value
 
-    def zeros() -> Any:
-        return tree(jnp.zeros_like, params)
-
-    slots = (zeros(), zeros() if optimizer != "sgd" else None)
-    state = (params, stats, *slots, jnp.float32(0), jax.random.key(0))
+    state = (*first_state(), jax.random.key(0))
 
     def run() -> Array:
         nonlocal state
         state, value = step(state, x, y)
         return value
 
-    return {"jit": run}, lambda: check
+    def check() -> dict[str, Any]:
+        @jax.jit
+        def first(trained: Any, stats: Params, x: Array, y: Array) -> Any:
+            (value, _), g = both(trained[0], stats, x, y, None)
+            return value, g, _update(optimizer, rate, trained, g)[0]
+
+        value, gradients, after = first(*first_state(), x, y)
+        return step_values(value, gradients, weights, after)
+
+    return {"jit": run}, check
 
 
 # ---- cases ---------------------------------------------------------------------------------------
 def _forward(function: Callable, *arguments: Any) -> tuple:
+    """Also with the last result donated: JAX's way to write into memory that was used before."""
     arguments = tuple(map(jnp.asarray, arguments))
     compiled = jax.jit(function)
-    return {"jit": lambda: compiled(*arguments)}, lambda: compiled(*arguments)
+    again = jax.jit(lambda last, *a: function(*a), donate_argnums=0, keep_unused=True)
+    last = None
+
+    def donated() -> Array:
+        nonlocal last
+        last = again(compiled(*arguments) if last is None else last, *arguments)
+        return last
+
+    return {"jit": lambda: compiled(*arguments), "jit donated": donated}, lambda: compiled(
+        *arguments
+    )
 
 
 def _add_loop(a: Array, n: int) -> Array:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from typing import Any
 
 import mica
 from cases import CONV, GELU, HEADS, ROWS, Case, Cnn, Gpt, Lstm, Mlp, ResNet, normal
+from footprint import children
+from values import step_values
 
 PACKAGE, MODULE = "mica", "mica"
-COMPILED = "jit"  # the idiom of first_step
+COMPILED = "jit"  # the idiom of first_compiled
 LAYOUT = "N01C,01IO,N01C"
 
 Array = Any
@@ -24,6 +27,11 @@ def sync(result: Any) -> None:
         result = result[-1]
     if isinstance(result, mica.Tensor):
         result.wait()
+
+
+def is_settled() -> bool:
+    """Whether no compiler is at work: compiled code comes in while the first tier runs."""
+    return len(list(children(os.getpid()))) == 1
 
 
 # ---- layers --------------------------------------------------------------------------------------
@@ -193,53 +201,75 @@ def sgd(rate: float, momentum: float) -> tuple[Callable, Callable]:
     return lambda p: (mica.zeros_like(p),), update
 
 
-def trainer(forward: Model, optimizer: tuple[Callable, Callable], sizes: Any) -> Callable:
-    """A function without arguments that makes one step and returns the loss before it."""
-    start, update = optimizer
-    params = {name: mica.tensor(w) for name, w in sizes.weights().items()}
-    frozen = {n for n in params if n.endswith((".mean", ".var"))}
-    state = {
-        "params": {n: p for n, p in params.items() if n not in frozen},
-        "stats": {n: p for n, p in params.items() if n in frozen},
-        "slots": {n: start(p) for n, p in params.items() if n not in frozen},
-        "t": mica.tensor(0.0),
-        "key": mica.random.key(0),
-    }
-    x, y = map(mica.tensor, sizes.data())
+class Training:
+    """A model, its state, and a step that is compiled."""
 
-    def loss(params: Params, stats: Params, x: Array, y: Array, key: Array) -> Any:
-        logits, changed = forward({**params, **stats}, x, key)
+    def __init__(self, forward: Model, optimizer: tuple[Callable, Callable], sizes: Any) -> None:
+        self.start, self.update = optimizer
+        self.forward = forward
+        self.weights = sizes.weights()
+        self.x, self.y = map(mica.tensor, sizes.data())
+        self.compiled = mica.jit(self.step, donate_argnums=0)
+
+    def state(self) -> Params:
+        """The first one."""
+        params = {name: mica.tensor(w) for name, w in self.weights.items()}
+        frozen = {n for n in params if n.endswith((".mean", ".var"))}
+        return {
+            "params": {n: p for n, p in params.items() if n not in frozen},
+            "stats": {n: p for n, p in params.items() if n in frozen},
+            "slots": {n: self.start(p) for n, p in params.items() if n not in frozen},
+            "t": mica.tensor(0.0),
+            "key": mica.random.key(0),
+        }
+
+    def loss(self, params: Params, stats: Params, x: Array, y: Array, key: Array) -> Any:
+        """The loss, and the statistics after it; without a key there is no dropout."""
+        logits, changed = self.forward({**params, **stats}, x, key)
         return cross_entropy(logits, y), {**stats, **changed}
 
-    def step(state: Params, x: Array, y: Array) -> tuple[Params, Array]:
-        keys = mica.random.split(state["key"])
-        both = mica.value_and_grad(loss, has_aux=True)
-        (value, stats), gradients = both(state["params"], state["stats"], x, y, keys[1])
+    def apply(self, state: Params, gradients: Params) -> tuple[Params, Params, Array]:
+        """Parameters, slots and count after the optimizer's step."""
         t, params, slots = state["t"] + 1, {}, {}
         for n, p in state["params"].items():
-            params[n], slots[n] = update(p, gradients[n], state["slots"][n], t)
-        new = {"params": params, "stats": stats, "slots": slots, "t": t, "key": keys[0]}
-        return new, value
+            params[n], slots[n] = self.update(p, gradients[n], state["slots"][n], t)
+        return params, slots, t
 
-    compiled = mica.jit(step, donate_argnums=0)
+    def step(self, state: Params, x: Array, y: Array) -> tuple[Params, Array]:
+        """The next state, and the loss before it."""
+        keys = mica.random.split(state["key"])
+        both = mica.value_and_grad(self.loss, has_aux=True)
+        (value, stats), gradients = both(state["params"], state["stats"], x, y, keys[1])
+        params, slots, t = self.apply(state, gradients)
+        return {"params": params, "stats": stats, "slots": slots, "t": t, "key": keys[0]}, value
 
-    def run() -> Array:
-        nonlocal state
-        state, value = compiled(state, x, y)
-        return value
+    def first(self) -> dict[str, Any]:
+        """The values to compare: of a first step without dropout."""
 
-    return run
+        def step(state: Params, x: Array, y: Array) -> Any:
+            both = mica.value_and_grad(self.loss, has_aux=True)
+            (value, _), gradients = both(state["params"], state["stats"], x, y, None)
+            return value, gradients, self.apply(state, gradients)[0]
 
+        value, gradients, after = mica.jit(step)(self.state(), self.x, self.y)
+        arrays = [{n: t.numpy() for n, t in tree.items()} for tree in (gradients, after)]
+        return step_values(value.numpy(), arrays[0], self.weights, arrays[1])
 
-def first_loss(forward: Model, sizes: Any) -> float:
-    """The loss at the first weights, without dropout."""
-    params = {name: mica.tensor(w) for name, w in sizes.weights().items()}
-    x, y = map(mica.tensor, sizes.data())
-    return float(mica.jit(lambda p, x, y: cross_entropy(forward(p, x, None)[0], y))(params, x, y))
+    def runner(self) -> Callable[[], Array]:
+        """A function without arguments that makes one step and returns the loss before it."""
+        state = self.state()
+
+        def run() -> Array:
+            nonlocal state
+            state, value = self.compiled(state, self.x, self.y)
+            return value
+
+        return run
 
 
 def _train(forward: Model, optimizer: tuple[Callable, Callable], sizes: Any) -> tuple:
-    return {"jit": trainer(forward, optimizer, sizes)}, lambda: first_loss(forward, sizes)
+    training = Training(forward, optimizer, sizes)
+    return {"jit": training.runner()}, training.first
 
 
 # ---- cases: name -> ({idiom: function or (function, calls)}, checked value) ----------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -10,11 +11,12 @@ import numpy as np
 import tensorflow as tf
 from cases import CONV, GELU, HEADS, ROWS, THREADS, Case, Cnn, Gpt, Lstm, Mlp, ResNet, normal
 from keras import layers, ops
+from values import step_values
 
 PACKAGE, MODULE = "tensorflow_cpu", "tensorflow"
 COMPILED = "jit_compile"
 tf.config.threading.set_intra_op_parallelism_threads(THREADS)
-tf.config.threading.set_inter_op_parallelism_threads(THREADS)
+tf.config.threading.set_inter_op_parallelism_threads(int(os.environ.get("INTER_OP", THREADS)))
 
 
 def sync(result: Any) -> None:
@@ -23,15 +25,27 @@ def sync(result: Any) -> None:
         tf.reshape(result, [-1])[0].numpy()
 
 
+def is_settled() -> bool:
+    """Everything is compiled when the first call returns."""
+    return True
+
+
 # ---- models --------------------------------------------------------------------------------------
+def named(model: keras.Model, weights: Any, names: list[str]) -> keras.Model:
+    """Gives the trainable variables their values, and keeps their canonical names."""
+    for variable, name in zip(model.trainable_variables, names, strict=True):
+        variable.assign(weights[name])
+    model.names = names
+    return model
+
+
 def mlp(sizes: Mlp) -> keras.Model:
     """Dense layers with relu."""
     weights, count = sizes.weights(), len(sizes.widths) - 1
     model = keras.Sequential([keras.Input((sizes.widths[0],))])
     for i, width in enumerate(sizes.widths[1:]):
         model.add(layers.Dense(width, "relu" if i < count - 1 else None))
-    model.set_weights([weights[f"dense{i}.{k}"] for i in range(count) for k in "wb"])
-    return model
+    return named(model, weights, [f"dense{i}.{k}" for i in range(count) for k in "wb"])
 
 
 def cnn(sizes: Cnn) -> keras.Model:
@@ -50,10 +64,8 @@ def cnn(sizes: Cnn) -> keras.Model:
             layers.Dense(sizes.classes),
         ]
     )
-    for name in "conv0", "conv1", "dense0", "dense1":
-        layer = [y for y in model.layers if y.weights][int(name[-1]) + 2 * name.startswith("dense")]
-        layer.set_weights([weights[f"{name}.w"], weights[f"{name}.b"]])
-    return model
+    parts = "conv0", "conv1", "dense0", "dense1"
+    return named(model, weights, [f"{name}.{k}" for name in parts for k in "wb"])
 
 
 def resnet(sizes: ResNet) -> keras.Model:
@@ -83,11 +95,14 @@ def resnet(sizes: ResNet) -> keras.Model:
         x = layers.ReLU()(y + (layer(x, short, False) if short else x))
     head = layers.Dense(sizes.classes)
     model = keras.Model(inputs, head(layers.GlobalAveragePooling2D()(x)))
+    paths = {}
     for name, conv, norm in made:
         conv.set_weights([weights[f"{name}.w"]])
         norm.set_weights([weights[f"{name}.{k}"] for k in ("gamma", "beta", "mean", "var")])
-    head.set_weights([weights["head.w"], weights["head.b"]])
-    return model
+        paths |= {conv.kernel.path: f"{name}.w"}
+        paths |= {norm.gamma.path: f"{name}.gamma", norm.beta.path: f"{name}.beta"}
+    paths |= {head.kernel.path: "head.w", head.bias.path: "head.b"}
+    return named(model, weights, [paths[v.path] for v in model.trainable_variables])
 
 
 def lstm(sizes: Lstm) -> keras.Model:
@@ -100,8 +115,7 @@ def lstm(sizes: Lstm) -> keras.Model:
             layers.Dense(sizes.classes),
         ]
     )
-    model.set_weights([weights[k] for k in ("input", "hidden", "bias", "head.w", "head.b")])
-    return model
+    return named(model, weights, ["input", "hidden", "bias", "head.w", "head.b"])
 
 
 class Block(layers.Layer):
@@ -149,14 +163,17 @@ def gpt(sizes: Gpt) -> keras.Model:
     """The decoder, with its weights."""
     weights, model = sizes.weights(), GptModel(sizes)
     model(sizes.data()[0])
-    model.tok.set_weights([weights["tok"]])
-    model.pos.set_weights([weights["pos"]])
-    model.head.set_weights([weights["head"]])
+    paths = {model.tok.embeddings.path: "tok", model.pos.embeddings.path: "pos"}
+    paths |= {model.head.kernel.path: "head"}
+    paths |= {model.norm.gamma.path: "norm.w", model.norm.beta.path: "norm.b"}
     for i, block in enumerate(model.blocks):
         for part in "qkv", "out", "up", "down":
-            pair = [weights[f"block{i}.{part}.{k}"] for k in "wb"]
-            getattr(block, part).set_weights(pair)
-    return model
+            layer, name = getattr(block, part), f"block{i}.{part}"
+            paths |= {layer.kernel.path: f"{name}.w", layer.bias.path: f"{name}.b"}
+        for part in "n1", "n2":
+            layer, name = getattr(block, part), f"block{i}.{part}"
+            paths |= {layer.gamma.path: f"{name}.w", layer.beta.path: f"{name}.b"}
+    return named(model, weights, [paths[v.path] for v in model.trainable_variables])
 
 
 # ---- training ------------------------------------------------------------------------------------
@@ -164,25 +181,44 @@ def _train(make: Callable, optimizer: Callable, sizes: Any) -> tuple:
     x, y = map(tf.constant, sizes.data())
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
-    def way(jit: bool) -> Callable:
+    def stepping(training: bool = True) -> tuple[keras.Model, Callable]:
         model, opt = make(sizes), optimizer()
         variables = model.trainable_variables
         opt.build(variables)
 
-        @tf.function(jit_compile=jit)
         def step(x: Any, y: Any) -> Any:
             with tf.GradientTape() as tape:
-                value = loss(y, model(x, training=True))
-            opt.apply(tape.gradient(value, variables), variables)
-            return value
+                value = loss(y, model(x, training=training))
+            gradients = tape.gradient(value, variables)
+            opt.apply(gradients, variables)
+            return value, gradients
 
-        return lambda: step(x, y)
+        return model, step
 
-    def check() -> float:
+    def way(wrap: Callable) -> Callable:
+        _, step = stepping()
+        wrapped = wrap(lambda x, y: step(x, y)[0])
+        return lambda: wrapped(x, y)
+
+    def check() -> dict[str, np.ndarray]:
         # Training mode for the batch's statistics, but without dropout.
-        return float(loss(y, make(sizes)(x, training=not isinstance(sizes, Cnn))))
+        model, step = stepping(training=not isinstance(sizes, Cnn))
+        value, gradients = tf.function(step)(x, y)
+        dense = [tf.convert_to_tensor(g).numpy() for g in gradients]
+        after = [v.numpy() for v in model.trainable_variables]
+        return step_values(
+            value.numpy(),
+            dict(zip(model.names, dense, strict=True)),
+            sizes.weights(),
+            dict(zip(model.names, after, strict=True)),
+        )
 
-    return {"graph": way(False), "jit_compile": way(True)}, check
+    idioms = {
+        "eager": way(lambda f: f),
+        "graph": way(tf.function),
+        "jit_compile": way(tf.function(jit_compile=True)),
+    }
+    return idioms, check
 
 
 # ---- cases ---------------------------------------------------------------------------------------
@@ -289,7 +325,7 @@ def prepare(case: Case) -> tuple[dict[str, Any], Callable]:
         return _infer(resnet(sizes), sizes.data()[0])
     if name == "mlp_infer":
         return _infer(mlp(sizes), sizes.data()[0])
-    adam = lambda: keras.optimizers.Adam(1e-3)  # noqa: E731
+    adam = lambda: keras.optimizers.Adam(1e-3, epsilon=1e-8)  # noqa: E731
     if isinstance(sizes, Mlp):
         return _train(mlp, adam, sizes)
     if isinstance(sizes, Cnn):
@@ -299,5 +335,6 @@ def prepare(case: Case) -> tuple[dict[str, Any], Callable]:
     if isinstance(sizes, Lstm):
         return _train(lstm, adam, sizes)
     if isinstance(sizes, Gpt):
-        return _train(gpt, lambda: keras.optimizers.AdamW(3e-4, weight_decay=0.01), sizes)
+        adamw = {"learning_rate": 3e-4, "weight_decay": 0.01, "epsilon": 1e-8}
+        return _train(gpt, lambda: keras.optimizers.AdamW(**adamw), sizes)
     raise KeyError(name)

@@ -10,6 +10,7 @@ import torch
 from cases import CONV, GELU, HEADS, ROWS, THREADS, Case, Cnn, Gpt, Lstm, Mlp, ResNet, normal
 from torch import nn
 from torch.nn import functional
+from values import step_values
 
 PACKAGE, MODULE = "torch", "torch"
 COMPILED = "compile"
@@ -20,19 +21,55 @@ def sync(result: Any) -> None:
     """Everything is done when a call returns."""
 
 
+def is_settled() -> bool:
+    """Everything is compiled when the first call returns."""
+    return True
+
+
 # ---- weights -------------------------------------------------------------------------------------
-def _put(target: torch.Tensor, value: np.ndarray) -> None:
+def _same(array: np.ndarray) -> np.ndarray:
+    return array
+
+
+def _put(
+    target: torch.Tensor, weights: Any, name: str, to: Callable = _same, back: Callable = _same
+) -> None:
+    """Gives a parameter its value: `to` of the canonical one, which `back` undoes."""
     with torch.no_grad():
-        target.copy_(torch.from_numpy(np.ascontiguousarray(value)))
+        target.copy_(torch.from_numpy(np.ascontiguousarray(to(weights[name]))))
+    target.canonical = (name, back)
+
+
+def _transposed(array: np.ndarray) -> np.ndarray:
+    return array.T
 
 
 def _put_dense(layer: nn.Linear, weights: Any, name: str) -> None:
-    _put(layer.weight, weights[f"{name}.w"].T)
-    _put(layer.bias, weights[f"{name}.b"])
+    _put(layer.weight, weights, f"{name}.w", _transposed, _transposed)
+    _put(layer.bias, weights, f"{name}.b")
 
 
 def _kernel(w: np.ndarray) -> np.ndarray:
     return w.transpose(3, 2, 0, 1)  # HWIO to OIHW
+
+
+def _kernel_back(w: np.ndarray) -> np.ndarray:
+    return w.transpose(2, 3, 1, 0)
+
+
+def _put_norm(layer: nn.Module, weights: Any, names: tuple[str, str]) -> None:
+    _put(layer.weight, weights, names[0])
+    _put(layer.bias, weights, names[1])
+
+
+def _canonical(values: dict[torch.Tensor, torch.Tensor]) -> dict[str, np.ndarray]:
+    """Values of parameters in the canonical form, by its names."""
+    named = {}
+    for parameter, value in values.items():
+        name, back = getattr(parameter, "canonical", (None, None))
+        if name:
+            named[name] = back(value.detach().numpy())
+    return named
 
 
 # ---- models --------------------------------------------------------------------------------------
@@ -51,11 +88,19 @@ def cnn(sizes: Cnn) -> nn.Module:
     conv0, conv1 = nn.Conv2d(1, c0, 3), nn.Conv2d(c0, c1, 3)
     dense0, dense1 = nn.Linear(sizes.flat(), sizes.hidden), nn.Linear(sizes.hidden, sizes.classes)
     for name, layer in ("conv0", conv0), ("conv1", conv1):
-        _put(layer.weight, _kernel(weights[f"{name}.w"]))
-        _put(layer.bias, weights[f"{name}.b"])
-    first = weights["dense0.w"].reshape(side, side, c1, sizes.hidden).transpose(2, 0, 1, 3)
-    weights["dense0.w"] = first.reshape(sizes.flat(), sizes.hidden)  # flattened as NCHW
-    _put_dense(dense0, weights, "dense0")
+        _put(layer.weight, weights, f"{name}.w", _kernel, _kernel_back)
+        _put(layer.bias, weights, f"{name}.b")
+
+    def as_nchw(w: np.ndarray) -> np.ndarray:  # images are flattened with channels first
+        w = w.reshape(side, side, c1, sizes.hidden).transpose(2, 0, 1, 3)
+        return w.reshape(sizes.flat(), sizes.hidden).T
+
+    def as_nhwc(w: np.ndarray) -> np.ndarray:
+        w = w.T.reshape(c1, side, side, sizes.hidden).transpose(1, 2, 0, 3)
+        return w.reshape(sizes.flat(), sizes.hidden)
+
+    _put(dense0.weight, weights, "dense0.w", as_nchw, as_nhwc)
+    _put(dense0.bias, weights, "dense0.b")
     _put_dense(dense1, weights, "dense1")
     return nn.Sequential(
         conv0, nn.ReLU(), conv1, nn.ReLU(), nn.MaxPool2d(2), nn.Dropout(0.25), nn.Flatten(),
@@ -73,9 +118,8 @@ def resnet(sizes: ResNet) -> nn.Module:
             spec.inputs, spec.outputs, spec.kernel, spec.stride, spec.kernel // 2, bias=False
         )
         norm = nn.BatchNorm2d(spec.outputs)
-        _put(conv.weight, _kernel(weights[f"{spec.name}.w"]))
-        _put(norm.weight, weights[f"{spec.name}.gamma"])
-        _put(norm.bias, weights[f"{spec.name}.beta"])
+        _put(conv.weight, weights, f"{spec.name}.w", _kernel, _kernel_back)
+        _put_norm(norm, weights, (f"{spec.name}.gamma", f"{spec.name}.beta"))
         return nn.Sequential(conv, norm, *([nn.ReLU(True)] if act else []))
 
     class Block(nn.Module):
@@ -104,10 +148,11 @@ class LstmModel(nn.Module):
         weights = sizes.weights()
         self.lstm = nn.LSTM(sizes.features, sizes.hidden, batch_first=True)
         self.head = nn.Linear(sizes.hidden, sizes.classes)
-        _put(self.lstm.weight_ih_l0, weights["input"].T)
-        _put(self.lstm.weight_hh_l0, weights["hidden"].T)
-        _put(self.lstm.bias_ih_l0, weights["bias"])
-        _put(self.lstm.bias_hh_l0, 0 * weights["bias"])
+        _put(self.lstm.weight_ih_l0, weights, "input", _transposed, _transposed)
+        _put(self.lstm.weight_hh_l0, weights, "hidden", _transposed, _transposed)
+        _put(self.lstm.bias_ih_l0, weights, "bias")
+        nn.init.zeros_(self.lstm.bias_hh_l0)  # a second bias, which the others do not have
+        self.lstm.bias_hh_l0.requires_grad_(False)
         _put_dense(self.head, weights, "head")
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -126,6 +171,8 @@ class Block(nn.Module):
         self.up, self.down = nn.Linear(n, 4 * n), nn.Linear(4 * n, n)
         for part in "qkv", "out", "up", "down":
             _put_dense(getattr(self, part), weights, f"{name}.{part}")
+        for part in "n1", "n2":
+            _put_norm(getattr(self, part), weights, (f"{name}.{part}.w", f"{name}.{part}.b"))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """X with both added."""
@@ -150,9 +197,10 @@ class GptModel(nn.Module):
         )
         self.norm = nn.LayerNorm(sizes.width)
         self.head = nn.Linear(sizes.width, sizes.vocabulary, bias=False)
-        _put(self.tok.weight, weights["tok"])
-        _put(self.pos.weight, weights["pos"])
-        _put(self.head.weight, weights["head"].T)
+        _put(self.tok.weight, weights, "tok")
+        _put(self.pos.weight, weights, "pos")
+        _put_norm(self.norm, weights, ("norm.w", "norm.b"))
+        _put(self.head.weight, weights, "head", _transposed, _transposed)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Logits of every position."""
@@ -198,19 +246,24 @@ def _train(make: Callable, optimizer: Callable, sizes: Any, images: bool = False
         for way, (model, data) in ways.items():
             idioms[name + way] = _step(model, optimizer, data, y, name == "compile")
 
-    def check() -> float:
+    def check() -> dict[str, np.ndarray]:
         model = make().train()
         for part in model.modules():
             if isinstance(part, nn.Dropout):
                 part.eval()
-        with torch.no_grad():
-            return float(_loss(model)(x, y))
+        value = _step(model, optimizer, x, y, False)()
+        parameters = [p for p in model.parameters() if p.grad is not None]
+        gradients = _canonical({p: p.grad for p in parameters})
+        after = _canonical({p: p for p in parameters})
+        return step_values(value.detach().numpy(), gradients, sizes.weights(), after)
 
     return idioms, check
 
 
 # ---- cases ---------------------------------------------------------------------------------------
-def _forward(function: Callable, *arguments: Any, compiled: bool = True) -> tuple:
+def _forward(
+    function: Callable, *arguments: Any, compiled: bool = True, into: Callable | None = None
+) -> tuple:
     arguments = tuple(map(torch.from_numpy, arguments))
 
     def way(f: Callable) -> Callable:
@@ -223,6 +276,9 @@ def _forward(function: Callable, *arguments: Any, compiled: bool = True) -> tupl
     idioms = {"eager": way(function)}
     if compiled:
         idioms["compile"] = way(torch.compile(function))
+    if into:  # results in memory that was used before, as Mica's are
+        result = idioms["eager"]().clone()
+        idioms["out"] = way(lambda *a: into(*a, result))
     return idioms, lambda: idioms["eager"]().numpy()
 
 
@@ -304,24 +360,46 @@ def prepare(case: Case) -> tuple[dict[str, Any], Callable]:
         return _chain()
     if name.startswith("matmul_"):
         n = int(name.removeprefix("matmul_"))
-        return _forward(lambda a: a @ a, normal(n, n), compiled=False)
+        into = lambda a, out: torch.mm(a, a, out=out)  # noqa: E731
+        return _forward(lambda a: a @ a, normal(n, n), compiled=False, into=into)
     if name.startswith("conv_"):
         return _conv_case(name.split("_")[1])
     if name == "layernorm":
         g = torch.from_numpy(normal(ROWS))
-        return _forward(lambda x: functional.layer_norm(x, (ROWS,), g, g), normal(*matrix))
+        moments = [torch.empty(ROWS, 1) for _ in range(2)]
+        normalize = torch.ops.aten.native_layer_norm.out
+        return _forward(
+            lambda x: functional.layer_norm(x, (ROWS,), g, g),
+            normal(*matrix),
+            into=lambda x, out: normalize(
+                x, (ROWS,), g, g, 1e-5, out0=out, out1=moments[0], out2=moments[1]
+            )[0],
+        )
+    gelu = torch.ops.aten.gelu.out
     forwards = {
-        "gelu": (lambda x: functional.gelu(x, approximate="tanh"), (GELU,)),
-        "softmax": (lambda x: functional.softmax(x, -1), matrix),
-        "reduce_rows": (lambda x: x.sum(1), matrix),
-        "reduce_columns": (lambda x: x.sum(0), matrix),
-        "reduce_all": (lambda x: x.sum(), matrix),
-        "transpose": (lambda x: x.t().contiguous(), matrix),
-        "transpose_heads": (lambda x: x.transpose(1, 2).contiguous(), HEADS),
+        "gelu": (
+            lambda x: functional.gelu(x, approximate="tanh"),
+            lambda x, out: gelu(x, approximate="tanh", out=out),
+            (GELU,),
+        ),
+        "softmax": (
+            lambda x: functional.softmax(x, -1),
+            lambda x, out: torch.softmax(x, -1, out=out),
+            matrix,
+        ),
+        "reduce_rows": (lambda x: x.sum(1), lambda x, out: torch.sum(x, 1, out=out), matrix),
+        "reduce_columns": (lambda x: x.sum(0), lambda x, out: torch.sum(x, 0, out=out), matrix),
+        "reduce_all": (lambda x: x.sum(), None, matrix),
+        "transpose": (lambda x: x.t().contiguous(), lambda x, out: out.copy_(x.t()), matrix),
+        "transpose_heads": (
+            lambda x: x.transpose(1, 2).contiguous(),
+            lambda x, out: out.copy_(x.transpose(1, 2)),
+            HEADS,
+        ),
     }
     if name in forwards:
-        function, shape = forwards[name]
-        return _forward(function, normal(*shape))
+        function, into, shape = forwards[name]
+        return _forward(function, normal(*shape), into=into)
     if name == "resnet50_infer":
         x = torch.from_numpy(sizes.data()[0]).permute(0, 3, 1, 2).contiguous()
         return _infer(lambda: resnet(sizes), x, True)

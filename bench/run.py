@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import platform
-import re
 import statistics
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from cases import CASES, THREADS, Case
+from missed import MISSED
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -33,8 +33,9 @@ TICKS = os.sysconf("SC_CLK_TCK")
 PATIENCE = float(os.environ.get("PATIENCE", 5))  # seconds to wait for others, per case and idiom
 QUIET, ENOUGH = 0.05, 9
 MOST_MISSED = 2  # bars, in one run
+ONE_INTER_OP = " inter_op=1"  # TensorFlow with one thread between ops: calls are faster
+VARIANTS = {name: (ONE_INTER_OP,) for name in ("tf_function", "tf_function_nested")}
 LONGEST = float(os.environ.get("LONGEST", 10))  # seconds to time an idiom on a machine never quiet
-SAME = 1e-4
 
 
 # ---- environments --------------------------------------------------------------------------------
@@ -72,7 +73,6 @@ def environment() -> dict[str, str]:
         "CUDA_VISIBLE_DEVICES": "",
         "JAX_PLATFORMS": "cpu",
         "KERAS_BACKEND": "tensorflow",
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",
         "PYTHONPATH": str(HERE),
     }
     return {**os.environ, **dict.fromkeys(names, str(THREADS)), **more}
@@ -82,15 +82,15 @@ def environment() -> dict[str, str]:
 class Worker:
     """A framework's process."""
 
-    def __init__(self, framework: str, log: Path) -> None:
-        self.framework = framework
+    def __init__(self, framework: str, variant: str = "", **variables: str) -> None:
+        self.framework, self.variant = framework, variant
         self.process = subprocess.Popen(
             [python_of(framework), HERE / "worker.py", framework],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=log.open("w"),
+            stderr=(ENVIRONMENTS / f"{framework}{variant}.log").open("w"),
             text=True,
-            env=environment(),
+            env={**environment(), **variables},
         )
         self.version = self._answer()["version"]
 
@@ -180,20 +180,44 @@ class Series:
         }
 
 
+def having(case: Case, workers: list[Worker]) -> list[Worker]:
+    """The workers that take part in a case; variants of TensorFlow in those that name them."""
+    named = [w for w in workers if w.framework in case.frameworks(FRAMEWORKS)]
+    return [w for w in named if not w.variant or w.variant in VARIANTS.get(case.name, ())]
+
+
+def stored(worker: Worker) -> str:
+    """Where a worker's values of a case are."""
+    folder = ENVIRONMENTS / "values"
+    folder.mkdir(exist_ok=True)
+    return str(folder / f"{worker.framework}{worker.variant}.npz")
+
+
+def differences(workers: list[Worker]) -> dict[str, list[str]]:
+    """What each framework computed otherwise than Mica, which compares all the values."""
+    own = next((w for w in workers if w.framework == "mica"), None)
+    if not own or len(workers) == 1:
+        return {}
+    paths = {w.framework + w.variant: stored(w) for w in workers}
+    found = own.ask("compare", paths=paths)
+    if "error" in found:
+        raise RuntimeError(found["error"])
+    return {name: words for name, words in found["differences"].items() if words}
+
+
 def time_case(case: Case, workers: list[Worker], machine: Machine) -> dict:
     """Seconds per framework, in turns."""
     series: list[Series] = []
     found: dict[str, dict] = {}
-    checks: dict[str, list[float]] = {}
-    workers = [w for w in workers if w.framework in case.frameworks(FRAMEWORKS)]
+    workers, computed = having(case, workers), []
     for worker in workers:
-        answer = worker.ask("prepare", case=case.name)
+        answer = worker.ask("prepare", case=case.name, path=stored(worker))
         if "error" in answer:
             found[worker.framework] = {"error": answer["error"]}
             continue
         if answer["failed"]:
             found.setdefault(worker.framework, {})["failed"] = answer["failed"]
-        checks[worker.framework] = answer["check"]
+        computed.append(worker)
         # An idiom that is far behind another of the same framework need not be timed.
         best = min(answer["times"].values(), default=0)
         series += [Series(worker, n) for n, t in answer["times"].items() if t < 1.5 * best]
@@ -204,44 +228,30 @@ def time_case(case: Case, workers: list[Worker], machine: Machine) -> dict:
                 machine.wait_for_quiet(patience)
                 one.add(machine)
     for one in series:
-        summary = {**one.summary(), "idiom": one.idiom}
+        summary = {**one.summary(), "idiom": one.idiom + one.worker.variant}
         entry = found.setdefault(one.worker.framework, {})
         if "seconds" not in entry or summary["seconds"] < entry["seconds"]:
             entry.update(summary)
+    differs = differences(computed)
     for worker in workers:
         worker.ask("drop")
-    return {"frameworks": found, "checks": checks, "differs": differing(checks)}
+    return {"frameworks": found, "differs": differs}
 
 
 def compare(names: list[str], frameworks: list[str]) -> int:
     """Whether all frameworks compute the same; times nothing."""
-    workers = [Worker(f, ENVIRONMENTS / f"{f}.log") for f in frameworks]
+    workers = [Worker(f) for f in frameworks]
     wrong = 0
     for name in (n for n in names if "process" not in CASES[n].tags):
-        having = CASES[name].frameworks(FRAMEWORKS)
-        answers = {
-            w.framework: w.ask("compare", case=name) for w in workers if w.framework in having
-        }
-        checks = {f: a["check"] for f, a in answers.items() if "check" in a}
-        differs = differing(checks) + [f for f in answers if f not in checks]
-        wrong += bool(differs)
-        print(f"{name}: {f'differ: {differs} {answers}' if differs else 'the same'}", flush=True)
+        taking = having(CASES[name], workers)
+        answers = {w: w.ask("evaluate", case=name, path=stored(w)) for w in taking}
+        failed = {w.framework: a["error"] for w, a in answers.items() if "error" in a}
+        differs = differences([w for w in taking if w.framework not in failed])
+        wrong += bool(differs or failed)
+        print(f"{name}: {failed or differs or 'the same'}", flush=True)
     for worker in workers:
         worker.close()
     return wrong
-
-
-def differing(checks: dict[str, list[float]]) -> list[str]:
-    """Frameworks that computed something else than Mica."""
-    own = checks.get("mica")
-    if not own:
-        return []
-    scale = max(*map(abs, own), 1e-30)
-    return [
-        name
-        for name, other in checks.items()
-        if any(abs(a - b) > SAME * scale for a, b in zip(own, other, strict=True))
-    ]
 
 
 def import_beyond_numpy(frameworks: list[str]) -> dict:
@@ -257,40 +267,57 @@ def import_beyond_numpy(frameworks: list[str]) -> dict:
             fastest[name] = min(time.perf_counter() - begin, fastest.get(name, 1e9))
         seconds = fastest[f"numpy, {names[framework]}"] - fastest["numpy"]
         found[framework] = {"seconds": seconds, "idiom": "process"}
-    return {"frameworks": found, "checks": {}, "differs": []}
+    return {"frameworks": found, "differs": {}}
+
+
+def once(case: Case, framework: str, attempt: int, idiom: str) -> Any:
+    """What a fresh process prints: a figure or, without an idiom, the names of its idioms."""
+    command = [python_of(framework), HERE / "worker.py", framework, "once", case.name, idiom]
+    env = environment()
+    if case.name.startswith("first_"):  # nobody finds what an earlier run compiled
+        for variable in "MICA_CACHE", "TORCHINDUCTOR_CACHE_DIR":
+            name = f"{os.getpid()}-{framework}-{attempt}-{idiom}".replace(" ", "-")
+            folder = ENVIRONMENTS / "cache" / name
+            folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+            env[variable] = str(folder)
+    if case.name.startswith("first_compiled"):
+        env["MICA_TIER"] = "compiled"
+    run = subprocess.run(command, env=env, capture_output=True, text=True)
+    if run.returncode:
+        raise RuntimeError(run.stderr[-300:])
+    return json.loads(run.stdout)
+
+
+def import_times(framework: str) -> float:
+    """Seconds of a process that imports a framework."""
+    module = {"tf": "tensorflow"}.get(framework, framework)
+    begin = time.perf_counter()
+    command = [python_of(framework), "-c", f"import {module}"]
+    subprocess.run(command, env=environment(), check=True, capture_output=True)
+    return time.perf_counter() - begin
 
 
 def once_case(case: Case, frameworks: list[str]) -> dict:
-    """Figures of fresh processes, in turns: the best of some."""
-    modules = {"tf": "tensorflow"}
+    """Figures of fresh processes, in turns: of each framework's best idiom the best of some."""
     frameworks = case.frameworks(frameworks)
     if case.name == "import_tf":
         return import_beyond_numpy(frameworks)
     found: dict[str, dict] = {f: {} for f in frameworks}
-    rounds = {"installed": 1, "import": 6}.get(case.name, 2)
-    for attempt in range(rounds):
-        for framework in frameworks:
-            name = modules.get(framework, framework)
-            command = [python_of(framework), HERE / "worker.py", framework, "once", case.name]
-            if case.name == "import":
-                command = [python_of(framework), "-c", f"import {name}"]
-            env = environment()
-            if case.name.startswith("first_step"):  # nobody finds what an earlier run compiled
-                for variable in "MICA_CACHE", "TORCHINDUCTOR_CACHE_DIR":
-                    folder = ENVIRONMENTS / "cache" / f"{os.getpid()}-{framework}-{attempt}"
-                    folder.mkdir(parents=True, mode=0o700, exist_ok=True)
-                    env[variable] = str(folder)
-            begin = time.perf_counter()
-            run = subprocess.run(command, env=env, capture_output=True, text=True)
-            took = time.perf_counter() - begin
-            if run.returncode:
-                found[framework] = {"error": run.stderr[-300:]}
-                continue
-            value = took if case.name == "import" else float(json.loads(run.stdout))
-            entry = found[framework]
-            entry["seconds"] = min(value, entry.get("seconds", value))
-            entry["idiom"] = "process"
-    return {"frameworks": found, "checks": {}, "differs": []}
+    alone = case.name.startswith(("import", "installed"))
+    rounds = {"installed": 1, "installed_tf": 1, "import": 6}.get(case.name, 2)
+    for attempt, framework in ((a, f) for a in range(rounds) for f in frameworks):
+        entry = found[framework]
+        try:
+            for idiom in ["process"] if alone else once(case, framework, 0, ""):
+                if case.name == "import":
+                    value = import_times(framework)
+                else:
+                    value = once(case, framework, attempt, idiom)
+                if value <= entry.get("seconds", value):
+                    entry.update(seconds=value, idiom=idiom)
+        except (RuntimeError, subprocess.CalledProcessError) as error:
+            entry["error"] = str(error)
+    return {"frameworks": found, "differs": {}}
 
 
 # ---- judging -------------------------------------------------------------------------------------
@@ -328,49 +355,68 @@ def judge(case: Case, entry: dict, limits: dict) -> None:
         and (own <= case.most or not case.most)
         and (not peers or reaches(case, own, peers))
         and entry.get("limit", 1) >= case.fraction
-        and "mica" not in entry["differs"]
     )
 
 
-def table(results: dict) -> str:
-    """The results as a table in Markdown."""
+def _several(values: list[float], form: str) -> str:
+    """One value as it is; of several the median and between what they lie."""
+    middle = format(statistics.median(values), form)
+    low, high = format(min(values), form), format(max(values), form)
+    return middle if low == high else f"{middle} ({low} to {high})"
+
+
+def _cells(entries: list[dict]) -> list[str]:
+    """Of one case in one or more runs: medians, and what the ratio and the limit lie between."""
+    cells = []
+    for framework in FRAMEWORKS:
+        found = [e["values"][framework] for e in entries if framework in e["values"]]
+        cells.append(f"{statistics.median(found):.4g}" if found else "-")
+    for key, form in ("ratio", ".2f"), ("limit", ".0%"):
+        found = [e[key] for e in entries if key in e]
+        cells.append(_several(found, form) if found else "-")
+    missed = sum(not e["met"] for e in entries)
+    if len(entries) == 1:
+        return [*cells, "missed" if missed else "met"]
+    return [*cells, f"missed in {missed} of {len(entries)}" if missed else "met"]
+
+
+def table(runs: list[dict]) -> str:
+    """The results of one run or of several as a table in Markdown."""
     heads = [*(TITLES[f] for f in FRAMEWORKS), "to best peer", "of limit", "bar"]
     lines = [
         f"| case | unit | {' | '.join(heads)} |",
         "|---|---|" + "---:|" * (len(heads) - 1) + "---|",
     ]
-    for name, entry in results["cases"].items():
-        cells = [f"{entry['values'][f]:.4g}" if f in entry["values"] else "-" for f in FRAMEWORKS]
-        cells.append(f"{entry['ratio']:.2f}" if "ratio" in entry else "-")
-        cells.append(f"{entry['limit']:.0%}" if "limit" in entry else "-")
-        cells.append("met" if entry["met"] else "missed")
-        lines.append(f"| {name} | {entry['unit']} | {' | '.join(cells)} |")
-    limits = results["limits"]
-    rates = [f"FMA peak {limits['fma_gflops']:.0f} GFLOP/s", f"copy {limits['copy_gbs']:.1f} GB/s"]
-    rates.append(f"streaming {limits['stream_gbs']:.1f} GB/s; {THREADS} threads, f32. ")
-    versions = [f"{TITLES[f]} {v}" for f, v in results["versions"].items()]
+    for name in runs[0]["cases"]:
+        entries = [run["cases"][name] for run in runs if name in run["cases"]]
+        lines.append(f"| {name} | {entries[0]['unit']} | {' | '.join(_cells(entries))} |")
+
+    def limit(name: str) -> float:
+        return statistics.median(run["limits"][name] for run in runs)
+
+    rates = [f"FMA peak {limit('fma_gflops'):.0f} GFLOP/s", f"copy {limit('copy_gbs'):.1f} GB/s"]
+    rates.append(f"streaming {limit('stream_gbs'):.1f} GB/s; {THREADS} threads, f32. ")
+    versions = [f"{TITLES[f]} {v}" for f, v in runs[0]["versions"].items()]
     return "\n".join([*lines, "", ", ".join(rates) + ", ".join(versions)])
 
 
-def explained(document: Path) -> set[str]:
-    """Cases that the page on performance explains: first cells of its table of missed bars."""
-    text = document.read_text() if document.exists() else ""
-    section = text.partition("## Bars that are missed")[2].partition("\n## ")[0]
-    return set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
+def missed_table() -> str:
+    """The reasons as a table in Markdown, as docs/performance.md has it."""
+    lines = ["| case | bound, attempts, gap |", "|---|---|"]
+    return "\n".join([*lines, *(f"| `{name}` | {reason} |" for name, reason in MISSED.items())])
 
 
 def check(results: dict) -> list[str]:
-    """What is wrong: bars missed without a word in docs/performance.md, too many, wrong values."""
-    known = explained(ROOT / "docs" / "performance.md")
+    """What is wrong: bars missed without a word in missed.py, too many of them, wrong values."""
     missed = [name for name, entry in results["cases"].items() if not entry["met"]]
     wrong = []
     if len(missed) > MOST_MISSED:
         wrong.append(f"more than {MOST_MISSED} bars are missed: {', '.join(missed)}")
     for name, entry in results["cases"].items():
-        if entry["differs"]:
-            wrong.append(f"{name}: {', '.join(entry['differs'])} computed something else")
-        if not entry["met"] and name not in known:
-            wrong.append(f"{name}: misses its bar, and docs/performance.md does not say why")
+        for framework, words in entry["differs"].items():
+            wrong.append(f"{name}: {framework} computed something else: {'; '.join(words[:3])}")
+        if not entry["met"] and name not in MISSED:
+            wrong.append(f"{name}: misses its bar, and bench/missed.py does not say why")
     return wrong
 
 
@@ -399,11 +445,13 @@ def measure(names: list[str], frameworks: list[str]) -> dict:
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
     limits = Limits()
     timed = any("process" not in CASES[n].tags for n in names)
-    workers = [Worker(f, ENVIRONMENTS / f"{f}.log") for f in frameworks] if timed else []
+    workers = [Worker(f) for f in frameworks] if timed else []
+    if "tf" in frameworks and any(n in VARIANTS for n in names):
+        workers.append(Worker("tf", ONE_INTER_OP, INTER_OP="1"))
     results: dict[str, Any] = {
         "machine": platform.processor() or platform.machine(),
         "threads": THREADS,
-        "versions": {w.framework: w.version for w in workers},
+        "versions": {w.framework: w.version for w in workers if not w.variant},
         "cases": {},
     }
     machine = Machine(workers)
@@ -440,7 +488,9 @@ def main() -> int:
     parser.add_argument("cases", nargs="*", help="names, or parts of names; default: all")
     parser.add_argument("--check", action="store_true", help="fail when a bar is missed silently")
     parser.add_argument("--only", nargs="+", default=FRAMEWORKS, help="frameworks")
-    parser.add_argument("--read", type=Path, help="judge the results in this file, run nothing")
+    parser.add_argument(
+        "--read", type=Path, nargs="+", help="judge the results in these files, run nothing"
+    )
     parser.add_argument("--out", type=Path, default=ENVIRONMENTS / "results.json")
     parser.add_argument("--compare", action="store_true", help="compare values, time nothing")
     arguments = parser.parse_args()
@@ -454,15 +504,15 @@ def main() -> int:
         install()
         return 1 if compare(names, arguments.only) else 0
     if arguments.read:
-        results = json.loads(arguments.read.read_text())
+        runs = [json.loads(path.read_text()) for path in arguments.read]
     else:
         ENVIRONMENTS.mkdir(exist_ok=True)
         install()
-        results = measure(names, arguments.only)
-        arguments.out.write_text(json.dumps(results, indent=1))
+        runs = [measure(names, arguments.only)]
+        arguments.out.write_text(json.dumps(runs[0], indent=1))
         draw(arguments.out, arguments.out.with_suffix(".png"))
-    print(table(results))
-    wrong = check(results)
+    print(table(runs))
+    wrong = [line for results in runs for line in check(results)]
     for line in wrong:
         print(line, file=sys.stderr)
     return 1 if arguments.check and wrong else 0

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from cases import TF_STEPS, Case, Cnn, labels, normal
+from values import step_values
 
 ADDS, CALLS = 20000, 5000
 
@@ -23,17 +24,31 @@ def _add(tf: Any) -> tuple:
     return {"eager": (loop, ADDS)}, lambda: tf.add(a, a).numpy()
 
 
-def _call(tf: Any) -> tuple:
-    a, b = tf.constant(1.5), tf.constant(2.25)
-    function = tf.function(lambda x, y: x + y)
-
+def _call_loop(function: Callable, *arguments: Any) -> tuple[Callable, int]:
     def loop() -> Any:
-        c = a
+        c = None
         for _ in range(CALLS):
-            c = function(a, b)
+            c = function(*arguments)
         return c
 
-    return {"graph": (loop, CALLS)}, lambda: function(a, b).numpy()
+    return loop, CALLS
+
+
+def _calls(tf: Any, function: Callable, *arguments: Any) -> tuple:
+    """What a call of a function costs whose work is next to nothing."""
+    ways = {"graph": tf.function(function), "jit_compile": tf.function(function, jit_compile=True)}
+    return {name: _call_loop(way, *arguments) for name, way in ways.items()}, lambda: ways["graph"](
+        *arguments
+    ).numpy()
+
+
+def _call(tf: Any) -> tuple:
+    return _calls(tf, lambda x, y: x + y, tf.constant(1.5), tf.constant(2.25))
+
+
+def _nested_call(tf: Any) -> tuple:
+    batch = {"x": tf.constant(1.5), "more": [tf.constant(2.25), (tf.constant(0.5),)]}
+    return _calls(tf, lambda b: b["x"] + b["more"][0] + b["more"][1][0], batch)
 
 
 def _tape(tf: Any) -> tuple:
@@ -80,9 +95,17 @@ def _fit(tf: Any, sizes: Cnn) -> tuple:
     def fit() -> None:
         model.fit(x, y, batch_size=sizes.batch, epochs=1, verbose=0)
 
-    def check() -> np.ndarray:
+    def check() -> dict[str, np.ndarray]:
         fresh = keras_model(tf, sizes)
-        return np.asarray(fresh.evaluate(x, y, batch_size=sizes.batch, verbose=0)[:1])
+        names = [f"{name}.{k}" for name in ("conv0", "conv1", "dense0", "dense1") for k in "wb"]
+        loss = fresh.evaluate(x, y, batch_size=sizes.batch, verbose=0)[0]
+        first = x[: sizes.batch], y[: sizes.batch]
+        with tf.GradientTape() as tape:
+            value = fresh.loss(first[1], fresh(first[0], training=True))
+        gradients = [g.numpy() for g in tape.gradient(value, fresh.trainable_variables)]
+        fresh.train_on_batch(*first)
+        after = dict(zip(names, fresh.get_weights(), strict=True))
+        return step_values(loss, dict(zip(names, gradients, strict=True)), sizes.weights(), after)
 
     return {"fit": (fit, TF_STEPS)}, check
 
@@ -91,4 +114,5 @@ def prepare(tf: Any, case: Case) -> tuple[dict[str, Any], Callable]:
     """The idioms of a case, and a function that gives the value to compare."""
     if case.name == "keras_fit":
         return _fit(tf, case.sizes)
-    return {"tf_add": _add, "tf_function": _call, "tf_tape": _tape}[case.name](tf)
+    cases = {"tf_add": _add, "tf_function": _call, "tf_tape": _tape}
+    return {**cases, "tf_function_nested": _nested_call}[case.name](tf)

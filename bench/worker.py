@@ -1,24 +1,22 @@
 """One framework's side of the benchmark: `python worker.py <framework>`.
 
 Reads commands as lines of JSON and answers each with one: what to do next is the driver's business,
-so that frameworks take turns batch by batch. `python worker.py <framework> once <case>` does the
-work of a case that needs a process of its own, and prints its figure.
+so that frameworks take turns batch by batch. `python worker.py <framework> once <case> <idiom>`
+does the work of a case that needs a process of its own, and prints its figure.
 """
 
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import json
 import os
-import re
-import resource
 import sys
 import time
 from typing import Any
 
-import numpy as np
+import values
 from cases import CASES, PROCESS_MODELS, THREADS
+from footprint import installed, most_memory
 
 WARM_CALLS, WARM_SECONDS = 20, 2.0
 BATCH_SECONDS = 0.2
@@ -35,10 +33,10 @@ class Worker:
         """Of the package."""
         return {"version": getattr(sys.modules[self.models.MODULE], "__version__", "?")}
 
-    def prepare(self, case: str) -> dict:
-        """Makes a case ready and warms its idioms up: seconds per call of each, and its value."""
+    def prepare(self, case: str, path: str) -> dict:
+        """Makes a case ready, stores its value and warms its idioms up: seconds per call."""
         idioms, check = self.models.prepare(CASES[case])
-        moments = moments_of(check())
+        values.store(path, check())
         times, failed, self.idioms = {}, {}, {}
         for name, function in idioms.items():
             function, steps = function if isinstance(function, tuple) else (function, 1)
@@ -50,11 +48,16 @@ class Worker:
             calls = max(1, int(BATCH_SECONDS / once))
             self.idioms[name] = (function, steps, calls)
             times[name] = once / steps
-        return {"times": times, "failed": failed, "check": moments}
+        return {"times": times, "failed": failed}
 
-    def compare(self, case: str) -> dict:
-        """The value of a case alone."""
-        return {"check": moments_of(self.models.prepare(CASES[case])[1]())}
+    def evaluate(self, case: str, path: str) -> dict:
+        """Stores the value of a case, and times nothing."""
+        values.store(path, self.models.prepare(CASES[case])[1]())
+        return {}
+
+    def compare(self, paths: dict[str, str]) -> dict:
+        """What stored values differ in from Mica's."""
+        return {"differences": values.compare(paths)}
 
     def warm_up(self, function: Any) -> float:
         """At least two calls, at most 20 or about two seconds; the seconds of the last."""
@@ -83,68 +86,20 @@ class Worker:
         self.idioms = {}
         return {}
 
-    def once(self, case: str) -> float:
-        """The figure of a process of its own."""
-        if case == "installed":
-            return installed(self.models.PACKAGE)
-        model = PROCESS_MODELS[case]
-        idioms, _ = self.models.prepare(CASES[model])
-        names = [n for n in idioms if n.startswith(self.models.COMPILED)]
-        if case.startswith("first_step"):
-            begin = time.perf_counter()
-            self.models.sync(idioms[names[0]]())
-            return time.perf_counter() - begin
-        step = next(iter(idioms.values()))
-        for _ in range(3):
-            self.models.sync(step())
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def moments_of(value: Any) -> list[float]:
-    """Mean, mean with weights and root of the mean square: equal arrays have them, others not."""
-    value = np.asarray(value, np.float64).ravel()
-    ramp = np.linspace(0, 1, value.size)
-    return [float(value.mean()), float((value * ramp).mean()), float((value * value).mean() ** 0.5)]
-
-
-def installed(package: str) -> float:
-    """Megabytes of a package and, without extras, of all it requires."""
-    sizes: dict[str, float] = {}
-    todo = [package]
-    while todo:
-        name = re.sub(r"[-_.]+", "-", todo.pop()).lower()
-        if name in sizes:
-            continue
-        if name == "mica":
-            sizes[name] = size_of_mica()
-            todo.append("numpy")
-            continue
-        try:
-            dist = importlib.metadata.distribution(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-        files = [str(f.locate()) for f in dist.files or []]
-        sizes[name] = sum(os.path.getsize(f) for f in files if os.path.exists(f)) / 1e6
-        needed = [r for r in dist.requires or [] if "extra ==" not in r]
-        todo += [re.match(r"[\w.-]+", r).group() for r in needed]
-    return sum(sizes.values())
-
-
-def size_of_mica() -> float:
-    """Megabytes of the package as it was built, the library included."""
-    import mica
-
-    total, seen = 0, set()
-    folder = os.path.dirname(mica.__file__)
-    paths = [os.path.join(base, f) for base, _, files in os.walk(folder) for f in files]
-    with open("/proc/self/maps") as maps:
-        paths += [line.split()[-1] for line in maps if "libmica" in line]
-    for path in paths:
-        real = os.path.realpath(path)
-        if real not in seen and os.path.exists(real) and not real.endswith(".pyc"):
-            seen.add(real)
-            total += os.path.getsize(real)
-    return total / 1e6
+    def once(self, case: str, idiom: str) -> Any:
+        """The figure of a process of its own, or without an idiom the names of those it has."""
+        if case.startswith("installed"):
+            return installed(self.models.PACKAGE, with_keras=case == "installed_tf")
+        idioms, _ = self.models.prepare(CASES[PROCESS_MODELS[case]])
+        if not idiom:
+            only = self.models.COMPILED if case.startswith("first_compiled") else ""
+            return [name for name in idioms if name.startswith(only)]
+        step = idioms[idiom]
+        if case.startswith("memory"):
+            return most_memory(lambda: self.models.sync(step()), self.models.is_settled)
+        begin = time.perf_counter()
+        self.models.sync(step())
+        return time.perf_counter() - begin
 
 
 def main() -> None:
@@ -155,7 +110,7 @@ def main() -> None:
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
     worker = Worker(framework)
     if sys.argv[2:3] == ["once"]:
-        print(json.dumps(worker.once(sys.argv[3])), file=answers)
+        print(json.dumps(worker.once(sys.argv[3], *sys.argv[4:5] or [""])), file=answers)
         return
     print(json.dumps(worker.version()), file=answers)
     for line in sys.stdin:

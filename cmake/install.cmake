@@ -1,5 +1,7 @@
 # Two layouts. `cmake --install` fills lib, include and bin of a prefix. A wheel (SKBUILD) holds
-# everything inside the package: mica/libmica.so, mica/include, mica/bin/mica.
+# everything inside the package: mica/libmica.so, mica/include (for programs that link against the
+# package's library), mica/bin/mica. Wheels know no links, so the library has one name there and
+# no version in it; what finds a prefix has no place in them.
 
 if(APPLE)
   set(origin "@loader_path")
@@ -13,21 +15,26 @@ if(SKBUILD)
   set(program_folder mica/bin)
   set(program_to_library "${origin}/..")
 else()
-  include(GNUInstallDirs)
   set(library_folder ${CMAKE_INSTALL_LIBDIR})
   set(header_folder ${CMAKE_INSTALL_INCLUDEDIR})
   set(program_folder ${CMAKE_INSTALL_BINDIR})
   set(program_to_library "${origin}/../${CMAKE_INSTALL_LIBDIR}")
 endif()
 
-install(TARGETS mica LIBRARY DESTINATION ${library_folder})
+install(TARGETS mica EXPORT mica_targets LIBRARY DESTINATION ${library_folder})
 install(DIRECTORY include/mica DESTINATION ${header_folder})
 if(TARGET mica_cli)
   set_target_properties(mica_cli PROPERTIES INSTALL_RPATH "${program_to_library}")
   install(TARGETS mica_cli RUNTIME DESTINATION ${program_folder})
 endif()
-if(SKBUILD)
-  install(FILES docs/performance.md DESTINATION mica) # `mica bench ops` looks reasons up in it
+if(NOT SKBUILD)
+  if(PROJECT_VERSION_MAJOR EQUAL 0) # see mica/version.h
+    set(abi ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  else()
+    set(abi ${PROJECT_VERSION_MAJOR})
+  endif()
+  set_target_properties(mica PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${abi})
+  include(cmake/package.cmake)
 endif()
 if(TARGET mica_extension AND SKBUILD)
   set_target_properties(mica_extension PROPERTIES INSTALL_RPATH "${origin}")

@@ -10,7 +10,7 @@ set(MICA_ISA_FLAGS_avx512 -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512v
 
 if(MICA_TARGET_IS_X86_64)
   set(MICA_ISAS baseline avx2 avx512)
-  if(NOT MICA_SANITIZE) # processors without AVX2 get small code, so that the library stays small
+  if(NOT MICA_SANITIZE AND NOT MICA_COVERAGE) # processors without AVX2 get small code, so that the library stays small
     set(MICA_ISA_FLAGS_baseline -Os)
   endif()
   add_compile_definitions(MICA_ISA_HAS_X86=1)
@@ -39,7 +39,7 @@ function(mica_compile_per_isa name out_objects)
     add_library(${target} OBJECT ${ISA_SOURCES})
     target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
     target_compile_definitions(${target} PRIVATE MICA_ISA=${isa})
-    target_compile_options(${target} PRIVATE ${MICA_FLAGS} ${ISA_FLAGS} ${MICA_ISA_FLAGS_${isa}}
+    target_compile_options(${target} PRIVATE ${MICA_KERNEL_BASE_FLAGS} ${ISA_FLAGS} ${MICA_ISA_FLAGS_${isa}}
                            ${MICA_EXTRA_FLAGS_${isa}})
     list(APPEND objects $<TARGET_OBJECTS:${target}>)
   endforeach()

@@ -1,12 +1,26 @@
 #!/usr/bin/env bash
-# The tests, by phase: check.sh all | [gcc] [clang] [address] [thread] [valgrind] [cross] [format]
-# [python] [soak]. Phases whose tool is absent say so and pass.
+# The tests, by phase: check.sh all | [gcc] [clang] [address] [fuzz] [thread] [valgrind] [cross]
+# [format] [python] [wheel] [soak]. Phases whose tool is absent say so and pass; the last lines of the run name
+# them once more. scripts/tools.sh installs such tools.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-2}
 timings=()
 
-skip() { echo "skipped: $*"; }
+skip() { echo "skipped: $*" | tee -a "$MICA_SKIPPED"; }
+
+MICA_SKIPPED=$(mktemp) # what this run left out; the scripts that it calls write here, too
+export MICA_SKIPPED
+name_what_was_skipped() {
+    local code=$?
+    if [ -s "$MICA_SKIPPED" ]; then
+        echo "==== not everything ran"
+        cat "$MICA_SKIPPED"
+    fi
+    rm -f "$MICA_SKIPPED"
+    exit $code
+}
+trap name_what_was_skipped EXIT
 
 configure() { # folder, arguments
     local folder=$1
@@ -35,15 +49,20 @@ phase_clang() {
     MICA_TEST_QUICK=1 run_ctest build-clang
 }
 
-sanitized() { # folder, sanitizers
-    configure "$1" -DMICA_SANITIZE="$2" -DMICA_CLI=OFF -DMICA_EXAMPLES=OFF
+sanitized() { # folder, sanitizers, further arguments
+    configure "$1" -DMICA_SANITIZE="$2" -DMICA_CLI=OFF -DMICA_EXAMPLES=OFF "${@:3}"
     cmake --build "$1" --parallel "$jobs" --target tests
     MICA_TEST_QUICK=1 run_ctest "$1"
 }
 
 phase_address() {
     ASAN_OPTIONS=allocator_may_return_null=1:detect_stack_use_after_return=1 \
-        UBSAN_OPTIONS=print_stacktrace=1 sanitized build-address address,undefined
+        UBSAN_OPTIONS=print_stacktrace=1 sanitized build-address address,undefined \
+        -DMICA_PYTHON=ON -DPython_EXECUTABLE="$PWD/.venv/bin/python"
+}
+
+phase_fuzz() { # every row of the op table with random operands; shares the build of `address`
+    scripts/fuzz_ops.sh --seed 1 --count "${FUZZ_CALLS:-2000}" --keep-going
 }
 
 phase_thread() {
@@ -68,9 +87,14 @@ phase_python() {
     .venv/bin/python -m pytest
 }
 
+phase_wheel() {
+    scripts/wheel.sh
+}
+
 phase_soak() {
     MICA_TEST_SOAK=1 run_ctest build
     MICA_TEST_SOAK=1 .venv/bin/python -m pytest
+    FUZZ_CALLS=1000000 run_phase fuzz
     .venv/bin/python bench/mnist_seeds.py
     for part in '' _f32 _binary; do MICA_EXHAUSTIVE=1 build/ir_test_scalar$part; done
 }
@@ -84,7 +108,7 @@ run_phase() {
 
 phases=("$@")
 if [ "$*" = all ]; then
-    phases=(format gcc clang address thread valgrind cross python)
+    phases=(format gcc clang address fuzz thread valgrind cross wheel python)
 fi
 scripts/setup.sh --test
 PATH="$PWD/.venv/bin:$PATH"

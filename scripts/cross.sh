@@ -27,7 +27,8 @@ build_aarch64_linux() {
     local qemu
     qemu=$(command -v qemu-aarch64 || command -v qemu-aarch64-static || true)
     if [ -z "$qemu" ]; then
-        echo "skipped: the tests on arm64: neither qemu-aarch64 nor qemu-aarch64-static was found"
+        echo "skipped: the tests on arm64: neither qemu-aarch64 nor qemu-aarch64-static was found" |
+            tee -a "${MICA_SKIPPED:-/dev/null}"
         return
     fi
     configure build-cross-aarch64-run aarch64-linux-musl Linux aarch64 -DMICA_CLI=OFF \

@@ -7,7 +7,7 @@ version=14
 program=clang-format
 command -v clang-format-$version >/dev/null && program=clang-format-$version
 if ! "$program" --version 2>/dev/null | grep -q "version $version\."; then
-    echo "skipped: clang-format $version was not found"
+    echo "skipped: clang-format $version was not found" | tee -a "${MICA_SKIPPED:-/dev/null}"
     exit 0
 fi
 mapfile -t files < <(git ls-files --cached --others --exclude-standard '*.c' '*.h')

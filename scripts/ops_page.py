@@ -47,8 +47,9 @@ attributes)`, in Python `mica.<name>(operands, attribute=...)`.
   zero. `linear`: the op applied to the tangent. Where transpose is none, no tangent goes through
   this op itself; the reason is in `src/transform/none.md`.
 - **devices**: the dtypes that each device computes. `cpu`; `fake`, a CPU behind an asynchronous
-  interface; `ref`, the reference interpreter; `cuda`. A row that runs others (control flow,
-  collectives, callbacks) has its dtypes from them.
+  interface; `ref`, the reference interpreter; `cuda`: what the GPU has kernels for, the CPU
+  computes the rest for it. A row that runs others (control flow, collectives, callbacks) has its
+  dtypes from them.
 """
 
 

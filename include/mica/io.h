@@ -1,10 +1,15 @@
-/* mica/io.h: tensors in files.
+/* mica/io.h: tensors in files, and files that are always whole.
  *
  * A bundle is TensorFlow's format of checkpoints: `<prefix>.index` says what there is, by name,
- * `<prefix>.data-00000-of-00001` has the bytes. A reader checks every sum that the files carry: a
- * file that is cut off or changed is MICA_DATA_LOSS, never a wrong value. A writer makes its files
- * under other names and renames them at the end, the index last: who opens a bundle finds the old
- * one or the new one.
+ * `<prefix>.data-00000-of-0000n` has the bytes, where the index says which n. A reader checks every
+ * sum that the files carry: a file that is cut off or changed is MICA_DATA_LOSS, never a wrong
+ * value, and what it takes of memory is bounded by the size of the file.
+ *
+ * What is written takes the place of what was there in one step, once it is on the disk: who opens
+ * it finds the old one or the new one, whole, whenever the writer was killed, and one of them when
+ * several wrote at once. A writer of a bundle writes the elements to a data file of a number n that
+ * is not in use, then renames an index that names it, then removes the data files that no index
+ * names. A full disk is MICA_RESOURCE_EXHAUSTED; the old one stays, and nothing of the new one.
  *
  * @example
  *     float weights[2] = {1, 2};
@@ -69,10 +74,32 @@ MICA_API MICA_MUST_CHECK mica_status mica_bundle_writer_add(mica_bundle_writer *
 MICA_API MICA_MUST_CHECK mica_status mica_bundle_writer_add_strings(mica_bundle_writer *writer,
                                                                     const char *key,
                                                                     mica_tf_value strings);
-/* Puts the files in their places; nothing can be added afterwards. */
+/* The bundle is the new one from here on; nothing can be added afterwards. */
 MICA_API MICA_MUST_CHECK mica_status mica_bundle_writer_finish(mica_bundle_writer *writer);
 /* Removes what an unfinished writer has written. */
 MICA_API void mica_bundle_writer_release(mica_bundle_writer *writer);
+/* Removes a bundle, its index first; one that is not there is fine. */
+MICA_API MICA_MUST_CHECK mica_status mica_bundle_remove(const char *prefix);
+
+/* ---- whole files and folders ------------------------------------------------------------------*/
+
+/* Writes a file in the place of what is there. */
+MICA_API MICA_MUST_CHECK mica_status mica_file_replace(const char *path, const void *bytes,
+                                                       size_t size);
+
+/* A folder of files that belong together: they are written to the folder mica_folder_writer_path
+ * and come to their place all at once. Entries of the old folder whose names are not among `names`
+ * stay. UNSUPPORTED where a folder cannot be exchanged with another: its file system cannot, it is
+ * where one begins, or it is where this process works. */
+typedef struct mica_folder_writer mica_folder_writer;
+
+MICA_API MICA_MUST_CHECK mica_status mica_folder_writer_create(const char *path,
+                                                               const char *const *names, int32_t n,
+                                                               mica_folder_writer **out_writer);
+MICA_API const char *mica_folder_writer_path(const mica_folder_writer *writer);
+MICA_API MICA_MUST_CHECK mica_status mica_folder_writer_finish(mica_folder_writer *writer);
+/* Removes what an unfinished writer has written. */
+MICA_API void mica_folder_writer_release(mica_folder_writer *writer);
 
 #ifdef __cplusplus
 }

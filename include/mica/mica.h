@@ -7,10 +7,13 @@
 #include "io.h"
 #include "mlc.h"
 #include "nn.h"
+#include "peer.h"
 #include "runtime.h"
+#include "saved_model.h"
 #include "status.h"
 #include "tf.h"
 #include "transform.h"
 #include "types.h"
+#include "version.h"
 
 #endif

@@ -62,8 +62,31 @@ MICA_API void mica_device_retain(mica_device *device);
 MICA_API void mica_device_release(mica_device *device);
 MICA_API const char *mica_device_name(const mica_device *device);        /* "cpu:0" */
 MICA_API const char *mica_device_description(const mica_device *device); /* "AMD EPYC, 2 threads" */
+/* true when the device computes in the host's memory: looking at a value costs no transfer. */
+MICA_API bool mica_device_is_host_visible(const mica_device *device);
+/* true when front ends look at indices and divisors, and refuse those that are none; else such an
+ * index reads as zero and is not written. */
+MICA_API bool mica_device_checks_bounds(const mica_device *device);
 /* Bytes the device has given out and not got back, and the highest that was. */
 MICA_API void mica_device_memory(const mica_device *device, size_t *out_now, size_t *out_peak);
+
+typedef struct mica_memory_info {
+    size_t size;    /* sizeof(mica_memory_info), set by the caller */
+    size_t now;     /* bytes given out */
+    size_t peak;    /* the highest that was, since the last reset */
+    size_t cached;  /* given back, and kept for the next who asks */
+    size_t limit;   /* of both together; 0: what the device has */
+    int64_t blocks; /* pieces of memory that came from the device */
+} mica_memory_info;
+MICA_API void mica_device_memory_info(const mica_device *device, mica_memory_info *out_info);
+/* The peak is what is in use now. */
+MICA_API void mica_device_memory_reset(mica_device *device);
+/* From now on the device holds at most so many bytes; 0: no limit. What is in use stays. When there
+ * is not enough, all that is kept for reuse goes back, runs in flight are waited for, and it is
+ * tried once more; then OUT_OF_MEMORY is answered, with a table of what holds most, and the next
+ * call finds the device as it was. */
+MICA_API MICA_MUST_CHECK mica_status mica_device_set_memory_limit(mica_device *device,
+                                                                  size_t bytes);
 /* Waits until all the work given to the device is done; answers its pending error, if any. */
 MICA_API MICA_MUST_CHECK mica_status mica_device_wait(mica_device *device);
 
@@ -217,15 +240,23 @@ MICA_API MICA_MUST_CHECK mica_status mica_eager_several(
     mica_device *device, mica_op op, mica_tensor *const *operands, int32_t n_operands,
     const mica_attribute *attributes, mica_tensor **out_results, int32_t capacity, int32_t *out_n);
 
+/* ---- interrupts -------------------------------------------------------------------------------*/
+
+/* `check` is asked a few times a second, by the thread that main runs in, while that computes or
+ * waits; when it answers true the call ends soon with MICA_CANCELLED. Runs that were given memory
+ * to take (mica_run_args.donate) are finished first. It is called in the middle of runs, with
+ * locks held: it may only look at a flag. NULL: nobody is asked. */
+MICA_API void mica_set_interrupt_check(bool (*check)(void));
+
 /* ---- logging ----------------------------------------------------------------------------------*/
 
 /* Receives the lines that MICA_LOG=<topic>[,<topic>] asks for (warning, pass, run, memory, device,
- * eager).
+ * eager, transfer).
  * NULL: none. By default they go to standard error, and nothing is asked for. */
 MICA_API void mica_set_log(void (*sink)(void *context, const char *topic, const char *line),
                            void *context);
 
-/* "1.2.3" */
+/* "1.2.3": of the library that runs; version.h has that of the headers. */
 MICA_API const char *mica_version(void);
 
 #ifdef __cplusplus

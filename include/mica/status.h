@@ -47,6 +47,9 @@ typedef enum mica_code {
     MICA_DATA_LOSS,           /* a file or message is truncated or corrupt */
     MICA_INTERNAL,            /* our own mistake */
     MICA_OUT_OF_RANGE,        /* past the end of a sequence */
+    MICA_RESOURCE_EXHAUSTED,  /* a disk, a quota, the number of open files */
+    MICA_UNAVAILABLE,         /* another process cannot be reached, was lost or is too slow */
+    MICA_CANCELLED,           /* whoever asked for it does not want it any more */
 } mica_code;
 
 typedef struct mica_status_object *mica_status;

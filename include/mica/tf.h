@@ -69,6 +69,7 @@ MICA_API MICA_MUST_CHECK mica_status mica_tf_strings_create(mica_ints dims, cons
                                                             const size_t *lengths,
                                                             mica_tf_value *out_value);
 MICA_API int64_t mica_tf_strings_count(mica_tf_value strings);
+/* Empty where there is no i-th. */
 MICA_API const char *mica_tf_strings_get(mica_tf_value strings, int64_t i, size_t *out_length);
 
 /* A variable: a cell that holds a value; its handle is of dtype resource. */
@@ -82,6 +83,8 @@ MICA_API MICA_MUST_CHECK mica_status mica_tf_variable_assign(mica_tf_value handl
                                                              mica_tf_value value);
 MICA_API bool mica_tf_variable_is_set(mica_tf_value handle);
 MICA_API mica_tf_dtype mica_tf_variable_dtype(mica_tf_value handle);
+/* Where its value is, borrowed; NULL: it has none, or it is no tensor's. */
+MICA_API mica_device *mica_tf_variable_device(mica_tf_value handle);
 MICA_API void mica_tf_variable_shape(mica_tf_value handle, mica_tf_shape *out_shape);
 MICA_API const char *mica_tf_variable_name(mica_tf_value handle);
 
@@ -159,11 +162,19 @@ typedef struct mica_tf_attr_info {
     char name[32];
     mica_tf_attr_kind kind;
     bool has_default;
-    bool is_inferred;   /* it follows from the inputs */
-    uint32_t allowed;   /* TYPE, TYPES: a bit per dtype number */
-    mica_tf_attr value; /* the default */
-    char text[24];      /* of a STRING's default */
+    bool is_inferred;    /* it follows from the inputs */
+    uint32_t allowed;    /* TYPE, TYPES: a bit per dtype number */
+    mica_tf_attr value;  /* the default */
+    char text[24];       /* of a STRING's default */
+    const char *choices; /* STRING: the values it may have, as the row has them; NULL: any */
 } mica_tf_attr_info;
+
+/* What another process may have run here. */
+typedef enum mica_tf_remote {
+    MICA_TF_REMOTE_NONE,    /* not this op: it may touch files, processes or functions */
+    MICA_TF_REMOTE_VALUES,  /* of tensors with elements */
+    MICA_TF_REMOTE_VARIABLE /* its first input is a variable, the others have elements */
+} mica_tf_remote;
 
 typedef struct mica_tf_op_info {
     const char *name, *inputs_text, *outputs_text, *attrs_text;
@@ -172,6 +183,7 @@ typedef struct mica_tf_op_info {
     int32_t n_inputs, n_outputs, n_attrs;
     bool has_effect; /* its nodes run in the order of the program, and are never left out */
     bool is_host;    /* a function of C: no part of a segment */
+    mica_tf_remote remote;
     mica_tf_argument inputs[MICA_TF_MAX_ARGUMENTS], outputs[MICA_TF_MAX_ARGUMENTS];
     mica_tf_attr_info attrs[MICA_TF_MAX_ATTRS];
 } mica_tf_op_info;
@@ -200,7 +212,9 @@ MICA_API char mica_tf_operation_role(const mica_tf_operation *operation, int32_t
 /* ---- running one op ---------------------------------------------------------------------------*/
 
 /* Fills out_outputs, which has room for `capacity` values, and says how many there are. Tensors
- * must be on the device. out_operation (may be NULL) receives the operation, retained. */
+ * are moved to the device where they are not on it (MICA_LOG=transfer shows each move); an op on a
+ * variable runs on the device of the variable's value. out_operation (may be NULL) receives the
+ * operation, retained. */
 MICA_API MICA_MUST_CHECK mica_status mica_tf_eager(mica_device *device, mica_tf_op op,
                                                    const mica_tf_attr *attrs,
                                                    const mica_tf_value *inputs, int32_t n_inputs,
@@ -282,7 +296,8 @@ MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_describe(mica_tf_graph *g, ch
 /* Receives a line for every op that runs by itself: NULL: nobody. */
 MICA_API void mica_tf_set_log(void (*log)(void *context, const char *line), void *context);
 
-/* Runs the function. From now on the graph does not change. */
+/* Runs the function. From now on the graph does not change. Arguments and the values of variables
+ * are moved to the device where they are not on it; variables stay there. */
 MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_run(mica_tf_graph *g, mica_device *device,
                                                        const mica_tf_value *inputs,
                                                        int32_t n_inputs, mica_tf_value *out_outputs,

@@ -69,9 +69,9 @@ static int get_buffer(PyObject *self, Py_buffer *view, int flags) {
     }
     mica_status status;
     mica_tensor *tensor = tensor_of(self);
-    Py_BEGIN_ALLOW_THREADS;
+    BEGIN_COMPUTING;
     status = mica_tensor_open_view(tensor, MICA_READ, &view->buf);
-    Py_END_ALLOW_THREADS;
+    END_COMPUTING;
     if (status) {
         PyMem_Free(l);
         raise_status(status);

@@ -115,6 +115,30 @@ static PyObject *device_memory(PyObject *self, PyObject *Py_UNUSED(unused)) {
     return Py_BuildValue("nn", (Py_ssize_t)now, (Py_ssize_t)peak);
 }
 
+static PyObject *device_memory_info(PyObject *self, PyObject *Py_UNUSED(unused)) {
+    mica_memory_info info = {.size = sizeof info};
+    mica_device_memory_info(((DeviceObject *)self)->device, &info);
+    return Py_BuildValue("{s:n,s:n,s:n,s:n,s:L}", "now", (Py_ssize_t)info.now, "peak",
+                         (Py_ssize_t)info.peak, "cached", (Py_ssize_t)info.cached, "limit",
+                         (Py_ssize_t)info.limit, "blocks", (long long)info.blocks);
+}
+
+static PyObject *device_memory_reset(PyObject *self, PyObject *Py_UNUSED(unused)) {
+    mica_device_memory_reset(((DeviceObject *)self)->device);
+    Py_RETURN_NONE;
+}
+
+static PyObject *device_limit_memory(PyObject *self, PyObject *bytes) {
+    size_t limit = bytes == Py_None ? 0 : PyLong_AsSize_t(bytes);
+    if (PyErr_Occurred()) return NULL;
+    mica_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = mica_device_set_memory_limit(((DeviceObject *)self)->device, limit);
+    Py_END_ALLOW_THREADS;
+    if (status) return raise_status(status);
+    Py_RETURN_NONE;
+}
+
 static PyObject *device_get_name(PyObject *self, void *Py_UNUSED(unused)) {
     return PyUnicode_FromString(mica_device_name(((DeviceObject *)self)->device));
 }
@@ -159,6 +183,14 @@ static PyMethodDef device_methods[] = {
     {"wait", device_wait, METH_NOARGS, "wait()\n\nWaits for all the work given to the device."},
     {"memory", device_memory, METH_NOARGS,
      "memory()\n\nBytes in use now, and the most that there were: (now, peak)."},
+    {"memory_info", device_memory_info, METH_NOARGS,
+     "memory_info()\n\nBytes in use now, the most since the last reset, those kept for reuse, and "
+     "the "
+     "limit (0: none)."},
+    {"memory_reset", device_memory_reset, METH_NOARGS,
+     "memory_reset()\n\nThe peak is what is in use now."},
+    {"limit_memory", device_limit_memory, METH_O,
+     "limit_memory(bytes)\n\nThe most that the device may hold; None: what there is."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -112,9 +112,9 @@ static exported *export_view(mica_tensor *tensor) {
     }
     void *data = NULL;
     mica_status status;
-    Py_BEGIN_ALLOW_THREADS;
+    BEGIN_COMPUTING;
     status = mica_tensor_open_view(tensor, MICA_READ, &data);
-    Py_END_ALLOW_THREADS;
+    END_COMPUTING;
     if (status) {
         PyMem_RawFree(e);
         raise_status(status);
@@ -139,14 +139,14 @@ static mica_tensor *duplicate(mica_tensor *tensor) {
     void *data = NULL;
     mica_tensor *copy = NULL;
     mica_status status;
-    Py_BEGIN_ALLOW_THREADS;
+    BEGIN_COMPUTING;
     status = mica_tensor_open_view(tensor, MICA_READ, &data);
     if (!status) {
         status = mica_tensor_from_host(mica_tensor_device(tensor), mica_tensor_type(tensor), data,
                                        &copy);
         mica_status_release(mica_tensor_close_view(tensor));
     }
-    Py_END_ALLOW_THREADS;
+    END_COMPUTING;
     if (status) raise_status(status);
     return copy;
 }

@@ -85,6 +85,7 @@ static PyObject *raise_as(PyObject *exception, mica_status status) {
 }
 
 PyObject *raise_status(mica_status status) {
+    if (raise_interrupt(status)) return NULL;
     return raise_as(exception_for(mica_status_code(status)), status);
 }
 

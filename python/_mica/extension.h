@@ -96,6 +96,23 @@ PyObject *raise_op_status(mica_op op, const mica_type *const *types, int32_t n, 
 /* Keeps the current Python exception for the caller of a run, and makes a status of it. */
 mica_status status_from_exception(const char *name);
 
+/* ---- interrupt.c ------------------------------------------------------------------------------*/
+
+int watch_interrupts(void);
+bool interrupt_begin(void);
+void interrupt_end(bool began);
+/* Around calls that compute or wait, without Python's lock: Ctrl-C ends them with a status. */
+#define BEGIN_COMPUTING                                                                            \
+    {                                                                                              \
+        bool computing_began = interrupt_begin();                                                  \
+        Py_BEGIN_ALLOW_THREADS;
+#define END_COMPUTING                                                                              \
+    Py_END_ALLOW_THREADS;                                                                          \
+    interrupt_end(computing_began);                                                                \
+    }
+/* Whether the status is of such an interrupt: it was released, and KeyboardInterrupt is raised. */
+bool raise_interrupt(mica_status status);
+
 /* ---- dtype.c ----------------------------------------------------------------------------------*/
 
 PyObject *dtype_object(mica_dtype dtype);

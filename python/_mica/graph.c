@@ -306,14 +306,14 @@ static PyObject *run_tensors(ExecutableObject *self, mica_tensor **inputs, const
                          .n_outputs = self->n_outputs};
     mica_event *done = NULL;
     mica_status status;
-    Py_BEGIN_ALLOW_THREADS;
+    BEGIN_COMPUTING;
     status = mica_executable_run(self->executable, &run, self->wait ? &done : NULL);
     if (!status && done) {
         status = mica_event_wait(done);
         mica_event_release(done);
         for (int32_t i = 0; status && i < self->n_outputs; i++) mica_tensor_release(outputs[i]);
     }
-    Py_END_ALLOW_THREADS;
+    END_COMPUTING;
     if (status) return raise_status(status);
     PyObject *list = PyList_New(self->n_outputs);
     for (int32_t i = 0; i < self->n_outputs; i++) {

@@ -108,9 +108,9 @@ static PyObject *eager_op(mica_op op, PyObject *const *operands, int32_t n,
         if (n > 0 && bytes < SMALL_BYTES && !may_grow(op, tensors, n, bytes)) {
             status = mica_eager(device, op, tensors, n, attributes, &result);
         } else {
-            Py_BEGIN_ALLOW_THREADS;
+            BEGIN_COMPUTING;
             status = mica_eager(device, op, tensors, n, attributes, &result);
-            Py_END_ALLOW_THREADS;
+            END_COMPUTING;
         }
         object = status ? eager_failed(op, tensors, n, status) : tensor_take(result);
     }
@@ -146,10 +146,10 @@ static PyObject *eager_several(mica_op op, PyObject *const *operands, int32_t n,
     if (!device) return NULL;
     mica_status status;
     int32_t n_results = 0;
-    Py_BEGIN_ALLOW_THREADS;
+    BEGIN_COMPUTING;
     status =
         mica_eager_several(device, op, tensors, n, attributes, results, MOST_RESULTS, &n_results);
-    Py_END_ALLOW_THREADS;
+    END_COMPUTING;
     return status ? eager_failed(op, tensors, n, status) : tuple_of_tensors(results, n_results);
 }
 
@@ -370,18 +370,20 @@ done:
 }
 
 static PyMethodDef op_methods[MICA_OP_COUNT];
-static char op_docs[MICA_OP_COUNT][640];
 
-static void describe_op(const mica_op_info *info, char *doc, size_t capacity) {
-    static const char *const operands[] = {"", "x, ", "x0, x1, ", "x0, x1, x2, "};
-    int at = PyOS_snprintf(doc, capacity, "%s(%s", info->name,
-                           info->arity < 0 ? "*operands, " : operands[info->arity]);
-    if (info->arity > 0 && at > 2)
-        at += PyOS_snprintf(doc + at - 2, capacity - (size_t)at, ", /, ") - 2;
+/* The signature and the meaning, kept for as long as the process lives, as the methods are. NULL
+ * with an exception set. */
+static const char *describe_op(const mica_op_info *info) {
+    static const char *const operands[] = {"", "x, /", "x0, x1, /", "x0, x1, x2, /"};
+    const char *first = info->arity < 0 ? "*operands" : operands[info->arity];
+    PyObject *names = PyUnicode_FromString(first);
     for (int i = 0; i < info->n_attributes; i++)
-        at += PyOS_snprintf(doc + at, capacity - (size_t)at, "%s, ", info->attribute_names[i]);
-    while (at > 0 && (doc[at - 1] == ' ' || doc[at - 1] == ',')) at--;
-    PyOS_snprintf(doc + at, capacity - (size_t)at, ")\n--\n\n%s", info->meaning);
+        PyUnicode_AppendAndDel(
+            &names, PyUnicode_FromFormat(i || *first ? ", %s" : "%s", info->attribute_names[i]));
+    PyObject *doc =
+        names ? PyUnicode_FromFormat("%s(%U)\n--\n\n%s", info->name, names, info->meaning) : NULL;
+    Py_XDECREF(names);
+    return doc ? PyUnicode_AsUTF8(doc) : NULL; /* the text is the object's, which is not released */
 }
 
 int ops_add_to(PyObject *module) {
@@ -391,10 +393,10 @@ int ops_add_to(PyObject *module) {
     for (int i = 0; i < MICA_OP_COUNT && !failed; i++) {
         const mica_op_info *info = mica_op_describe((mica_op)i);
         if (!strcmp(info->op_class, "CONTROL") || !strcmp(info->op_class, "HOST")) continue;
-        describe_op(info, op_docs[i], sizeof op_docs[i]);
+        const char *doc = describe_op(info);
         op_methods[i] = (PyMethodDef){info->name, (PyCFunction)(void (*)(void))call_op,
-                                      METH_FASTCALL | METH_KEYWORDS, op_docs[i]};
-        PyObject *number = PyLong_FromLong(i);
+                                      METH_FASTCALL | METH_KEYWORDS, doc};
+        PyObject *number = doc ? PyLong_FromLong(i) : NULL;
         PyObject *function = number ? PyCFunction_NewEx(&op_methods[i], number, module_name) : NULL;
         Py_XDECREF(number);
         failed = !function || PyModule_AddObjectRef(module, info->name, function) < 0;

@@ -80,9 +80,9 @@ PyObject *tensor_repr(PyObject *self) {
     if (!p.parts) return NULL;
     void *data = NULL;
     mica_status status;
-    Py_BEGIN_ALLOW_THREADS;
+    BEGIN_COMPUTING;
     status = mica_tensor_open_view(tensor, MICA_READ, &data);
-    Py_END_ALLOW_THREADS;
+    END_COMPUTING;
     if (status) {
         Py_DECREF(p.parts);
         return raise_status(status);

@@ -46,9 +46,9 @@ const mica_type *array_type(PyObject *array) {
 
 static mica_status open_view(mica_tensor *tensor, void **out_data) {
     mica_status status;
-    Py_BEGIN_ALLOW_THREADS;
+    BEGIN_COMPUTING;
     status = mica_tensor_open_view(tensor, MICA_READ, out_data);
-    Py_END_ALLOW_THREADS;
+    END_COMPUTING;
     return status;
 }
 
@@ -133,9 +133,9 @@ static PyObject *tensor_to(PyObject *self, PyObject *device_name) {
     if (!device) return NULL;
     mica_tensor *copy = NULL;
     mica_status status;
-    Py_BEGIN_ALLOW_THREADS;
+    BEGIN_COMPUTING;
     status = mica_tensor_copy_to(tensor_of(self), device, &copy);
-    Py_END_ALLOW_THREADS;
+    END_COMPUTING;
     if (status) return raise_status(status);
     return tensor_take(copy);
 }
@@ -154,9 +154,9 @@ static PyObject *tensor_bytes(PyObject *self, PyObject *Py_UNUSED(unused)) {
     PyObject *bytes = PyBytes_FromStringAndSize(NULL, n);
     if (!bytes) return NULL;
     mica_status status;
-    Py_BEGIN_ALLOW_THREADS;
+    BEGIN_COMPUTING;
     status = mica_tensor_to_host(tensor_of(self), PyBytes_AS_STRING(bytes), (size_t)n);
-    Py_END_ALLOW_THREADS;
+    END_COMPUTING;
     if (!status) return bytes;
     Py_DECREF(bytes);
     return raise_status(status);

@@ -76,9 +76,9 @@ static PyObject *run_entry(const cache_entry *e, PyObject *args) {
     Py_INCREF(finish);
     Py_INCREF(captured);
     mica_status status;
-    Py_BEGIN_ALLOW_THREADS;
+    BEGIN_COMPUTING;
     status = mica_tf_graph_run(graph->graph, tf_device(), inputs, n, outputs, n_out);
-    Py_END_ALLOW_THREADS;
+    END_COMPUTING;
     PyObject *result = NULL;
     if (status) {
         tf_raise(status);

@@ -168,8 +168,12 @@ PyObject *tf_raise(mica_status status) {
         [MICA_DATA_LOSS] = "DataLossError",
         [MICA_INTERNAL] = "InternalError",
         [MICA_OUT_OF_RANGE] = "OutOfRangeError",
+        [MICA_RESOURCE_EXHAUSTED] = "ResourceExhaustedError",
+        [MICA_UNAVAILABLE] = "UnavailableError",
+        [MICA_CANCELLED] = "CancelledError",
     };
     mica_code code = mica_status_code(status);
+    if (raise_interrupt(status)) return NULL;
     if (code == MICA_CALLBACK_ERROR) return raise_status(status);
     PyObject *hook = tf_hook("raise_error");
     PyObject *unused =

@@ -3,9 +3,11 @@
 
 #include <string.h>
 
-static _Thread_local TFGraph *current; /* borrowed: whoever entered it holds it */
-static _Thread_local PyObject *remote; /* owned: runs ops elsewhere; NULL: they run here */
-static mica_device *device;
+static _Thread_local TFGraph *current;       /* borrowed: whoever entered it holds it */
+static _Thread_local PyObject *remote;       /* owned: runs ops elsewhere; NULL: they run here */
+static mica_device *device;                  /* where ops run that nobody places */
+static bool is_started;                      /* something was asked to run */
+static _Thread_local mica_device *placement; /* what tf.device asks for; NULL: nothing */
 
 PyObject *tf_remote(void) {
     return remote;
@@ -27,7 +29,8 @@ bool tf_refuse_remote(const char *what) {
     return true;
 }
 
-static bool any_homes; /* whether a handle has ever been told that its variable is elsewhere */
+static bool looks_at_calls; /* any_homes or listener: what most programs never ask for */
+static bool any_homes;      /* whether a handle has ever been told that its variable is elsewhere */
 
 /* What runs the ops of a variable that is elsewhere; borrowed; NULL: it is here, or is none. */
 static PyObject *home_of(const TFTensor *tensor) {
@@ -40,6 +43,8 @@ TFGraph *tf_current_graph(void) {
 }
 
 mica_device *tf_device(void) {
+    is_started = true;
+    if (placement) return placement;
     if (!device) device = device_default();
     return device;
 }
@@ -195,7 +200,8 @@ static int32_t run_eagerly(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const *
     bool recording = tf_is_recording();
     mica_tf_operation *operation = NULL;
     int32_t n_results = 0;
-    if (!tf_device()) return -1;
+    mica_device *here = tf_device();
+    if (!here) return -1;
     if (n > FEW) values = PyMem_New(mica_tf_value, n);
     if (capacity > FEW) results = PyMem_New(mica_tf_value, capacity);
     mica_status status = NULL;
@@ -218,13 +224,15 @@ static int32_t run_eagerly(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const *
         values[i] = inputs[i]->value;
     }
     if (is_quick(op, values, n)) {
-        status = mica_tf_eager(device, op, attrs, values, n, results, capacity, &n_results,
+        bool began = interrupt_begin();
+        status = mica_tf_eager(here, op, attrs, values, n, results, capacity, &n_results,
                                recording ? &operation : NULL);
+        interrupt_end(began);
     } else {
-        Py_BEGIN_ALLOW_THREADS;
-        status = mica_tf_eager(device, op, attrs, values, n, results, capacity, &n_results,
+        BEGIN_COMPUTING;
+        status = mica_tf_eager(here, op, attrs, values, n, results, capacity, &n_results,
                                recording ? &operation : NULL);
-        Py_END_ALLOW_THREADS;
+        END_COMPUTING;
     }
     if (status) {
         tf_raise(status);
@@ -342,10 +350,10 @@ static PyObject *shapes_text(TFTensor *const *inputs, int32_t n) {
     for (int32_t i = 0; texts && i < n; i++) {
         mica_tf_shape shape;
         tf_tensor_shape(inputs[i], &shape);
-        char chars[300] = "<unknown>";
+        char chars[MICA_MAX_RANK * 24 + 16] = "<unknown>"; /* a size has at most 19 digits */
         size_t at = 0;
         if (shape.rank >= 0) at = (size_t)PyOS_snprintf(chars, sizeof chars, "[");
-        for (int32_t k = 0; k < shape.rank; k++)
+        for (int32_t k = 0; k < shape.rank && k < MICA_MAX_RANK; k++)
             at += (size_t)PyOS_snprintf(chars + at, sizeof chars - at,
                                         shape.dims[k] < 0 ? "%s?" : "%s%lld", k ? "," : "",
                                         (long long)shape.dims[k]);
@@ -364,6 +372,11 @@ static PyObject *shapes_text(TFTensor *const *inputs, int32_t n) {
 /* Errors of shapes while tracing are ValueErrors, as TensorFlow's are. */
 static void raise_while_tracing(mica_status status, const mica_tf_op_info *info,
                                 TFTensor *const *inputs, int32_t n, const char *name) {
+    mica_code code = mica_status_code(status);
+    if (code == MICA_OUT_OF_MEMORY || code == MICA_RESOURCE_EXHAUSTED) {
+        tf_raise(status);
+        return;
+    }
     const char *message = mica_status_message(status);
     bool dtypes =
         strstr(message, "was expected to be a") || strstr(message, "list of allowed values");
@@ -458,14 +471,18 @@ static int32_t add_node(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const *inp
     bool failed = n_results > capacity;
     if (failed)
         PyErr_SetString(PyExc_RuntimeError, "an op has more results than there is room for");
-    for (int32_t i = 0; i < n_results && !failed; i++) {
-        outputs[i] = tf_symbolic_tensor(graph, (mica_tf_ref){first.node, i});
-        failed = !outputs[i];
+    int32_t n_made = 0;
+    while (n_made < n_results && !failed) {
+        outputs[n_made] = tf_symbolic_tensor(graph, (mica_tf_ref){first.node, n_made});
+        failed = !outputs[n_made++];
     }
     if (!failed && tf_is_recording())
         failed = tf_record(mica_tf_graph_operation(graph->graph, first.node), lifted, n, outputs,
                            n_results) < 0;
-    if (failed) n_results = -1;
+    if (failed) {
+        while (n_made > 0) Py_CLEAR(outputs[--n_made]);
+        n_results = -1;
+    }
 done:
     for (int32_t i = 0; i < n_lifted; i++) Py_DECREF(lifted[i]);
     if (refs != few) PyMem_Free(refs);
@@ -473,19 +490,41 @@ done:
     return n_results;
 }
 
-static uint8_t is_used[MICA_TF_OP_COUNT];
+static PyObject *listener; /* is told of every op and of where it runs; NULL: no one asked */
+
+/* A listener that uses ops itself is not told of those. */
+static int tell_listener(mica_tf_op op, const char *name, PyObject *runner) {
+    static _Thread_local bool is_telling;
+    if (is_telling) return 0;
+    PyObject *told = listener; /* it may set another one */
+    Py_INCREF(told);
+    is_telling = true;
+    PyObject *answer =
+        PyObject_CallFunction(told, "szO", mica_tf_op_describe(op)->name,
+                              current ? (name ? name : "") : NULL, runner ? runner : Py_None);
+    is_telling = false;
+    Py_DECREF(told);
+    Py_XDECREF(answer);
+    return answer ? 0 : -1;
+}
+
+/* Gives the runner that the op belongs to: the last one that holds an input. */
+static int look_at_call(mica_tf_op op, const char *name, TFTensor *const *inputs, int32_t n,
+                        PyObject **runner) {
+    for (int32_t i = 0; any_homes && i < n; i++)
+        if (home_of(inputs[i])) *runner = home_of(inputs[i]);
+    return listener ? tell_listener(op, name, current ? remote : *runner) : 0;
+}
 
 int32_t tf_execute(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const *inputs, int32_t n,
                    const char *name, PyObject **outputs, int32_t capacity) {
-    is_used[op] = 1;
+    PyObject *runner = remote;
+    if (looks_at_calls && look_at_call(op, name, inputs, n, &runner) < 0) return -1;
     if (current) {
         int32_t count = RUNS_HERE;
         if (remote) count = add_remotely(op, attrs, inputs, n, outputs, capacity);
         return count != RUNS_HERE ? count : add_node(op, attrs, inputs, n, name, outputs, capacity);
     }
-    PyObject *runner = remote;
-    for (int32_t i = 0; any_homes && i < n; i++)
-        if (home_of(inputs[i])) runner = home_of(inputs[i]);
     if (runner) {
         int32_t count = run_remotely(runner, op, attrs, inputs, n, outputs, capacity);
         if (count != RUNS_HERE) return count;
@@ -533,6 +572,21 @@ static PyObject *set_device_function(PyObject *Py_UNUSED(module), PyObject *name
     Py_RETURN_NONE;
 }
 
+/* tf_place(name or None): ops and functions of this thread run there from now on; returns what was
+ * asked for before. */
+static PyObject *place_function(PyObject *Py_UNUSED(module), PyObject *name) {
+    PyObject *before = NULL;
+    mica_device *found = NULL;
+    if (name != Py_None && !(found = device_from_object(name))) return NULL;
+    if (placement) {
+        before = PyUnicode_FromString(mica_device_name(placement));
+        if (!before) return NULL;
+    }
+    placement = found;
+    if (before) return before;
+    Py_RETURN_NONE;
+}
+
 static PyObject *remote_function(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     PyObject *object = remote ? remote : Py_None;
     Py_INCREF(object);
@@ -554,7 +608,7 @@ static PyObject *set_home_function(PyObject *Py_UNUSED(module), PyObject *args) 
     PyObject *handle, *runner;
     if (!PyArg_ParseTuple(args, "O!O:tf_set_home", &TFEager_Type, &handle, &runner)) return NULL;
     if (PyObject_SetAttrString(handle, "_home", runner) < 0) return NULL;
-    any_homes = true;
+    any_homes = looks_at_calls = true;
     Py_RETURN_NONE;
 }
 
@@ -585,21 +639,20 @@ static PyObject *random_reset_function(PyObject *Py_UNUSED(module), PyObject *Py
     Py_RETURN_NONE;
 }
 
-/* The names of the ops that have been asked for in this process. */
-static PyObject *used_function(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
-    PyObject *list = PyList_New(0);
-    for (int i = 0; list && i < MICA_TF_OP_COUNT; i++) {
-        if (!is_used[i]) continue;
-        PyObject *name = PyUnicode_FromString(mica_tf_op_describe((mica_tf_op)i)->name);
-        if (!name || PyList_Append(list, name) < 0) Py_CLEAR(list);
-        Py_XDECREF(name);
-    }
-    return list;
+/* tf_set_listener(listener or None): listener(op, name of the node or None when it runs now, runner
+ * or None) is called before every op. */
+static PyObject *set_listener_function(PyObject *Py_UNUSED(module), PyObject *object) {
+    PyObject *before = listener;
+    listener = NULL;
+    if (object != Py_None) Py_INCREF(listener = object);
+    looks_at_calls = any_homes || listener;
+    Py_XDECREF(before);
+    Py_RETURN_NONE;
 }
 
 /* Whether anything has run or been made: from then on devices stay as they are. */
 static PyObject *is_started_function(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
-    return PyBool_FromLong(device != NULL);
+    return PyBool_FromLong(is_started || device != NULL);
 }
 
 static PyObject *wait_function(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused)) {
@@ -619,7 +672,7 @@ static PyObject *eager_clear_function(PyObject *Py_UNUSED(self), PyObject *Py_UN
 }
 
 PyMethodDef tf_execute_functions[] = {
-    {"tf_used_ops", used_function, METH_NOARGS, NULL},
+    {"tf_set_listener", set_listener_function, METH_O, NULL},
     {"tf_is_started", is_started_function, METH_NOARGS, NULL},
     {"tf_wait", wait_function, METH_NOARGS, NULL},
     {"tf_eager_clear", eager_clear_function, METH_NOARGS, NULL},
@@ -628,6 +681,7 @@ PyMethodDef tf_execute_functions[] = {
     {"tf_set_graph", set_function, METH_O, NULL},
     {"tf_executing_eagerly", is_eager_function, METH_NOARGS, NULL},
     {"tf_set_device", set_device_function, METH_O, NULL},
+    {"tf_place", place_function, METH_O, NULL},
     {"tf_remote", remote_function, METH_NOARGS, NULL},
     {"tf_set_remote", set_remote_function, METH_O, NULL},
     {"tf_set_home", set_home_function, METH_VARARGS, NULL},

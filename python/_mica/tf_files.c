@@ -1,5 +1,5 @@
-/* What tf.saved_model and checkpoints need of C: bundles of tensors, rows of the table, and the
- * graphs that nodes refer to. */
+/* What tf.saved_model and checkpoints need of C: bundles of tensors, files and folders that are
+ * replaced whole, rows of the table, and the graphs that nodes refer to. */
 #include "tf_extension.h"
 
 #include <mica/io.h>
@@ -145,6 +145,92 @@ static PyObject *bundle_write(PyObject *Py_UNUSED(module), PyObject *args) {
     Py_RETURN_NONE;
 }
 
+static PyObject *bundle_remove(PyObject *Py_UNUSED(module), PyObject *path) {
+    PyObject *encoded;
+    if (!PyUnicode_FSConverter(path, &encoded)) return NULL;
+    mica_status status = mica_bundle_remove(PyBytes_AS_STRING(encoded));
+    Py_DECREF(encoded);
+    if (status) return tf_raise(status);
+    Py_RETURN_NONE;
+}
+
+/* ---- whole files and folders ------------------------------------------------------------------*/
+
+/* tf_file_replace(path, bytes) */
+static PyObject *file_replace(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *encoded;
+    Py_buffer bytes;
+    mica_status status;
+    if (!PyArg_ParseTuple(args, "O&y*:tf_file_replace", PyUnicode_FSConverter, &encoded, &bytes))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    status = mica_file_replace(PyBytes_AS_STRING(encoded), bytes.buf, (size_t)bytes.len);
+    Py_END_ALLOW_THREADS;
+    Py_DECREF(encoded);
+    PyBuffer_Release(&bytes);
+    if (status) return tf_raise(status);
+    Py_RETURN_NONE;
+}
+
+#define FOLDER "mica.folder"
+#define MOST_NAMES 16
+
+static void release_folder(PyObject *capsule) {
+    mica_folder_writer_release(PyCapsule_GetPointer(capsule, FOLDER));
+}
+
+/* tf_folder_begin(path, names): (writer, the folder to write to), or None where the folder cannot
+ * be exchanged with another. */
+static PyObject *folder_begin(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *encoded, *list;
+    const char *names[MOST_NAMES];
+    if (!PyArg_ParseTuple(args, "O&O!:tf_folder_begin", PyUnicode_FSConverter, &encoded,
+                          &PyTuple_Type, &list))
+        return NULL;
+    Py_ssize_t n = PyTuple_GET_SIZE(list);
+    mica_folder_writer *writer = NULL;
+    mica_status status = NULL;
+    for (Py_ssize_t i = 0; i < n && i < MOST_NAMES; i++)
+        if (!(names[i] = PyUnicode_AsUTF8(PyTuple_GET_ITEM(list, i)))) n = -1;
+    if (n >= 0 && n <= MOST_NAMES)
+        status = mica_folder_writer_create(PyBytes_AS_STRING(encoded), names, (int32_t)n, &writer);
+    else if (n > MOST_NAMES)
+        PyErr_SetString(PyExc_ValueError, "too many names");
+    Py_DECREF(encoded);
+    if (status && mica_status_code(status) == MICA_UNSUPPORTED) {
+        mica_status_release(status);
+        Py_RETURN_NONE;
+    }
+    if (status) return tf_raise(status);
+    PyObject *capsule = writer ? PyCapsule_New(writer, FOLDER, release_folder) : NULL;
+    if (!capsule) {
+        mica_folder_writer_release(writer);
+        return NULL;
+    }
+    return Py_BuildValue("(NN)", capsule,
+                         PyUnicode_DecodeFSDefault(mica_folder_writer_path(writer)));
+}
+
+static PyObject *folder_finish(PyObject *Py_UNUSED(module), PyObject *capsule) {
+    mica_folder_writer *writer = PyCapsule_GetPointer(capsule, FOLDER);
+    mica_status status;
+    if (!writer) return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    status = mica_folder_writer_finish(writer);
+    Py_END_ALLOW_THREADS;
+    if (status) return tf_raise(status);
+    Py_RETURN_NONE;
+}
+
+/* Removes what an unfinished writer has written, now. */
+static PyObject *folder_end(PyObject *Py_UNUSED(module), PyObject *capsule) {
+    mica_folder_writer *writer = PyCapsule_GetPointer(capsule, FOLDER);
+    if (!writer || PyCapsule_SetDestructor(capsule, NULL) || PyCapsule_SetName(capsule, "ended"))
+        return NULL;
+    mica_folder_writer_release(writer);
+    Py_RETURN_NONE;
+}
+
 /* ---- rows and nodes ---------------------------------------------------------------------------*/
 
 /* tf_row(name): (inputs, outputs, attributes, whether it has an effect) as the table writes them,
@@ -157,6 +243,15 @@ static PyObject *row(PyObject *Py_UNUSED(module), PyObject *name) {
     const mica_tf_op_info *info = mica_tf_op_describe(op);
     return Py_BuildValue("(sssO)", info->inputs_text, info->outputs_text, info->attrs_text,
                          info->has_effect ? Py_True : Py_False);
+}
+
+/* tf_row_remote(name): what another process may ask of an op, as mica_tf_remote; 0 where there is
+ * none. */
+static PyObject *remote(PyObject *Py_UNUSED(module), PyObject *name) {
+    const char *text = PyUnicode_AsUTF8(name);
+    mica_tf_op op;
+    if (!text) return NULL;
+    return PyLong_FromLong(mica_tf_op_parse(text, &op) ? (long)mica_tf_op_describe(op)->remote : 0);
 }
 
 static PyObject *graph_entry(mica_tf_graph *graph) {
@@ -249,7 +344,13 @@ PyMethodDef tf_files_functions[] = {
     {"tf_bundle_entries", bundle_entries, METH_O, NULL},
     {"tf_bundle_read", bundle_read, METH_VARARGS, NULL},
     {"tf_bundle_write", bundle_write, METH_VARARGS, NULL},
+    {"tf_bundle_remove", bundle_remove, METH_O, NULL},
+    {"tf_file_replace", file_replace, METH_VARARGS, NULL},
+    {"tf_folder_begin", folder_begin, METH_VARARGS, NULL},
+    {"tf_folder_finish", folder_finish, METH_O, NULL},
+    {"tf_folder_end", folder_end, METH_O, NULL},
     {"tf_row", row, METH_O, NULL},
+    {"tf_row_remote", remote, METH_O, NULL},
     {"tf_functions", functions, METH_VARARGS, NULL},
     {"tf_forward", forward_of, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

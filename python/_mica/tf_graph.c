@@ -112,9 +112,9 @@ static PyObject *run_method(PyObject *object, PyObject *arguments) {
         inputs[i] = ((TFTensor *)item)->value;
     }
     mica_status status;
-    Py_BEGIN_ALLOW_THREADS;
+    BEGIN_COMPUTING;
     status = mica_tf_graph_run(self->graph, tf_device(), inputs, (int32_t)n, outputs, n_out);
-    Py_END_ALLOW_THREADS;
+    END_COMPUTING;
     if (status) {
         tf_raise(status);
         goto done;
@@ -571,7 +571,8 @@ int tf_add_to(PyObject *module) {
                  {"TFGraph", &TFGraph_Type},
                  {"TFTape", &TFTape_Type},
                  {"TFAccumulator", &TFAccumulator_Type},
-                 {"TFCache", &TFCache_Type}};
+                 {"TFCache", &TFCache_Type},
+                 {"TFReceived", &TFReceived_Type}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (PyType_Ready(types[i].type) < 0) return -1;
         if (PyModule_AddObjectRef(module, types[i].name, (PyObject *)types[i].type) < 0) return -1;
@@ -585,6 +586,7 @@ int tf_add_to(PyObject *module) {
         PyModule_AddFunctions(module, tf_execute_functions) < 0 ||
         PyModule_AddFunctions(module, tf_graph_functions) < 0 ||
         PyModule_AddFunctions(module, tf_files_functions) < 0 ||
+        PyModule_AddFunctions(module, tf_peer_functions) < 0 ||
         PyModule_AddFunctions(module, tf_tape_functions) < 0)
         return -1;
     return tf_ops_add_to(module);

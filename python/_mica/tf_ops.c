@@ -320,6 +320,16 @@ static PyObject *results_of(const mica_tf_op_info *info, PyObject **outputs, int
     return list;
 }
 
+/* Whether an output stands for as many tensors as an attribute says. */
+static bool has_lists(const mica_tf_op_info *info) {
+    for (int32_t i = 0; i < info->n_outputs; i++) {
+        const mica_tf_argument *a = &info->outputs[i];
+        if (a->count_attr >= 0) return true;
+        if (a->type_attr >= 0 && info->attrs[a->type_attr].kind == MICA_TF_TYPES) return true;
+    }
+    return false;
+}
+
 static PyObject *run_call(call *c, mica_tf_op op) {
     mica_tf_dtype dtypes[MOST_VALUES];
     if (c->n_inputs > MOST_VALUES)
@@ -336,10 +346,7 @@ static PyObject *run_call(call *c, mica_tf_op op) {
     }
     PyObject *few[FEW_VALUES], **outputs = few;
     int32_t capacity = FEW_VALUES;
-    if (c->info->n_outputs == 1 &&
-        (c->info->outputs[0].count_attr >= 0 ||
-         (c->info->outputs[0].type_attr >= 0 &&
-          c->info->attrs[c->info->outputs[0].type_attr].kind == MICA_TF_TYPES))) {
+    if (has_lists(c->info)) {
         capacity = MOST_VALUES;
         outputs = PyMem_New(PyObject *, MOST_VALUES);
         if (!outputs) return PyErr_NoMemory();
@@ -389,16 +396,20 @@ static PyObject *call_op(PyObject *self, PyObject *const *args, Py_ssize_t n_arg
 }
 
 static PyMethodDef op_methods[MICA_TF_OP_COUNT];
-static char op_docs[MICA_TF_OP_COUNT][400];
 
-static void describe(const mica_tf_op_info *info, char *doc, size_t capacity) {
-    int at = PyOS_snprintf(doc, capacity, "%s(", info->name);
+/* Kept for as long as the process lives, as the methods are. NULL with an exception set. */
+static const char *describe(const mica_tf_op_info *info) {
+    PyObject *names = PyUnicode_FromString("");
     for (int32_t i = 0; i < info->n_inputs; i++)
-        at += PyOS_snprintf(doc + at, capacity - (size_t)at, "%s, ", info->inputs[i].name);
+        PyUnicode_AppendAndDel(&names, PyUnicode_FromFormat("%s, ", info->inputs[i].name));
     for (int32_t i = 0; i < info->n_attrs; i++)
         if (!info->attrs[i].is_inferred)
-            at += PyOS_snprintf(doc + at, capacity - (size_t)at, "%s, ", info->attrs[i].name);
-    PyOS_snprintf(doc + at, capacity - (size_t)at, "name=None)\n--\n\n%s", info->meaning);
+            PyUnicode_AppendAndDel(&names, PyUnicode_FromFormat("%s, ", info->attrs[i].name));
+    PyObject *doc =
+        names ? PyUnicode_FromFormat("%s(%Uname=None)\n--\n\n%s", info->name, names, info->meaning)
+              : NULL;
+    Py_XDECREF(names);
+    return doc ? PyUnicode_AsUTF8(doc) : NULL; /* the text is the object's, which is not released */
 }
 
 static void find_quick(mica_tf_op op, const mica_tf_op_info *info) {
@@ -423,9 +434,13 @@ int tf_ops_add_to(PyObject *module) {
             break;
         }
         find_quick((mica_tf_op)i, info);
-        describe(info, op_docs[i], sizeof op_docs[i]);
+        const char *doc = describe(info);
+        if (!doc) {
+            failed = 1;
+            break;
+        }
         op_methods[i] = (PyMethodDef){info->name, (PyCFunction)(void (*)(void))call_op,
-                                      METH_FASTCALL | METH_KEYWORDS, op_docs[i]};
+                                      METH_FASTCALL | METH_KEYWORDS, doc};
         PyObject *number = PyLong_FromLong(i);
         PyObject *function = number ? PyCFunction_NewEx(&op_methods[i], number, NULL) : NULL;
         failed = !function || PyDict_SetItemString(dict, info->name, function) < 0;

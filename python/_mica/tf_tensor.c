@@ -161,6 +161,18 @@ static PyObject *get_index(PyObject *self, void *Py_UNUSED(unused)) {
     return PyLong_FromLong(((TFTensor *)self)->ref.index);
 }
 
+/* TensorFlow's name of a device; of none: the CPU's. */
+static PyObject *device_text(const mica_device *device) {
+    const char *name = device ? mica_device_name(device) : "cpu:0", *colon = strchr(name, ':');
+    char kind[32] = "";
+    size_t n = colon ? (size_t)(colon - name) : strlen(name);
+    for (size_t i = 0; i < n && i + 1 < sizeof kind; i++)
+        kind[i] = (char)(name[i] >= 'a' && name[i] <= 'z' ? name[i] - 'a' + 'A' : name[i]);
+    bool is_gpu = !strcmp(kind, "CUDA") || !strcmp(kind, "OPENCL");
+    return PyUnicode_FromFormat("/job:localhost/replica:0/task:0/device:%s:%s",
+                                is_gpu ? "GPU" : kind, colon ? colon + 1 : "0");
+}
+
 /* Where it was computed: what ran elsewhere has been told so. */
 static PyObject *get_device(PyObject *self, void *Py_UNUSED(unused)) {
     PyObject *dict = ((TFTensor *)self)->dict;
@@ -169,8 +181,14 @@ static PyObject *get_device(PyObject *self, void *Py_UNUSED(unused)) {
         Py_INCREF(told);
         return told;
     }
-    return PyUnicode_FromString(
-        tf_is_eager((TFTensor *)self) ? "/job:localhost/replica:0/task:0/device:CPU:0" : "");
+    if (!tf_is_eager((TFTensor *)self)) return PyUnicode_FromString("");
+    mica_tf_value value = ((TFTensor *)self)->value;
+    if (value.dtype == MICA_TF_resource) {
+        mica_device *home = mica_tf_variable_device(value);
+        return device_text(home);
+    }
+    bool is_tensor = mica_tf_dtype_core(value.dtype) != MICA_DTYPE_COUNT;
+    return device_text(is_tensor ? mica_tensor_device(value.object) : NULL);
 }
 
 static PyObject *get_watched(PyObject *self, void *Py_UNUSED(unused)) {

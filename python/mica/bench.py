@@ -19,15 +19,17 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
+from ._bench_reasons import REASONS, Reason
+
 BOUND = 1.2  # slower than numpy by more than this needs a reason
+UNSURE = BOUND / 1.25  # from here on a ratio may lie on either side of the bound
 ROUND_SECONDS = 0.02  # a round repeats a call for so long
 ROUNDS = 7
-MORE_ROUNDS = 200  # for what seems too slow, on a machine that others use too
+MORE_ROUNDS = 200  # for what is unsure, on a machine that others use too
 MOST_SECONDS = 3.0  # for one entry
-MORE_TIMES = 3  # what is too slow without a reason is measured again, a while later
+MORE_TIMES = 3  # what is unsure is measured again, a while later
 PAUSE_SECONDS = 1.0
 MOST_SETTLING_SECONDS = 0.5
 
@@ -91,13 +93,13 @@ class Measured:
         self._rounds: list[list[float]] = []
 
     def run(self) -> None:
-        """Some rounds, and more of them as long as ours seems too slow."""
+        """Some rounds, and more of them as long as it is unsure whether ours is too slow."""
         start = time.perf_counter()
         done = 0
         while True:
             self._rounds.append([self._one(i) for i in range(len(self._sides))])
             done += 1
-            if done >= (MORE_ROUNDS if self.is_slow() else ROUNDS):
+            if done >= (MORE_ROUNDS if self.is_unsure() else ROUNDS):
                 break
             if done >= 2 and time.perf_counter() - start > MOST_SECONDS:
                 break
@@ -119,21 +121,29 @@ class Measured:
             return None
         return statistics.median(ours / theirs for ours, theirs in self._rounds)
 
+    def is_unsure(self) -> bool:
+        """Whether another look may change the verdict that it is slow, or that it is not."""
+        ratio = self.ratio()
+        return ratio is not None and ratio > UNSURE
+
     def is_slow(self) -> bool:
         """Whether ours is slower by more than the bound."""
         ratio = self.ratio()
         return ratio is not None and ratio > BOUND
 
 
-def measure(ours: Callable[[], Any], theirs: Callable[[], Any] | None, times: int) -> Measured:
-    """Both sides, and as long as ours seems too slow so many times more, with pauses.
+def measure(ours: Callable[[], Any], theirs: Callable[[], Any] | None) -> Measured:
+    """Both sides, and as long as the verdict is unsure some times more, with pauses.
 
-    What else the machine does comes and goes in seconds; a kernel that is slow stays slow.
+    What else the machine does comes and goes in seconds; a kernel that is slow stays slow. What
+    seems just fast enough is measured again as well as what seems too slow, with or without a
+    reason, and all the rounds count.
     """
     measured = Measured(ours, theirs)
     measured.run()
-    while times > 0 and measured.is_slow():
-        times -= 1
+    for _ in range(MORE_TIMES):
+        if not measured.is_unsure():
+            break
         time.sleep(PAUSE_SECONDS)
         measured.run()
     return measured
@@ -142,34 +152,14 @@ def measure(ours: Callable[[], Any], theirs: Callable[[], Any] | None, times: in
 # ---- reasons -------------------------------------------------------------------------------------
 
 
-def reasons_file() -> Path | None:
-    """docs/performance.md: beside the package when installed, else in the source tree."""
-    here = Path(__file__).resolve()
-    places = [here.parent / "performance.md", here.parents[2] / "docs" / "performance.md"]
-    return next((place for place in places if place.is_file()), None)
+def reasons_table() -> str:
+    """The reasons as a table in Markdown, as docs/performance.md has it."""
+    lines = ["| op | what | dtype | reason |", "|---|---|---|---|"]
+    lines += [f"| `{op}` | {what} | {dtypes} | {why} |" for op, what, dtypes, why in REASONS]
+    return "\n".join(lines)
 
 
-def read_reasons(text: str) -> list[tuple[str, str, str, str]]:
-    """The rows (op, what, dtype, reason) of the tables that have these four columns.
-
-    In `what` and `dtype`, * stands for anything; several dtypes are separated by spaces.
-    """
-    rows = []
-    columns = None
-    for line in text.splitlines():
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if not line.startswith("|"):
-            columns = None
-        elif columns is None:
-            columns = cells
-        elif columns == ["op", "what", "dtype", "reason"] and not set(line) <= set("|-: "):
-            rows.append((cells[0].strip("`"), cells[1], cells[2], cells[3]))
-    return rows
-
-
-def find_reason(
-    reasons: list[tuple[str, str, str, str]], op: str, what: str, dtype: str
-) -> str | None:
+def find_reason(reasons: list[Reason], op: str, what: str, dtype: str) -> str | None:
     """The reason for one entry, or None."""
 
     def covers(pattern: str, text: str) -> bool:
@@ -191,8 +181,6 @@ def run_ops(parts: list[str]) -> Iterator[dict]:
     import mica
     from mica import _bench_ops
 
-    path = reasons_file()
-    reasons = read_reasons(path.read_text(encoding="utf-8")) if path else []
     for row in mica.ops():
         name = row["name"]
         if parts and not any(part in name for part in parts):
@@ -206,8 +194,8 @@ def run_ops(parts: list[str]) -> Iterator[dict]:
             yield {"op": name, "missing": hint}
             continue
         for entry in _bench_ops.entries(row):
-            known = find_reason(reasons, name, entry.what, entry.dtype)
-            measured = measure(entry.ours, entry.theirs, 0 if known else MORE_TIMES)
+            known = find_reason(REASONS, name, entry.what, entry.dtype)
+            measured = measure(entry.ours, entry.theirs)
             mine, slow = measured.seconds(0), measured.is_slow()
             yield {
                 "op": name,
@@ -295,7 +283,7 @@ def bench_ops(arguments: argparse.Namespace) -> int:
         slow = sum(line["slow"] for line in timed)
         print(
             f"{len(timed)} beside a peer, {slow} slower by more than {BOUND}, "
-            f"{len(unexplained)} of them without a reason in docs/performance.md; "
+            f"{len(unexplained)} of them without a reason; "
             f"{len(missing)} rows without an entry"
         )
     return 1 if arguments.check and (missing or unexplained) else 0
@@ -312,7 +300,7 @@ def main(argv: list[str] | None = None) -> int:
         "--check",
         action="store_true",
         help=f"exit with 1 when something is slower than numpy by more than {BOUND} without a "
-        "reason in docs/performance.md, or a row has no entry",
+        "reason in mica/_bench_reasons.py, or a row has no entry",
     )
     ops.add_argument("--threads", type=int, default=2, help="on both sides (default: 2)")
     try:

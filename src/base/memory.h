@@ -23,6 +23,13 @@ char *mica_strdup(const char *text);
 int64_t mica_memory_live_blocks(void);
 int64_t mica_memory_total_allocations(void);
 
+/* Bytes of live blocks, of those of a page or more. */
+int64_t mica_memory_live_bytes(void);
+
+/* From now on no allocation of this thread brings the live bytes of the process above so many: it
+ * fails instead. 0 switches it off. For threads that work for strangers. */
+void mica_memory_guard(uint64_t most);
+
 /* The n-th allocation from now (1 is the next) fails, and `after_that_all` every one following it.
  * 0 switches it off. For tests. */
 void mica_memory_fail_nth(int64_t n, bool after_that_all);

@@ -1,4 +1,5 @@
-/* Linux and macOS. The only file of the library that talks to the operating system. */
+/* Linux and macOS. This file, program_posix.c and socket_posix.c are all that talks to the
+ * operating system. */
 #if defined(__linux__)
 #define _GNU_SOURCE
 #endif
@@ -11,19 +12,26 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #if defined(__APPLE__)
 #include <sys/sysctl.h>
+#endif
+#if defined(__linux__)
+#include <malloc.h>
+#include <sys/auxv.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#else
+#include <malloc/malloc.h>
 #endif
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -198,6 +206,11 @@ void mica_thread_join(mica_thread *thread) {
     mica_free(thread);
 }
 
+const void *mica_thread_id(void) {
+    static _Thread_local char place;
+    return &place;
+}
+
 void mica_thread_yield(void) {
     sched_yield();
 }
@@ -227,6 +240,14 @@ void mica_leave_processor(int32_t processor) {
 }
 #endif
 
+bool mica_thread_is_first(void) {
+#if defined(__linux__)
+    return syscall(SYS_gettid) == getpid();
+#else
+    return pthread_main_np() != 0;
+#endif
+}
+
 /* ---- time -------------------------------------------------------------------------------------*/
 
 void mica_sleep(double seconds) {
@@ -242,6 +263,30 @@ double mica_clock_seconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- memory and chance ------------------------------------------------------------------------*/
+
+size_t mica_block_bytes(void *block) {
+#if defined(__linux__)
+    return malloc_usable_size(block);
+#else
+    return malloc_size(block);
+#endif
+}
+
+mica_status mica_random_bytes(void *bytes, size_t n) {
+#if defined(__linux__)
+    for (size_t at = 0; at < n;) {
+        ssize_t got = getrandom((char *)bytes + at, n - at, 0);
+        if (got < 0 && errno != EINTR)
+            return MICA_ERROR(MICA_INTERNAL, "[random] the system gives none: %s", strerror(errno));
+        if (got > 0) at += (size_t)got;
+    }
+#else
+    arc4random_buf(bytes, n);
+#endif
+    return NULL;
 }
 
 /* ---- the machine ------------------------------------------------------------------------------*/
@@ -272,6 +317,14 @@ static int32_t quota_threads(void) {
     return (int32_t)((quota + period - 1) / period);
 }
 
+/* What the control group allows; 0 when there is no bound. */
+static uint64_t quota_memory(void) {
+    char text[64];
+    unsigned long long bytes;
+    if (!read_start("/sys/fs/cgroup/memory.max", text, sizeof text)) return 0;
+    return sscanf(text, "%llu", &bytes) == 1 ? bytes : 0;
+}
+
 static int32_t allowed_threads(void) {
     unsigned long mask[1024] = {0}; /* 65,536 processors: more than Linux can be built for */
     cpu_set_t *set = (cpu_set_t *)(void *)mask;
@@ -281,10 +334,21 @@ static int32_t allowed_threads(void) {
     return quota && (!n || quota < n) ? quota : n;
 }
 #else
+static uint64_t quota_memory(void) {
+    return 0;
+}
+
 static int32_t allowed_threads(void) {
     return 0;
 }
 #endif
+
+uint64_t mica_machine_memory(void) {
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    uint64_t all = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
+    uint64_t quota = quota_memory();
+    return quota && (!all || quota < all) ? quota : all;
+}
 
 int32_t mica_machine_threads(void) {
     int32_t n = allowed_threads();
@@ -351,8 +415,16 @@ const char *mica_machine_description(void) {
     return machine_description;
 }
 
+bool mica_machine_is_privileged(void) {
+#if defined(__linux__)
+    return getauxval(AT_SECURE) != 0;
+#else
+    return issetugid() != 0;
+#endif
+}
+
 const char *mica_environment(const char *name) {
-    return getenv(name);
+    return mica_machine_is_privileged() ? NULL : getenv(name);
 }
 
 #if defined(__x86_64__)
@@ -490,12 +562,24 @@ void mica_write_error_line(const char *text) {
     while (written < 0 && errno == EINTR);
 }
 
+static mica_code code_of(int error) {
+    switch (error) {
+    case ENOENT: return MICA_NOT_FOUND;
+    case ENOMEM: return MICA_OUT_OF_MEMORY;
+    case EEXIST: return MICA_FAILED_PRECONDITION;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+    case EMFILE:
+    case ENFILE: return MICA_RESOURCE_EXHAUSTED;
+    default: return MICA_INVALID_ARGUMENT;
+    }
+}
+
 static mica_status file_error(const char *operation, const char *verb, const char *path) {
     int error = errno;
-    mica_code code = error == ENOENT   ? MICA_NOT_FOUND
-                     : error == ENOMEM ? MICA_OUT_OF_MEMORY
-                                       : MICA_INVALID_ARGUMENT;
-    return MICA_ERROR(code, "[%s] cannot %s '%s': %s", operation, verb, path, strerror(error));
+    return MICA_ERROR(code_of(error), "[%s] cannot %s '%s': %s", operation, verb, path,
+                      strerror(error));
 }
 
 /* Reads to the end, whatever the file's size was said to be. */
@@ -542,69 +626,54 @@ mica_status mica_file_read(const char *path, uint8_t **out_bytes, size_t *out_si
     return status;
 }
 
-static mica_status write_all(int file, const char *path, const uint8_t *bytes, size_t size) {
-    while (size > 0) {
-        ssize_t written = write(file, bytes, size);
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0) return file_error("file_write", "write", path);
-        bytes += written;
-        size -= (size_t)written;
-    }
-    return fsync(file) != 0 ? file_error("file_write", "write", path) : NULL;
-}
-
-/* Makes a rename durable. Its failure does not undo the rename, so it is not an error. */
-static void sync_directory(const char *path, char *buffer) {
+static int open_folder_of(const char *path) {
+    char folder[4096];
     const char *slash = strrchr(path, '/');
     size_t n = slash ? (size_t)(slash - path) : 0;
-    memcpy(buffer, path, n);
-    strcpy(buffer + n, slash && n == 0 ? "/" : slash ? "" : ".");
-    int directory = open(buffer, O_RDONLY | O_CLOEXEC);
-    if (directory < 0) return;
-    fsync(directory);
-    close(directory);
+    if (n + 2 > sizeof folder) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(folder, path, n);
+    strcpy(folder + n, slash && n == 0 ? "/" : slash ? "" : ".");
+    return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-mica_status mica_file_write_atomic(const char *path, const void *bytes, size_t size) {
-    static int32_t counter;
-    size_t capacity = strlen(path) + 48;
-    char *aside = mica_alloc(capacity);
-    if (!aside) return mica_status_out_of_memory();
-    snprintf(aside, capacity, "%s.%ld-%d.part", path, (long)getpid(),
-             (int)__atomic_add_fetch(&counter, 1, __ATOMIC_RELAXED));
-    int file = open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    mica_status status = file < 0 ? file_error("file_write", "create", path) : NULL;
-    if (!status) {
-        status = write_all(file, path, bytes, size);
-        if (close(file) != 0 && !status) status = file_error("file_write", "write", path);
-        if (!status && rename(aside, path) != 0) status = file_error("file_write", "replace", path);
-        if (status)
-            unlink(aside);
-        else
-            sync_directory(path, aside);
-    }
-    mica_free(aside);
-    return status;
+/* Its failure does not undo what was done in the folder, so it is not an error. */
+void mica_folder_sync_of(const char *path) {
+    int folder = open_folder_of(path);
+    if (folder < 0) return;
+    fsync(folder);
+    close(folder);
 }
 
 struct mica_file {
     int number;
-    bool is_written;
-    char path[]; /* for messages */
+    bool is_written; /* and not yet known to be on the disk */
+    int shown;       /* so much of the path is for messages: not what a name aside has more */
+    char path[];
 };
 
-static mica_status file_take(const char *path, bool is_written, mica_file **out_file) {
+static mica_status fault_of(const mica_file *file, const char *operation, const char *verb) {
+    int error = errno;
+    return MICA_ERROR(code_of(error), "[%s] cannot %s '%.*s': %s", operation, verb, file->shown,
+                      file->path, strerror(error));
+}
+
+static mica_status file_take(const char *path, int shown, int flags, mode_t mode,
+                             mica_file **out_file) {
     *out_file = NULL;
     size_t length = strlen(path) + 1;
+    bool is_written = (flags & O_ACCMODE) != O_RDONLY;
     mica_file *file = mica_alloc(sizeof *file + length);
     if (!file) return mica_status_out_of_memory();
-    int flags = is_written ? O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC : O_RDONLY | O_CLOEXEC;
-    file->number = open(path, flags, 0666);
+    file->number = open(path, flags | O_CLOEXEC, mode);
     file->is_written = is_written;
+    file->shown = shown;
     memcpy(file->path, path, length);
     if (file->number < 0) {
-        mica_status status = is_written ? file_error("file_create", "create", path)
-                                        : file_error("file_open", "open", path);
+        mica_status status = is_written ? fault_of(file, "file_create", "create")
+                                        : fault_of(file, "file_open", "open");
         mica_free(file);
         return status;
     }
@@ -613,17 +682,156 @@ static mica_status file_take(const char *path, bool is_written, mica_file **out_
 }
 
 mica_status mica_file_open(const char *path, mica_file **out_file) {
-    return file_take(path, false, out_file);
+    return file_take(path, (int)strlen(path), O_RDONLY, 0, out_file);
 }
 
-mica_status mica_file_create(const char *path, mica_file **out_file) {
-    return file_take(path, true, out_file);
+/* false when another has the lock, or there are none on this file system. */
+static bool lock_file(int number, bool wait) {
+    int failed;
+    do failed = flock(number, LOCK_EX | (wait ? 0 : LOCK_NB));
+    while (failed && errno == EINTR);
+    return !failed;
+}
+
+/* Between its making and its locking another process may take the file for one that was left
+ * behind, and remove it; then it is made again. */
+static mica_status create_locked(const char *path, int shown, mode_t mode, mica_file **out_file) {
+    int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
+    for (;;) {
+        struct stat about;
+        MICA_TRY(file_take(path, shown, flags, mode, out_file));
+        (void)lock_file((*out_file)->number, true);
+        if (fstat((*out_file)->number, &about) != 0 || about.st_nlink > 0) return NULL;
+        mica_status_release(mica_file_close(*out_file));
+        *out_file = NULL;
+    }
+}
+
+mica_status mica_file_create_new(const char *path, mica_file **out_file) {
+    return create_locked(path, (int)strlen(path), 0666, out_file);
+}
+
+/* What takes the place of a file can be read by those who could read that. */
+static void take_mode(int number, const char *of) {
+    struct stat about;
+    if (stat(of, &about) == 0) (void)!fchmod(number, about.st_mode & 0777);
+}
+
+void mica_file_take_mode(mica_file *file, const char *of) {
+    take_mode(file->number, of);
+}
+
+#define ASIDE_ROOM 48 /* more than a path that the name aside takes */
+
+static const char *name_in(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* `<path>.<process>-<number>.part`, where a long name is cut so that the folder takes it. Returns
+ * how much of the path is in it. */
+static int name_aside(const char *path, char *aside) {
+    static int32_t counter;
+    const char *name = name_in(path);
+    size_t n = (size_t)(name - path) + (strlen(name) < 200 ? strlen(name) : 200);
+    snprintf(aside, strlen(path) + ASIDE_ROOM, "%.*s.%ld-%d.part", (int)n, path, (long)getpid(),
+             (int)__atomic_add_fetch(&counter, 1, __ATOMIC_RELAXED));
+    return (int)n;
+}
+
+/* Whether `name` is one that name_aside makes of a path that ends in `of`. */
+static bool is_aside(const char *name, const char *of) {
+    size_t n = strlen(of) < 200 ? strlen(of) : 200;
+    if (strncmp(name, of, n) != 0 || name[n] != '.') return false;
+    const char *at = name + n + 1;
+    size_t process = strspn(at, "0123456789");
+    if (process == 0 || at[process] != '-') return false;
+    at += process + 1;
+    size_t number = strspn(at, "0123456789");
+    return number > 0 && !strcmp(at + number, ".part");
+}
+
+static mica_status create_aside(const char *path, mode_t mode, mica_file **out_file) {
+    *out_file = NULL;
+    char *aside = mica_alloc(strlen(path) + ASIDE_ROOM);
+    mica_status status = aside ? NULL : mica_status_out_of_memory();
+    for (int tries = 0; aside && !*out_file && tries < 100; tries++) {
+        mica_status_release(status);
+        int shown = name_aside(path, aside);
+        status = create_locked(aside, shown, mode, out_file);
+        if (status && mica_status_code(status) != MICA_FAILED_PRECONDITION) break;
+    }
+    mica_free(aside);
+    return status;
+}
+
+mica_status mica_file_create_aside(const char *path, mica_file **out_file) {
+    MICA_TRY(create_aside(path, 0666, out_file));
+    take_mode((*out_file)->number, path);
+    return NULL;
+}
+
+mica_status mica_file_sync(mica_file *file) {
+    if (fsync(file->number) != 0) return fault_of(file, "file_sync", "write");
+    file->is_written = false;
+    return NULL;
+}
+
+mica_status mica_file_publish(mica_file *file, const char *to) {
+    MICA_TRY(mica_file_sync(file));
+    if (rename(file->path, to) != 0) return fault_of(file, "file_publish", "put in its place");
+    mica_folder_sync_of(to);
+    return NULL;
+}
+
+void mica_file_discard(mica_file *file) {
+    if (!file) return;
+    unlink(file->path);
+    close(file->number);
+    mica_free(file);
+}
+
+static mica_status write_and_publish(mica_file *file, const char *path, const void *bytes,
+                                     size_t size) {
+    mica_status status = mica_file_append(file, bytes, size);
+    if (!status) status = mica_file_publish(file, path);
+    if (!status) return mica_file_close(file);
+    mica_file_discard(file);
+    return status;
+}
+
+mica_status mica_file_write_atomic(const char *path, const void *bytes, size_t size) {
+    mica_file *file;
+    MICA_TRY(mica_file_create_aside(path, &file));
+    return write_and_publish(file, path, bytes, size);
+}
+
+mica_status mica_file_write_private(const char *path, const void *bytes, size_t size) {
+    mica_file *file;
+    MICA_TRY(create_aside(path, 0600, &file));
+    return write_and_publish(file, path, bytes, size);
+}
+
+/* Whether `path` is the file that is open, which nobody else has locked. While its lock is held,
+ * nobody else removes it, so the name stays its own. */
+static bool lock_unused(int number, const char *path) {
+    struct stat here, there;
+    return lock_file(number, false) && fstat(number, &here) == 0 && lstat(path, &there) == 0 &&
+           here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+bool mica_file_remove_unused(const char *path) {
+    int number = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (number < 0) return false;
+    bool is_removed = lock_unused(number, path) && unlink(path) == 0;
+    close(number);
+    return is_removed;
 }
 
 mica_status mica_file_size(const mica_file *file, uint64_t *out_size) {
     struct stat about;
     *out_size = 0;
-    if (fstat(file->number, &about) != 0) return file_error("file_size", "inspect", file->path);
+    if (fstat(file->number, &about) != 0) return fault_of(file, "file_size", "inspect");
     *out_size = about.st_size > 0 ? (uint64_t)about.st_size : 0;
     return NULL;
 }
@@ -633,7 +841,7 @@ mica_status mica_file_read_at(mica_file *file, uint64_t offset, void *bytes, siz
     while (size > 0) {
         ssize_t n = offset > INT64_MAX ? 0 : pread(file->number, at, size, (off_t)offset);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return file_error("file_read", "read", file->path);
+        if (n < 0) return fault_of(file, "file_read", "read");
         if (n == 0)
             return MICA_ERROR(MICA_DATA_LOSS, "[file_read] %s ends %zu bytes too early", file->path,
                               size);
@@ -649,7 +857,7 @@ mica_status mica_file_append(mica_file *file, const void *bytes, size_t size) {
     while (size > 0) {
         ssize_t n = write(file->number, at, size);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return file_error("file_append", "write", file->path);
+        if (n < 0) return fault_of(file, "file_append", "write");
         at += n;
         size -= (size_t)n;
     }
@@ -660,19 +868,15 @@ mica_status mica_file_close(mica_file *file) {
     if (!file) return NULL;
     mica_status status = NULL;
     if (file->is_written && fsync(file->number) != 0)
-        status = file_error("file_close", "write", file->path);
+        status = fault_of(file, "file_close", "write");
     if (close(file->number) != 0 && !status && file->is_written)
-        status = file_error("file_close", "write", file->path);
+        status = fault_of(file, "file_close", "write");
     mica_free(file);
     return status;
 }
 
 void mica_file_remove(const char *path) {
     unlink(path);
-}
-
-bool mica_file_rename(const char *from, const char *to) {
-    return rename(from, to) == 0;
 }
 
 void mica_file_touch(const char *path) {
@@ -687,12 +891,120 @@ bool mica_file_describe(const char *path, uint64_t *out_size, int64_t *out_chang
     return true;
 }
 
+/* ---- files that are loaded --------------------------------------------------------------------*/
+
+/* Nobody but this user and root can have written it. */
+static bool is_ours(const struct stat *about) {
+    return (about->st_uid == geteuid() || about->st_uid == 0) &&
+           (about->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+mica_status mica_file_read_secret(const char *path, uint8_t **out_bytes, size_t *out_size) {
+    struct stat about;
+    *out_bytes = NULL;
+    *out_size = 0;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0) return file_error("secret", "open", path);
+    mica_status status = NULL;
+    if (fstat(file, &about) != 0)
+        status = file_error("secret", "describe", path);
+    else if (!S_ISREG(about.st_mode) || !is_ours(&about) ||
+             (about.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+        status =
+            MICA_ERROR(MICA_FAILED_PRECONDITION,
+                       "[secret] '%s' has mode %03o and owner %lld: it must be a file that its "
+                       "owner, this user or root, alone may read and write (chmod 600)",
+                       path, (unsigned)about.st_mode & 0777, (long long)about.st_uid);
+    else if (about.st_size > 1 << 16)
+        status = MICA_ERROR(MICA_INVALID_ARGUMENT, "[secret] '%s' has %lld bytes, at most 65536",
+                            path, (long long)about.st_size);
+    if (!status) status = read_all(file, path, (size_t)about.st_size, out_bytes, out_size);
+    close(file);
+    return status;
+}
+
+#if defined(__linux__)
+/* The loader takes a name that it has seen for the library that it has loaded, and numbers of files
+ * are given out again; so each load spells the same folder in another way. */
+static void *load_open_file(int file) {
+    static uint32_t counter;
+    uint32_t number = __atomic_add_fetch(&counter, 1, __ATOMIC_RELAXED);
+    char path[128] = "/proc/self/fd/";
+    size_t n = strlen(path);
+    for (int i = 0; i < 32; i++) {
+        if (number >> i & 1) path[n++] = '.';
+        path[n++] = '/';
+    }
+    snprintf(path + n, sizeof path - n, "%d", file);
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+#else
+static void *load_open_file(int file) {
+    (void)file;
+    return NULL;
+}
+#endif
+
+/* Where an open file has no name: by a copy in a folder that is this user's alone. */
+static void *load_copy(const uint8_t *bytes, size_t size) {
+    char folder[3072], path[3200];
+    if (!mica_folder_make_temporary(folder, sizeof folder)) return NULL;
+    snprintf(path, sizeof path, "%s/copy.so", folder);
+    mica_status status = mica_file_write_private(path, bytes, size);
+    void *handle = status ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    mica_status_release(status);
+    mica_file_remove(path);
+    mica_folder_remove(folder);
+    return handle;
+}
+
+static mica_status load_checked(int file, const char *path, mica_library_check *is_accepted,
+                                void *context, mica_library *library) {
+    struct stat about;
+    if (fstat(file, &about) != 0) return file_error("library_open", "inspect", path);
+    if (!S_ISREG(about.st_mode) || !is_ours(&about))
+        return MICA_ERROR(MICA_FAILED_PRECONDITION,
+                          "[library_open] '%s' is not loaded: it is not a regular file, or others "
+                          "own it or may write to it",
+                          path);
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    MICA_TRY(read_all(file, path, (size_t)about.st_size, &bytes, &size));
+    mica_status status = NULL;
+    if (!is_accepted(context, bytes, size))
+        status = MICA_ERROR(MICA_FAILED_PRECONDITION, "[library_open] '%s' is not whole", path);
+    if (!status && !(library->handle = load_open_file(file)))
+        library->handle = load_copy(bytes, size);
+    if (!status && !library->handle) {
+        const char *reason = dlerror();
+        status = MICA_ERROR(MICA_NOT_FOUND, "[library_open] cannot load '%s': %s", path,
+                            reason ? reason : "unknown reason");
+    }
+    mica_free(bytes);
+    return status;
+}
+
+mica_status mica_library_open_checked(const char *path, mica_library_check *is_accepted,
+                                      void *context, mica_library **out_library) {
+    *out_library = NULL;
+    int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) return file_error("library_open", "open", path);
+    mica_library *library = mica_calloc(1, sizeof *library);
+    mica_status status = library ? load_checked(file, path, is_accepted, context, library)
+                                 : mica_status_out_of_memory();
+    close(file);
+    if (status)
+        mica_free(library);
+    else
+        *out_library = library;
+    return status;
+}
+
 /* ---- folders ----------------------------------------------------------------------------------*/
 
 static bool is_private(const char *path) {
     struct stat about;
-    return lstat(path, &about) == 0 && S_ISDIR(about.st_mode) && about.st_uid == geteuid() &&
-           (about.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+    return lstat(path, &about) == 0 && S_ISDIR(about.st_mode) && is_ours(&about);
 }
 
 bool mica_folder_make_private(const char *path) {
@@ -712,13 +1024,181 @@ bool mica_folder_is_writable(const char *path) {
 }
 
 bool mica_folder_make_temporary(char *path, size_t capacity) {
-    const char *above = getenv("TMPDIR");
+    const char *above = mica_environment("TMPDIR");
     int n = snprintf(path, capacity, "%s/mica-XXXXXX", above && *above ? above : "/tmp");
     return n > 0 && (size_t)n < capacity && mkdtemp(path);
 }
 
 void mica_folder_remove(const char *path) {
     rmdir(path);
+}
+
+mica_status mica_folder_create_aside(const char *path, mica_file **out_folder) {
+    *out_folder = NULL;
+    size_t room = strlen(path) + ASIDE_ROOM;
+    mica_file *folder = mica_alloc(sizeof *folder + room);
+    if (!folder) return mica_status_out_of_memory();
+    *folder = (mica_file){.number = -1};
+    for (int tries = 0; folder->number < 0 && tries < 100; tries++) {
+        struct stat about;
+        folder->shown = name_aside(path, folder->path);
+        if (mkdir(folder->path, 0777) != 0) {
+            if (errno == EEXIST) continue;
+            break;
+        }
+        folder->number = open(folder->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (folder->number < 0) break;
+        (void)lock_file(folder->number, true);
+        if (fstat(folder->number, &about) == 0 && about.st_nlink > 0) continue;
+        close(folder->number); /* taken for one that was left behind */
+        folder->number = -1;
+    }
+    if (folder->number < 0) {
+        mica_status status = fault_of(folder, "folder_create", "create");
+        mica_free(folder);
+        return status;
+    }
+    take_mode(folder->number, path);
+    *out_folder = folder;
+    return NULL;
+}
+
+const char *mica_file_path(const mica_file *file) {
+    return file->path;
+}
+
+static int exchange(const char *a, const char *b) {
+#if defined(__linux__) && defined(RENAME_EXCHANGE)
+    return renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE);
+#elif defined(__APPLE__)
+    return renamex_np(a, b, RENAME_SWAP);
+#else
+    (void)a, (void)b;
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
+mica_status mica_folder_exchange(const char *a, const char *b) {
+    if (exchange(a, b) != 0) {
+        int error = errno;
+        bool is_absent = error == EINVAL || error == ENOSYS || error == ENOTSUP || error == EXDEV;
+        return MICA_ERROR(is_absent ? MICA_UNSUPPORTED : code_of(error),
+                          "[folder_exchange] cannot exchange '%s' and '%s': %s", a, b,
+                          strerror(error));
+    }
+    mica_folder_sync_of(a);
+    return NULL;
+}
+
+mica_status mica_folder_move(const char *from, const char *to) {
+    if (rename(from, to) != 0) return file_error("folder_move", "put in its place", to);
+    mica_folder_sync_of(to);
+    return NULL;
+}
+
+/* The entries of an open folder, which is closed; it is known by its number, so that nobody can put
+ * a link in the place of a folder on the way down. */
+static bool visit_at(int folder,
+                     bool (*visit)(int folder, const char *name, bool is_folder, int other),
+                     int other) {
+    DIR *entries = folder < 0 ? NULL : fdopendir(folder);
+    bool is_good = entries;
+    if (!entries && folder >= 0) close(folder);
+    for (struct dirent *entry; is_good && (entry = readdir(entries));) {
+        struct stat about;
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
+        is_good = fstatat(folder, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
+                  visit(folder, entry->d_name, S_ISDIR(about.st_mode), other);
+    }
+    if (entries) closedir(entries);
+    return is_good;
+}
+
+static int open_below(int folder, const char *name) {
+    return openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static bool remove_entry(int folder, const char *name, bool is_folder, int other) {
+    if (is_folder) visit_at(open_below(folder, name), remove_entry, other);
+    unlinkat(folder, name, is_folder ? AT_REMOVEDIR : 0);
+    return true; /* what another has removed, or cannot be, does not stop the rest */
+}
+
+void mica_folder_remove_all(const char *path) {
+    visit_at(open_below(AT_FDCWD, path), remove_entry, -1);
+    rmdir(path);
+}
+
+static bool link_entry(int folder, const char *name, bool is_folder, int other) {
+    if (!is_folder) return linkat(folder, name, other, name, 0) == 0;
+    if (mkdirat(other, name, 0777) != 0) return false;
+    int to = open_below(other, name);
+    bool is_good = to >= 0 && visit_at(open_below(folder, name), link_entry, to);
+    if (to >= 0) close(to);
+    return is_good;
+}
+
+bool mica_folder_link(const char *from, const char *name, const char *to) {
+    int folder = open_below(AT_FDCWD, from), other = open_below(AT_FDCWD, to);
+    struct stat about;
+    bool is_good = folder >= 0 && other >= 0 &&
+                   fstatat(folder, name, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
+                   link_entry(folder, name, S_ISDIR(about.st_mode), other);
+    if (folder >= 0) close(folder);
+    if (other >= 0) close(other);
+    return is_good;
+}
+
+void mica_folder_remove_asides(const char *path) {
+    int folder = open_folder_of(path);
+    DIR *entries = folder < 0 ? NULL : fdopendir(folder);
+    if (!entries && folder >= 0) close(folder);
+    for (struct dirent *entry; entries && (entry = readdir(entries));) {
+        struct stat here, there;
+        const char *name = entry->d_name;
+        if (!is_aside(name, name_in(path))) continue;
+        int number = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (number < 0) continue;
+        if (lock_file(number, false) && fstat(number, &here) == 0 &&
+            fstatat(folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+            here.st_ino == there.st_ino && here.st_uid == geteuid())
+            remove_entry(folder, name, S_ISDIR(here.st_mode), -1);
+        close(number);
+    }
+    if (entries) closedir(entries);
+}
+
+int32_t mica_folder_lock_of(const char *path, double seconds) {
+    int folder = open_folder_of(path);
+    double end = mica_clock_seconds() + seconds;
+    while (folder >= 0 && !lock_file(folder, false)) {
+        if (errno != EWOULDBLOCK || mica_clock_seconds() >= end) {
+            close(folder);
+            return -1;
+        }
+        mica_sleep(0.001);
+    }
+    return folder;
+}
+
+void mica_folder_unlock(int32_t lock) {
+    if (lock >= 0) close(lock);
+}
+
+bool mica_folder_can_be_moved(const char *path) {
+    char working[4096], whole[4096];
+    struct stat here, above;
+    size_t n;
+    int folder;
+    if (!realpath(path, whole) || !getcwd(working, sizeof working)) return false;
+    n = strlen(whole);
+    if (!strncmp(working, whole, n) && (working[n] == '/' || !working[n] || n == 1)) return false;
+    if (lstat(path, &here) != 0 || !S_ISDIR(here.st_mode)) return false;
+    folder = open_folder_of(whole);
+    bool is_same = folder >= 0 && fstat(folder, &above) == 0 && above.st_dev == here.st_dev;
+    if (folder >= 0) close(folder);
+    return is_same;
 }
 
 void mica_folder_visit(const char *path, void (*visit)(void *context, const char *name),
@@ -729,103 +1209,6 @@ void mica_folder_visit(const char *path, void (*visit)(void *context, const char
         if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
             visit(context, entry->d_name);
     closedir(folder);
-}
-
-/* ---- programs ---------------------------------------------------------------------------------*/
-
-int64_t mica_process_id(void) {
-    return (int64_t)getpid();
-}
-
-bool mica_program_find(const char *name, char *path, size_t capacity) {
-    if (strchr(name, '/')) {
-        int n = snprintf(path, capacity, "%s", name);
-        return n > 0 && (size_t)n < capacity && access(name, X_OK) == 0;
-    }
-    for (const char *folders = getenv("PATH"); folders && *folders;) {
-        size_t length = strcspn(folders, ":");
-        int n = snprintf(path, capacity, "%.*s/%s", (int)length, folders, name);
-        if (n > 0 && (size_t)n < capacity && access(path, X_OK) == 0) return true;
-        folders += length + (folders[length] == ':');
-    }
-    return false;
-}
-
-/* The host may reap children itself; the program has then ended, how is not known. */
-static mica_status wait_for_program(pid_t child, const char *name,
-                                    const mica_program_limits *limits) {
-    double end = mica_clock_seconds() + limits->seconds;
-    for (double pause = 0.001;; pause = pause < 0.02 ? pause * 1.5 : pause) {
-        int state = 0;
-        pid_t got = waitpid(child, &state, WNOHANG);
-        if (got == child) {
-            if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return NULL;
-            return MICA_ERROR(MICA_INTERNAL, "[program_run] '%s' failed (%s %d)", name,
-                              WIFEXITED(state) ? "exit" : "signal",
-                              WIFEXITED(state) ? WEXITSTATUS(state) : WTERMSIG(state));
-        }
-        if (got < 0 && errno != EINTR) return NULL;
-        bool is_cancelled = limits->cancel && __atomic_load_n(limits->cancel, __ATOMIC_ACQUIRE);
-        if (is_cancelled || mica_clock_seconds() > end) {
-            /* The group: a compiler's driver has children of its own. */
-            if (kill(-child, SIGKILL) != 0) kill(child, SIGKILL);
-            waitpid(child, &state, 0);
-            if (is_cancelled)
-                return MICA_ERROR(MICA_FAILED_PRECONDITION, "[program_run] '%s' was ended", name);
-            return MICA_ERROR(MICA_INTERNAL, "[program_run] '%s' took more than %.0f s", name,
-                              limits->seconds);
-        }
-        mica_sleep(pause);
-    }
-}
-
-/* The program holds no file of the host's: a lock on it would last as long as the program. What
- * lies above the limit (a debugger's own) cannot be closed, and is none of them. */
-static int close_others(posix_spawn_file_actions_t *files) {
-    struct rlimit limit;
-    DIR *folder = getrlimit(RLIMIT_NOFILE, &limit) == 0 ? opendir("/dev/fd") : NULL;
-    int error = 0;
-    for (struct dirent *entry; folder && !error && (entry = readdir(folder));) {
-        char *end;
-        long file = strtol(entry->d_name, &end, 10);
-        if (*end || file <= 2 || file == dirfd(folder) || (rlim_t)file >= limit.rlim_cur) continue;
-        error = posix_spawn_file_actions_addclose(files, (int)file);
-    }
-    if (folder) closedir(folder);
-    return error;
-}
-
-mica_status mica_program_run(char *const *arguments, const char *output,
-                             const mica_program_limits *limits) {
-    extern char **environ;
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none;
-    if (posix_spawn_file_actions_init(&files) != 0) return mica_status_out_of_memory();
-    if (posix_spawnattr_init(&attributes) != 0) {
-        posix_spawn_file_actions_destroy(&files);
-        return mica_status_out_of_memory();
-    }
-    /* Threads of the library block signals; the program shall not. */
-    sigemptyset(&none);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-    int error = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-    if (!error)
-        error =
-            posix_spawn_file_actions_addopen(&files, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    if (!error) error = posix_spawn_file_actions_adddup2(&files, 1, 2);
-    if (!error) error = close_others(&files);
-    pid_t child = 0;
-    if (!error) error = posix_spawn(&child, arguments[0], &files, &attributes, arguments, environ);
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&attributes);
-    if (error)
-        return MICA_ERROR(MICA_INTERNAL, "[program_run] cannot start '%s': %s", arguments[0],
-                          strerror(error));
-    if (limits->is_modest) setpriority(PRIO_PROCESS, (id_t)child, 10);
-    return wait_for_program(child, arguments[0], limits);
 }
 
 /* ---- memory -----------------------------------------------------------------------------------*/

@@ -24,6 +24,7 @@
 
 #include <stdlib.h>
 
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/platform.h"
 
@@ -46,6 +47,7 @@ static struct {
     void (*body)(void *context, int64_t begin, int64_t end);
     void *context;
     int64_t n, grain, n_pieces, n_shares;
+    bool is_left; /* atomic; the caller's scope was left: no piece is begun any more */
     struct {
         _Alignas(64) uint64_t taken; /* atomic; from the front, and BACK times from the back */
     } shares[MOST_SHARES];
@@ -82,7 +84,10 @@ static void run_piece(int64_t piece, int64_t n, int64_t grain,
 
 static void run_inline(int64_t n_pieces, int64_t n, int64_t grain,
                        void (*body)(void *, int64_t, int64_t), void *context) {
-    for (int64_t i = 0; i < n_pieces; i++) run_piece(i, n, grain, body, context);
+    for (int64_t i = 0; i < n_pieces; i++) {
+        if (n_pieces > 1 ? mica_interrupt_must_leave() : mica_interrupt_is_left()) return;
+        run_piece(i, n, grain, body, context);
+    }
 }
 
 /* The first piece of a share; that of the share after the last is n_pieces. */
@@ -106,8 +111,12 @@ static void take_pieces(int64_t place) {
     inside_body = true;
     for (int64_t i = 0; i < pool.n_shares; i++) {
         int64_t share = (place + i) % pool.n_shares, piece;
-        while ((piece = next_piece(share, i > 0)) >= 0)
+        while ((piece = next_piece(share, i > 0)) >= 0) {
+            if (mica_interrupt_must_leave())
+                __atomic_store_n(&pool.is_left, true, __ATOMIC_RELAXED);
+            if (__atomic_load_n(&pool.is_left, __ATOMIC_RELAXED)) break;
             run_piece(piece, pool.n, pool.grain, pool.body, pool.context);
+        }
     }
     inside_body = false;
 }
@@ -263,6 +272,7 @@ static void run_job(int64_t n_pieces, int64_t n_shares, int64_t n, int64_t grain
     pool.grain = grain;
     pool.n_pieces = n_pieces;
     pool.n_shares = n_shares;
+    pool.is_left = false;
     for (int64_t i = 0; i < n_shares; i++)
         __atomic_store_n(&pool.shares[i].taken, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&pool.processor, mica_processor(), __ATOMIC_RELAXED);

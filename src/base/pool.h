@@ -9,7 +9,8 @@
 /* Runs body over [0, n) in pieces of `grain` (the last may be shorter), on the pool and the caller;
  * returns when all are done. Where pieces are cut depends on n and grain only, never on the number
  * of threads. Calls from inside a body run inline. Several callers may use the pool at once. Never
- * fails: without threads it runs on the caller. */
+ * fails: without threads it runs on the caller. Inside a scope of base/interrupt.h that is left,
+ * the pieces that have not begun are left out. */
 void mica_parallel_for(int64_t n, int64_t grain,
                        void (*body)(void *context, int64_t begin, int64_t end), void *context);
 

@@ -58,6 +58,18 @@ mica_status mica_status_at(const char *file, int line, mica_code code, const cha
     return s;
 }
 
+mica_status mica_status_missing(const char *file, int line, const char *function, const char *names,
+                                size_t i) {
+    for (int depth = 0; i > 0; names++) {
+        depth += (*names == '(') - (*names == ')');
+        i -= *names == ',' && depth == 0;
+    }
+    while (*names == ' ') names++;
+    if (names[strcspn(names, ",(")] == '(') names += strcspn(names, "(") + 1; /* MICA_ARRAY(name) */
+    return mica_status_at(file, line, MICA_INVALID_ARGUMENT, "[%s] %.*s is NULL", function,
+                          (int)strcspn(names, ",)"), names);
+}
+
 mica_status mica_status_create(mica_code code, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -119,6 +131,9 @@ const char *mica_code_name(mica_code code) {
     case MICA_DATA_LOSS: return "data loss";
     case MICA_INTERNAL: return "internal error";
     case MICA_OUT_OF_RANGE: return "out of range";
+    case MICA_RESOURCE_EXHAUSTED: return "resource exhausted";
+    case MICA_UNAVAILABLE: return "unavailable";
+    case MICA_CANCELLED: return "cancelled";
     }
     return "unknown code";
 }

@@ -14,6 +14,8 @@ int cli_ops(int argc, char **argv);
 int cli_run(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_bench(int argc, char **argv);
+int cli_show(int argc, char **argv);
+int cli_predict(int argc, char **argv);
 
 extern const char *cli_program; /* as it was called */
 /* Where an executable file of this name is on the PATH; a name with a slash is the place itself. */
@@ -26,6 +28,8 @@ int cli_usage(const char *format, ...) MICA_PRINTF(1, 2);
 
 /* A whole file with a 0 after it; free() it. */
 MICA_MUST_CHECK mica_status cli_read_file(const char *path, char **out_bytes, size_t *out_size);
+/* The type of the array in a .npy file. */
+MICA_MUST_CHECK mica_status cli_npy_type(const char *path, mica_type *out_type);
 /* An array of this type from a .npy or .raw file, onto the device. */
 MICA_MUST_CHECK mica_status cli_load_tensor(const char *path, const mica_type *type,
                                             mica_device *device, mica_tensor **out_tensor);

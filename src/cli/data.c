@@ -56,20 +56,37 @@ static const char *npy_field(const char *header, const char *key) {
     return at;
 }
 
-static bool npy_shape_is(const char *at, const mica_type *type) {
+/* The sizes after an opening bracket; false where they are none, or too many. */
+static bool npy_shape(const char *at, mica_type *out_type) {
+    int64_t dims[MICA_MAX_RANK];
+    int32_t rank = 0;
     if (!at || *at++ != '(') return false;
-    for (int32_t i = 0; i < type->rank; i++) {
+    while (*at && *at != ')') {
         char *end;
         long long size = strtoll(at, &end, 10);
-        if (end == at || size != type->dims[i]) return false;
+        if (end == at || size < 0 || rank == MICA_MAX_RANK) return false;
+        dims[rank++] = size;
         at = end;
         while (*at == ' ' || *at == ',') at++;
     }
+    *out_type = mica_type_make(out_type->dtype, (mica_ints){dims, rank});
     return *at == ')';
 }
 
-static mica_status npy_data(const char *path, const mica_type *type, char *bytes, size_t size,
-                            const char **out_data) {
+static bool npy_dtype(const char *at, mica_dtype *out_dtype) {
+    for (int i = 0; at && *at == '\'' && i < MICA_DTYPE_COUNT; i++) {
+        const char *name = npy_type((mica_dtype)i);
+        size_t n = strlen(name);
+        if (strncmp(at + 1, name, n) || at[1 + n] != '\'') continue;
+        *out_dtype = (mica_dtype)i;
+        return true;
+    }
+    return false;
+}
+
+/* The header, ended with 0; the data begins at out_data. */
+static mica_status npy_header(const char *path, char *bytes, size_t size, char **out_header,
+                              const char **out_data) {
     size_t start = 0, length = 0;
     const unsigned char *u = (const unsigned char *)bytes;
     if (size >= 12 && !memcmp(bytes, "\x93NUMPY", 6)) {
@@ -79,25 +96,49 @@ static mica_status npy_data(const char *path, const mica_type *type, char *bytes
     }
     if (!start || length == 0 || length > size - start)
         return mica_status_create(MICA_DATA_LOSS, "%s: not a .npy file, or cut short", path);
-    char *header = bytes + start;
-    header[length - 1] = 0; /* a newline */
+    bytes[start + length - 1] = 0; /* a newline */
+    *out_header = bytes + start;
+    *out_data = bytes + start + length;
+    return NULL;
+}
+
+static mica_status npy_data(const char *path, const mica_type *type, char *bytes, size_t size,
+                            const char **out_data) {
+    char *header;
+    mica_status status = npy_header(path, bytes, size, &header, out_data);
+    if (status) return status;
     char text[256];
     mica_type_format(type, text, sizeof text);
     const char *descr = npy_field(header, "'descr'"), *order = npy_field(header, "'fortran_order'");
-    const char *wanted = npy_type(type->dtype);
-    if (!descr || *descr != '\'' || strncmp(descr + 1, wanted, strlen(wanted)))
+    mica_type found = *type;
+    if (!npy_dtype(descr, &found.dtype) || found.dtype != type->dtype)
         return mica_status_create(MICA_INVALID_ARGUMENT, "%s: elements must be %s for %s", path,
-                                  wanted, text);
+                                  npy_type(type->dtype), text);
     if (!order || strncmp(order, "False", 5))
         return mica_status_create(MICA_INVALID_ARGUMENT, "%s: must be row-major", path);
-    if (!npy_shape_is(npy_field(header, "'shape'"), type))
+    if (!npy_shape(npy_field(header, "'shape'"), &found) || !mica_type_equal(&found, type))
         return mica_status_create(MICA_INVALID_ARGUMENT, "%s: the shape must be that of %s", path,
                                   text);
-    if (size - start - length != mica_type_bytes(type))
-        return mica_status_create(MICA_DATA_LOSS, "%s: %zu bytes of data instead of %zu", path,
-                                  size - start - length, mica_type_bytes(type));
-    *out_data = header + length;
+    size_t n = size - (size_t)(*out_data - bytes);
+    if (n != mica_type_bytes(type))
+        return mica_status_create(MICA_DATA_LOSS, "%s: %zu bytes of data instead of %zu", path, n,
+                                  mica_type_bytes(type));
     return NULL;
+}
+
+mica_status cli_npy_type(const char *path, mica_type *out_type) {
+    char *bytes = NULL, *header;
+    const char *data;
+    size_t size = 0;
+    *out_type = mica_type_scalar(MICA_DTYPE_f32);
+    mica_status status = cli_read_file(path, &bytes, &size);
+    if (!status) status = npy_header(path, bytes, size, &header, &data);
+    if (!status && (!npy_dtype(npy_field(header, "'descr'"), &out_type->dtype) ||
+                    !npy_shape(npy_field(header, "'shape'"), out_type)))
+        status =
+            mica_status_create(MICA_UNSUPPORTED, "%s: its dtype or shape is none of Mica's", path);
+    free(bytes);
+    return status;
 }
 
 mica_status cli_load_tensor(const char *path, const mica_type *type, mica_device *device,

@@ -1,4 +1,4 @@
-/* mica: devices, ops, run, bench, doctor, version. */
+/* mica: devices, ops, run, show, predict, bench, doctor, version. */
 #include "cli.h"
 
 #include <stdarg.h>
@@ -13,6 +13,9 @@ static const char help[] =
     "                          runs a printed graph and prints its results; inputs are .npy or\n"
     "                          .raw files in the order of the parameters, missing ones are made\n"
     "                          from the seed\n"
+    "  show MODEL              the signatures and variables of a SavedModel\n"
+    "  predict MODEL --inputs [NAME=]INPUT.npy... [--signature NAME] [--device NAME]\n"
+    "                          runs a signature (serving_default) and prints its outputs\n"
     "  bench ops [PART...] [--json] [--check] [--threads N]\n"
     "                          times each primitive beside numpy, on 1M elements; needs Python\n"
     "  doctor [--device NAME]  what was found, what was not and why; checks each device's numbers\n"
@@ -53,9 +56,10 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"devices", cli_devices}, {"ops", cli_ops},     {"run", cli_run},       {"bench", cli_bench},
-    {"doctor", cli_doctor},   {"version", version}, {"--version", version}, {"help", show_help},
-    {"--help", show_help},    {"-h", show_help},
+    {"devices", cli_devices}, {"ops", cli_ops},      {"run", cli_run},
+    {"bench", cli_bench},     {"show", cli_show},    {"predict", cli_predict},
+    {"doctor", cli_doctor},   {"version", version},  {"--version", version},
+    {"help", show_help},      {"--help", show_help}, {"-h", show_help},
 };
 
 const char *cli_program = "mica";

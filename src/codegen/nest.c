@@ -486,6 +486,7 @@ mica_status mica_nest_create(const mica_graph *body, mica_nest **out_nest) {
     mica_nest *nest = mica_calloc(1, sizeof *nest);
     if (!nest) return MICA_NO_MEMORY();
     nest->body = body;
+    nest->streams = true;
     mica_status status = build(nest);
     if (status)
         mica_nest_destroy(nest);

@@ -57,6 +57,7 @@ typedef struct mica_nest {
     int32_t n_passes;
     int64_t outer_turns, inner_turns;
     bool is_costly; /* has a function that takes long */
+    bool streams;   /* large results may be written past the caches; a GPU's must not */
 } mica_nest;
 
 static inline bool mica_node_is_fused(const mica_node *n) {

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/sha256.h"
 #include "mica/runtime.h"
 
 #define PATH_BYTES 4096
@@ -28,20 +28,15 @@
 typedef struct compiler {
     char path[PATH_BYTES];
     char arguments[256]; /* before all others, separated by blanks */
-    uint64_t identity;   /* changes with the program */
+    uint64_t size;       /* with the next one, changes with the program */
+    int64_t changed;
 } compiler;
 
 static bool accept(compiler *c, const char *name, const char *arguments) {
-    uint64_t size;
-    int64_t changed;
     if (!mica_program_find(name, c->path, sizeof c->path) ||
-        !mica_file_describe(c->path, &size, &changed))
+        !mica_file_describe(c->path, &c->size, &c->changed))
         return false;
     snprintf(c->arguments, sizeof c->arguments, "%s", arguments);
-    c->identity = mica_hash_string(MICA_HASH_SEED, TARGET);
-    c->identity = mica_hash_string(c->identity, c->path);
-    c->identity = mica_hash_string(c->identity, c->arguments);
-    c->identity = mica_hash_u64(mica_hash_u64(c->identity, size), (uint64_t)changed);
     return true;
 }
 
@@ -59,7 +54,10 @@ static bool find_zig(compiler *c) {
     return false;
 }
 
+/* With rights that its caller lacks, a process runs no program: that reads the caller's
+ * environment too. */
 static bool find_compiler(compiler *c) {
+    if (mica_machine_is_privileged()) return false;
     const char *wanted = mica_environment("MICA_CC");
     if (wanted && *wanted) {
         char name[PATH_BYTES];
@@ -101,7 +99,7 @@ static folder_use find_folder(char *path, size_t capacity) {
 }
 
 typedef struct entry {
-    char name[64];
+    char name[128];
     uint64_t bytes;
     int64_t changed;
 } entry;
@@ -122,6 +120,9 @@ static void weigh_entry(void *context, const char *name) {
     if (strlen(name) >= sizeof e.name || n < 0 || (size_t)n >= sizeof path ||
         !mica_file_describe(path, &e.bytes, &e.changed))
         return;
+    /* Of a writer that was killed; one that is at work holds a lock on it. */
+    size_t length = strlen(name);
+    if (length > 5 && !strcmp(name + length - 5, ".part") && mica_file_remove_unused(path)) return;
     if (p->n == p->capacity) {
         size_t more = p->capacity ? 2 * p->capacity : 256;
         entry *grown = mica_realloc(p->entries, sizeof *grown * more);
@@ -154,41 +155,44 @@ static void prune(const char *folder) {
     mica_free(p.entries);
 }
 
-/* ---- entries: the shared object, then 16 bytes that say that it is whole ----------------------*/
+/* ---- entries: the shared object, then the seal that says that it is whole ---------------------*/
 
-static void make_seal(const uint8_t *bytes, size_t size, uint64_t seal[2]) {
-    seal[0] = UINT64_C(0x6c6165736163696d); /* "micaseal" */
-    seal[1] = mica_hash_bytes(MICA_HASH_SEED, bytes, size);
+#define NAME_BYTES (2 * MICA_SHA256_BYTES + sizeof ".so")
+#define SEAL_BYTES (8 + MICA_SHA256_BYTES)
+
+/* Of the name too: one entry cannot stand for another. */
+static void make_seal(const char *name, const uint8_t *bytes, size_t size,
+                      uint8_t seal[SEAL_BYTES]) {
+    mica_sha256 sum;
+    mica_sha256_init(&sum);
+    mica_sha256_add_string(&sum, name);
+    mica_sha256_add(&sum, bytes, size);
+    memcpy(seal, "micaseal", 8);
+    mica_sha256_finish(&sum, seal + 8);
 }
 
-/* Reads all of it: a shared object that was cut short kills the process that loads it. */
-static bool is_whole(const char *path) {
-    uint8_t *bytes = NULL;
-    size_t size = 0;
-    uint64_t seal[2];
-    mica_status status = mica_file_read(path, &bytes, &size);
-    bool whole = !status && size > sizeof seal;
-    if (whole) {
-        make_seal(bytes, size - sizeof seal, seal);
-        whole = !memcmp(bytes + size - sizeof seal, seal, sizeof seal);
-    }
-    mica_status_release(status);
-    mica_free(bytes);
-    return whole;
+/* A shared object that was cut short kills the process that loads it. */
+static bool is_whole(void *context, const uint8_t *bytes, size_t size) {
+    uint8_t seal[SEAL_BYTES];
+    if (size <= sizeof seal) return false;
+    make_seal(context, bytes, size - sizeof seal, seal);
+    return !memcmp(bytes + size - sizeof seal, seal, sizeof seal);
 }
 
-static mica_status put_seal(const char *from, const char *to) {
+static mica_status load_entry(const char *path, const char *name, mica_library **out_library) {
+    return mica_library_open_checked(path, is_whole, (void *)(uintptr_t)name, out_library);
+}
+
+static mica_status put_seal(const char *from, const char *name, const char *to) {
     uint8_t *bytes = NULL;
     size_t size = 0;
-    uint64_t seal[2];
     MICA_TRY(mica_file_read(from, &bytes, &size));
-    uint8_t *grown = mica_realloc(bytes, size + sizeof seal);
+    uint8_t *grown = mica_realloc(bytes, size + SEAL_BYTES);
     mica_status status = grown ? NULL : MICA_NO_MEMORY();
     if (grown) {
         bytes = grown;
-        make_seal(bytes, size, seal);
-        memcpy(bytes + size, seal, sizeof seal);
-        status = mica_file_write_atomic(to, bytes, size + sizeof seal);
+        make_seal(name, bytes, size, bytes + size);
+        status = mica_file_write_private(to, bytes, size + SEAL_BYTES);
     }
     mica_free(bytes);
     return status;
@@ -266,8 +270,8 @@ static int add_words(char **arguments, int n, char *text) {
 }
 
 /* What the machine's own words are before the flags ("cc" of zig) or after them ("-O1"). */
-static mica_status run_compiler(const compiler *c, const char *file, const char *target,
-                                const char *output, const mica_source *source) {
+static mica_status run_compiler(const compiler *c, const char *folder, const char *file,
+                                const char *target, const char *output, const mica_source *source) {
     char own[sizeof c->arguments];
     char *arguments[MOST_ARGUMENTS];
     int n = 0;
@@ -285,7 +289,7 @@ static mica_status run_compiler(const compiler *c, const char *file, const char 
     arguments[n++] = (char *)(uintptr_t)target;
     arguments[n++] = "-lm";
     arguments[n] = NULL;
-    mica_program_limits limits = {COMPILE_SECONDS, &cancelled, source->in_background};
+    mica_program_limits limits = {COMPILE_SECONDS, &cancelled, source->in_background, folder};
     __atomic_add_fetch(&runs, 1, __ATOMIC_RELAXED);
     mica_status status = mica_program_run(arguments, output, &limits);
     return status ? compile_error(status, output) : NULL;
@@ -293,29 +297,37 @@ static mica_status run_compiler(const compiler *c, const char *file, const char 
 
 /* Compiles in a temporary folder; the sealed result becomes `target`. */
 static mica_status compile_to(const compiler *c, const mica_source *source, const char *folder,
-                              const char *target) {
+                              const char *name, const char *target) {
     char text[PATH_BYTES], object[PATH_BYTES], output[PATH_BYTES];
     snprintf(text, sizeof text, "%s/unit.c", folder);
     snprintf(object, sizeof object, "%s/unit.so", folder);
     snprintf(output, sizeof output, "%s/output.txt", folder);
     double start = mica_clock_seconds();
-    mica_status status = mica_file_write_atomic(text, source->text, strlen(source->text));
-    if (!status) status = run_compiler(c, text, object, output, source);
-    if (!status) status = put_seal(object, target);
+    mica_status status = mica_file_write_private(text, source->text, strlen(source->text));
+    if (!status) status = run_compiler(c, folder, text, object, output, source);
+    if (!status) status = put_seal(object, name, target);
     mica_log_write(MICA_LOG_PASS, "%s: %zu bytes of C in %.2f s", c->path, strlen(source->text),
                    mica_clock_seconds() - start);
-    mica_file_remove(text);
-    mica_file_remove(object);
-    mica_file_remove(output);
     return status;
 }
 
-static void make_name(const compiler *c, const mica_source *source, char *name, size_t capacity) {
-    uint64_t a = mica_hash_string(c->identity, source->text);
-    uint64_t b = mica_hash_string(mica_hash_u64(a, strlen(source->text)), source->text);
-    for (size_t i = 0; i < sizeof common / sizeof *common; i++) b = mica_hash_string(b, common[i]);
-    for (int i = 0; source->flags[i]; i++) b = mica_hash_string(b, source->flags[i]);
-    snprintf(name, capacity, "%016llx%016llx.so", (unsigned long long)a, (unsigned long long)b);
+static void make_name(const compiler *c, const mica_source *source, char name[NAME_BYTES]) {
+    mica_sha256 sum;
+    uint8_t digest[MICA_SHA256_BYTES];
+    char version[64];
+    snprintf(version, sizeof version, TARGET " %llu %lld", (unsigned long long)c->size,
+             (long long)c->changed);
+    mica_sha256_init(&sum);
+    mica_sha256_add_string(&sum, version);
+    mica_sha256_add_string(&sum, c->path);
+    mica_sha256_add_string(&sum, c->arguments);
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
+        mica_sha256_add_string(&sum, common[i]);
+    for (int i = 0; source->flags[i]; i++) mica_sha256_add_string(&sum, source->flags[i]);
+    mica_sha256_add_string(&sum, source->text);
+    mica_sha256_finish(&sum, digest);
+    for (int i = 0; i < MICA_SHA256_BYTES; i++) snprintf(name + 2 * i, 3, "%02x", digest[i]);
+    memcpy(name + 2 * MICA_SHA256_BYTES, ".so", sizeof ".so");
 }
 
 /* Not a rename: the folder may be on another disk, and may be full. */
@@ -323,23 +335,30 @@ static void keep(const char *made, const char *kept, const char *folder) {
     uint8_t *bytes = NULL;
     size_t size = 0;
     mica_status status = mica_file_read(made, &bytes, &size);
-    if (!status) status = mica_file_write_atomic(kept, bytes, size);
+    if (!status) status = mica_file_write_private(kept, bytes, size);
     mica_free(bytes);
     if (status) warn(folder, mica_status_message(status));
     mica_status_release(status);
     prune(folder);
 }
 
-static mica_status load_new(const compiler *c, const mica_source *source, const char *kept,
-                            const char *cache, mica_library **out_library) {
+/* Of a compiler that was ended, files of its own are there too. */
+static void remove_file_in(void *context, const char *name) {
+    char path[PATH_BYTES];
+    int n = snprintf(path, sizeof path, "%s/%s", (const char *)context, name);
+    if (n > 0 && (size_t)n < sizeof path) mica_file_remove(path);
+}
+
+static mica_status load_new(const compiler *c, const mica_source *source, const char *name,
+                            const char *kept, const char *cache, mica_library **out_library) {
     char folder[PATH_BYTES - 64], target[PATH_BYTES];
     if (!mica_folder_make_temporary(folder, sizeof folder))
         return MICA_ERROR(MICA_UNSUPPORTED, "[toolchain] no folder for temporary files");
     snprintf(target, sizeof target, "%s/sealed.so", folder);
-    mica_status status = compile_to(c, source, folder, target);
+    mica_status status = compile_to(c, source, folder, name, target);
     if (!status && kept) keep(target, kept, cache);
-    if (!status) status = mica_library_open(target, out_library);
-    mica_file_remove(target);
+    if (!status) status = load_entry(target, name, out_library);
+    mica_folder_visit(folder, remove_file_in, folder);
     mica_folder_remove(folder);
     return status;
 }
@@ -351,22 +370,23 @@ mica_status mica_toolchain_load(const mica_source *source, mica_library **out_li
         return MICA_ERROR(MICA_UNSUPPORTED,
                           "[toolchain] no C compiler was found (MICA_CC, cc, gcc, "
                           "clang, ziglang)");
-    char cache[PATH_BYTES - 64], name[64], kept[PATH_BYTES];
+    char cache[PATH_BYTES - 128], name[NAME_BYTES], kept[PATH_BYTES];
     folder_use use = find_folder(cache, sizeof cache);
-    make_name(&c, source, name, sizeof name);
-    snprintf(kept, sizeof kept, "%s/%s", cache, name);
-    if (use != NO_FOLDER && is_whole(kept)) {
-        mica_status status = mica_library_open(kept, out_library);
+    make_name(&c, source, name);
+    snprintf(kept, sizeof kept, "%s/%s", use == NO_FOLDER ? "" : cache, name);
+    if (use != NO_FOLDER) {
+        mica_status status = load_entry(kept, name, out_library);
         if (!status) {
             mica_file_touch(kept);
             return NULL;
         }
         mica_status_release(status);
     }
-    return load_new(&c, source, use == READ_AND_WRITE ? kept : NULL, cache, out_library);
+    return load_new(&c, source, name, use == READ_AND_WRITE ? kept : NULL, cache, out_library);
 }
 
 bool mica_compiler_describe(char *text, size_t capacity) {
+    if (!text) return false;
     compiler c;
     bool found = find_compiler(&c);
     snprintf(text, capacity, "%s%s%s", found ? c.path : "no cc, gcc, clang or ziglang was found",

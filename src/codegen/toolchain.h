@@ -7,7 +7,9 @@
  * write to is not used; one that cannot be written to is read only; an entry that is not whole is
  * made again. The entries that were not used for longest go when there are too many. Without a
  * folder things are made in a temporary one. Several processes may use the folder at once: entries
- * come into being by a rename. What goes wrong with the folder is said once, as a warning. */
+ * come into being by a rename. Only this user can read or write an entry; one that others own or
+ * may write to is not loaded. In a setuid program there is no compiler. What goes wrong with the
+ * folder is said once, as a warning. */
 #ifndef MICA_CODEGEN_TOOLCHAIN_H
 #define MICA_CODEGEN_TOOLCHAIN_H
 

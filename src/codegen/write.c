@@ -6,17 +6,13 @@
 #include "base/plant.h"
 #include "base/platform.h"
 #include "codegen/embedded.h"
-#include "ir/scalar_reduce.h"
+#include "codegen/prelude/reducers.h"
 #include "ir/scalar_stream.h"
 
-#define STRIP 512            /* columns that a unit holds at a time */
 #define UNIT_WORK 16384      /* turns that are worth another thread, about */
 #define COSTLY_TURN 8        /* a turn with a costly function counts as so many */
 #define ENOUGH_UNITS 16      /* below this, the parts of a line are shared between units */
 #define STREAMED_TURNS 65536 /* of a piece at least, which ends by waiting for its stores */
-
-#define TEXT_OF(x) TEXT_OF_VALUE(x)
-#define TEXT_OF_VALUE(x) #x
 
 /* ---- pieces of text ---------------------------------------------------------------------------*/
 
@@ -71,103 +67,20 @@ static void paste_header(mica_text *text, const char *name, uint32_t *pasted) {
     }
 }
 
-static void write_reducers(mica_text *text, const char *dtype, const char *type, const char *low,
-                           const char *high) {
-    const char *kinds[4] = {"add", "mul", "max", "min"};
-    const char *identities[4] = {"0", "1", low, high};
-    for (int i = 0; i < 4; i++)
-        mica_text_printf(text, "REDUCER(%s_%s, %s, mica_%s_%s, %s)\n", kinds[i], dtype, type,
-                         kinds[i], dtype, identities[i]);
-}
-
-/* best_max_f32(row, n) and the like. */
-static void write_best(mica_text *text, const char *dtype, const char *type, const char *word,
-                       const char *infinite) {
-    const char *big = !strcmp(dtype, "f32") ? "F32" : "F64";
-    for (int i = 0; i < 2; i++)
-        mica_text_printf(text,
-                         "MICA_REDUCE_BEST(best_%s_%s, %s, %s, mica_bits_%s, mica_from_bits_%s, "
-                         "%s, %s, %sMICA_INF_%s, %s, MICA_NAN_%s)\n",
-                         i ? "min" : "max", dtype, type, word, dtype, dtype, i ? "<" : ">",
-                         i ? "|" : "&", i ? "" : "-", big, infinite, big);
-}
-
-void mica_write_prelude(mica_text *text) {
+void mica_write_prelude(mica_text *text, mica_dialect dialect) {
     uint32_t pasted = 0;
-    paste_header(text, "ir/scalar.h", &pasted);
-    paste_header(text, "ir/scalar_reduce.h", &pasted);
+    if (dialect == MICA_DIALECT_CUDA) {
+        mica_text_append(text, "#include \"codegen/prelude/kernel.h\"\n"
+                               "#include \"codegen/prelude/reducers.h\"\n");
+        return;
+    }
+    mica_text_append(text, "#if defined(__clang__)\n"
+                           "#define INDEPENDENT _Pragma(\"clang loop vectorize(assume_safety)\")\n"
+                           "#else\n"
+                           "#define INDEPENDENT _Pragma(\"GCC ivdep\")\n"
+                           "#endif\n");
+    paste_header(text, "codegen/prelude/reducers.h", &pasted);
     paste_header(text, "ir/scalar_stream.h", &pasted);
-    mica_text_append(
-        text, "#if defined(__clang__)\n"
-              "#define INDEPENDENT _Pragma(\"clang loop vectorize(assume_safety)\")\n"
-              "#else\n"
-              "#define INDEPENDENT _Pragma(\"GCC ivdep\")\n"
-              "#endif\n"
-              "#define MIN(a, b) ((a) < (b) ? (a) : (b))\n"
-              "#define STRIP " TEXT_OF(STRIP) "\n"
-                                              "#define REDUCER(name, type, OP, IDENTITY)           "
-                                              "                               \\\n"
-                                              "    MICA_REDUCE_ONE(row_##name, type, OP, "
-                                              "(type)(IDENTITY))                          \\\n"
-                                              "    static inline void tree_##name(type *levels, "
-                                              "uint64_t count, type part) {        \\\n"
-                                              "        int l = 0;                                  "
-                                              "                                 \\\n"
-                                              "        for (; count >> l & 1; l++) part = "
-                                              "OP(levels[l], part);                      \\\n"
-                                              "        levels[l] = part;                           "
-                                              "                                 \\\n"
-                                              "    }                                               "
-                                              "                                 \\\n"
-                                              "    static inline type root_##name(const type "
-                                              "*levels, uint64_t count) {             \\\n"
-                                              "        int l = 0;                                  "
-                                              "                                 \\\n"
-                                              "        while (!(count >> l & 1)) l++;              "
-                                              "                                 \\\n"
-                                              "        type all = levels[l];                       "
-                                              "                                 \\\n"
-                                              "        for (l++; count >> l; l++) if (count >> l & "
-                                              "1) all = OP(levels[l], all);     \\\n"
-                                              "        return all;                                 "
-                                              "                                 \\\n"
-                                              "    }                                               "
-                                              "                                 \\\n"
-                                              "    static inline void lines_##name(type "
-                                              "(*levels)[STRIP], uint64_t count, type *part, \\\n"
-                                              "                                    int64_t n) {    "
-                                              "                                 \\\n"
-                                              "        int l = 0;                                  "
-                                              "                                 \\\n"
-                                              "        for (; count >> l & 1; l++)                 "
-                                              "                                 \\\n"
-                                              "            for (int64_t j = 0; j < n; j++) part[j] "
-                                              "= OP(levels[l][j], part[j]);     \\\n"
-                                              "        for (int64_t j = 0; j < n; j++) "
-                                              "levels[l][j] = part[j];                      \\\n"
-                                              "    }                                               "
-                                              "                                 \\\n"
-                                              "    static inline void sum_lines_##name(type "
-                                              "(*levels)[STRIP], uint64_t count,         \\\n"
-                                              "                                        type *all, "
-                                              "int64_t n) {                      \\\n"
-                                              "        int l = 0;                                  "
-                                              "                                 \\\n"
-                                              "        while (!(count >> l & 1)) l++;              "
-                                              "                                 \\\n"
-                                              "        for (int64_t j = 0; j < n; j++) all[j] = "
-                                              "levels[l][j];                       \\\n"
-                                              "        for (l++; count >> l; l++)                  "
-                                              "                                 \\\n"
-                                              "            if (count >> l & 1)                     "
-                                              "                                 \\\n"
-                                              "                for (int64_t j = 0; j < n; j++) "
-                                              "all[j] = OP(levels[l][j], all[j]);   \\\n"
-                                              "    }\n");
-    write_reducers(text, "f32", "float", "-MICA_INF_F32", "MICA_INF_F32");
-    write_reducers(text, "f64", "double", "-MICA_INF_F64", "MICA_INF_F64");
-    write_best(text, "f32", "float", "uint32_t", "0x7f800000u");
-    write_best(text, "f64", "double", "uint64_t", "UINT64_C(0x7ff0000000000000)");
 }
 
 /* ---- values -----------------------------------------------------------------------------------*/
@@ -175,6 +88,7 @@ void mica_write_prelude(mica_text *text) {
 typedef struct writer {
     mica_text *text;
     const mica_nest *nest;
+    bool is_gpu;
     uint8_t *written; /* per use, in the present block of text */
 } writer;
 
@@ -373,7 +287,8 @@ static bool is_dense(const mica_nest *nest, const int64_t *steps) {
 /* Results that are written past the caches, in whole lines, by passes that reduce nothing. */
 static bool is_streamed(const mica_nest *nest, int32_t output, int32_t pass) {
     const mica_type *type = mica_value_type(nest->body->outputs[output]);
-    if (nest->kind == MICA_NEST_COLUMNS || !is_stored_in(nest, &nest->stores[output], pass) ||
+    if (!nest->streams || nest->kind == MICA_NEST_COLUMNS ||
+        !is_stored_in(nest, &nest->stores[output], pass) ||
         !is_dense(nest, nest->stores[output].steps) || !mica_machine_streams(mica_type_bytes(type)))
         return false;
     for (int32_t i = 0; i < nest->n_uses; i++)
@@ -402,7 +317,7 @@ static bool has_streamed(const mica_nest *nest) {
 /* Brings the block at `at` of the next row nearer, of operands that no cache holds. */
 static void write_prefetch(writer *w) {
     const mica_nest *nest = w->nest;
-    for (int32_t i = 0; nest->inner > 0 && i < nest->n_uses; i++) {
+    for (int32_t i = 0; nest->streams && nest->inner > 0 && i < nest->n_uses; i++) {
         const mica_use *u = &nest->uses[i];
         const mica_type *type = mica_value_type(u->value);
         int64_t step = u->steps[nest->inner - 1];
@@ -427,9 +342,9 @@ static bool lies_in_line(const writer *w, int32_t reduce, int32_t pass) {
            x->steps[nest->inner] == 1;
 }
 
-/* Turns write what is reduced to t<reduce>. */
+/* Turns write what is reduced to t<reduce>; a GPU's add it to sum<reduce>. */
 static bool needs_line(const writer *w, int32_t reduce, int32_t pass) {
-    return !lies_in_line(w, reduce, pass);
+    return w->is_gpu || !lies_in_line(w, reduce, pass);
 }
 
 /* All that a turn of this pass needs; nothing is stored before everything is read, since a result
@@ -956,5 +871,337 @@ void mica_write_kernel(mica_text *text, const mica_nest *nest) {
     if (has_streamed(nest)) mica_text_append(text, "mica_stream_end();\n");
     mica_text_append(text, "}\n");
     if (nest->kind == MICA_NEST_COLUMNS && cut_columns(nest).chunks > 1) write_finish(&w);
+    mica_free(w.written);
+}
+
+/* ---- GPUs -------------------------------------------------------------------------------------*/
+
+/* Loops: a thread per turn. Rows: a block per row, whose threads reduce blocks of the row by lanes,
+ * sixteen a block, and put the parts together. Columns: a thread per column and group of rows, and
+ * a thread per column that puts the groups together. */
+
+#define ROW_PARTS(nest) (((nest)->inner_turns + MICA_REDUCE_BLOCK - 1) / MICA_REDUCE_BLOCK)
+#define COLUMN_PARTS(nest) (((nest)->outer_turns + MICA_REDUCE_ROWS - 1) / MICA_REDUCE_ROWS)
+
+void mica_nest_prepare_gpu(mica_nest *nest) {
+    nest->streams = false;
+    for (int32_t i = 0; i < nest->n_uses; i++) nest->uses[i].is_kept = false;
+}
+
+static size_t gpu_partial_bytes(const mica_nest *nest, int32_t output) {
+    mica_dtype dtype = mica_value_type(nest->body->outputs[output])->dtype;
+    return (size_t)(COLUMN_PARTS(nest) * nest->inner_turns) *
+           mica_dtype_bytes(compute_dtype(dtype));
+}
+
+void mica_gpu_shape_find(const mica_nest *nest, mica_gpu_shape *out) {
+    *out = (mica_gpu_shape){0};
+    for (int32_t i = 0; i < nest->body->n_outputs && i < 4; i++)
+        out->in_place[i] = find_in_place(nest, i);
+    if (nest->kind == MICA_NEST_LOOP) {
+        out->units = nest->outer_turns * nest->inner_turns;
+    } else if (nest->kind == MICA_NEST_ROWS) {
+        int64_t threads = ROW_PARTS(nest) * MICA_REDUCE_LANES;
+        out->units = nest->outer_turns;
+        out->threads = threads < 32    ? 32
+                       : threads > 256 ? 256
+                                       : (int32_t)((threads + 31) / 32 * 32);
+    } else {
+        out->units = COLUMN_PARTS(nest) * nest->inner_turns;
+        if (COLUMN_PARTS(nest) == 1) return;
+        out->finish_units = nest->inner_turns;
+        for (int32_t k = 0; k < nest->body->n_outputs; k++)
+            out->scratch_bytes += gpu_partial_bytes(nest, k);
+    }
+}
+
+/* The kernel's head: its argument, and the names that the rest of the text has for it. */
+static void write_gpu_head(writer *w, const char *entry) {
+    int32_t n_operands = w->nest->body->n_parameters, n_results = w->nest->body->n_outputs;
+    mica_text_printf(w->text,
+                     "typedef struct { const void *x[%d]; void *y[%d]; void *scratch; int64_t "
+                     "units, finish_units; } LAYOUT_OF(%s);\n"
+                     "MICA_KERNEL(%s, LAYOUT_OF(%s)) {\n"
+                     "const void *const *x = a.x;\nvoid *const *y = a.y;\n(void)x, (void)y;\n",
+                     n_operands > 0 ? n_operands : 1, n_results, entry, entry, entry);
+}
+
+static void write_gpu_loop(writer *w) {
+    const mica_nest *nest = w->nest;
+    bool is_small = nest->outer_turns * nest->inner_turns <= INT32_MAX;
+    mica_text_append(w->text, "MICA_EACH_THREAD MICA_EACH(u, a.units) {\n");
+    if (nest->inner == 0) {
+        mica_text_append(w->text, "const int64_t i = u;\n");
+    } else {
+        mica_text_printf(w->text,
+                         "const %s o = (%s)u / %lld;\n"
+                         "const int64_t i = u - (int64_t)o * %lld;\n",
+                         is_small ? "uint32_t" : "int64_t", is_small ? "uint32_t" : "int64_t",
+                         (long long)nest->inner_turns, (long long)nest->inner_turns);
+        write_outer_turns(w, "o");
+    }
+    write_row_pointers(w, true);
+    write_row_values(w, 0);
+    write_turn(w, 0, NULL, false);
+    mica_text_append(w->text, "}\n");
+}
+
+static const char *reducer_identity(const mica_node *reduce, mica_dtype compute) {
+    const char *kind = mica_node_string(reduce, "kind");
+    bool wide = compute == MICA_DTYPE_f64;
+    if (!strcmp(kind, "max")) return wide ? "-MICA_INF_F64" : "-MICA_INF_F32";
+    if (!strcmp(kind, "min")) return wide ? "MICA_INF_F64" : "MICA_INF_F32";
+    return !strcmp(kind, "prod") ? "1" : "0";
+}
+
+/* A turn that adds to sum<use> what is reduced. */
+static void write_gpu_turn(writer *w, int32_t pass) {
+    const mica_nest *nest = w->nest;
+    write_turn_values(w, pass);
+    for (int32_t i = 0; i < nest->n_uses; i++) {
+        if (!is_reduced_in(nest, i, pass)) continue;
+        mica_text_printf(w->text, "sum%d = mica_%s_%s(sum%d, ", i,
+                         reducer_name(nest->uses[i].value.node),
+                         mica_dtype_name(compute_dtype(dtype_of(w, i))), i);
+        write_operand(w, nest->uses[i].operands[0]);
+        mica_text_append(w->text, ");\n");
+    }
+    for (int32_t i = 0; i < nest->body->n_outputs; i++) {
+        if (!is_stored_in(nest, &nest->stores[i], pass)) continue;
+        mica_text_printf(w->text, "q%d[", i);
+        write_inner_index(w, nest->stores[i].steps);
+        mica_text_printf(w->text, "] = v%d;\n", nest->stores[i].use);
+    }
+    forget_turn(w);
+}
+
+/* For every reduction of a pass: `format` with its number twice, its reducer and its dtype. */
+static void write_gpu_lanes(writer *w, int32_t pass, bool store) {
+    const mica_nest *nest = w->nest;
+    for (int32_t i = 0; i < nest->n_uses; i++) {
+        if (!is_reduced_in(nest, i, pass)) continue;
+        if (store)
+            mica_text_printf(w->text, "lanes%d[MICA_THREAD] = sum%d;\n", i, i);
+        else
+            mica_text_printf(w->text,
+                             "lanes%d[MICA_THREAD] = mica_%s_%s(lanes%d[MICA_THREAD], "
+                             "lanes%d[MICA_THREAD + half]);\n",
+                             i, reducer_name(nest->uses[i].value.node),
+                             mica_dtype_name(compute_dtype(dtype_of(w, i))), i, i);
+    }
+}
+
+/* v<use> of every reduction of the pass, from lanes<use>[0] or the tree over parts<use>. */
+static void write_gpu_results(writer *w, int32_t pass, int64_t parts) {
+    const mica_nest *nest = w->nest;
+    char text[32];
+    if (parts > 1) mica_text_append(w->text, "MICA_PHASE { if (MICA_THREAD == 0) {\n");
+    for (int32_t i = 0; parts > 1 && i < nest->n_uses; i++) {
+        if (!is_reduced_in(nest, i, pass)) continue;
+        const char *name = reducer_name(nest->uses[i].value.node);
+        const char *dtype = mica_dtype_name(compute_dtype(dtype_of(w, i)));
+        mica_text_printf(
+            w->text,
+            "{ %s levels[MICA_REDUCE_LEVELS];\n"
+            "for (int64_t b = 0; b < %lld; b++) tree_%s_%s(levels, (uint64_t)b, parts%d[b]);\n"
+            "whole%d = root_%s_%s(levels, %lldu); }\n",
+            mica_storage_type(compute_dtype(dtype_of(w, i))), (long long)parts, name, dtype, i, i,
+            name, dtype, (long long)parts);
+    }
+    if (parts > 1) mica_text_append(w->text, "} }\n");
+    for (int32_t i = 0; i < nest->n_uses; i++) {
+        if (!is_reduced_in(nest, i, pass)) continue;
+        snprintf(text, sizeof text, parts > 1 ? "whole%d" : "lanes%d[0]", i);
+        write_reduced(w, i, text);
+    }
+}
+
+static void write_gpu_reducing_pass(writer *w, int32_t pass) {
+    const mica_nest *nest = w->nest;
+    int64_t n = nest->inner_turns, parts = ROW_PARTS(nest);
+    mica_text_printf(w->text,
+                     "for (int64_t group = 0; group < %lld; group += MICA_THREADS / %d) {\n"
+                     "MICA_PHASE {\n"
+                     "const int64_t b = group + MICA_THREAD / %d, at = b * %d;\n"
+                     "const int64_t end = MIN(%d, %lld - at);\n",
+                     (long long)parts, MICA_REDUCE_LANES, MICA_REDUCE_LANES, MICA_REDUCE_BLOCK,
+                     MICA_REDUCE_BLOCK, (long long)n);
+    for (int32_t i = 0; i < nest->n_uses; i++)
+        if (is_reduced_in(nest, i, pass))
+            mica_text_printf(
+                w->text, "%s sum%d = %s;\n", mica_storage_type(compute_dtype(dtype_of(w, i))), i,
+                reducer_identity(nest->uses[i].value.node, compute_dtype(dtype_of(w, i))));
+    mica_text_printf(w->text,
+                     "for (int64_t j = MICA_THREAD %% %d; j < end; j += %d) {\n"
+                     "const int64_t i = at + j;\n",
+                     MICA_REDUCE_LANES, MICA_REDUCE_LANES);
+    write_gpu_turn(w, pass);
+    mica_text_append(w->text, "}\n");
+    write_gpu_lanes(w, pass, true);
+    mica_text_printf(w->text,
+                     "}\nfor (int64_t half = %d; half > 0; half /= 2) MICA_PHASE {\n"
+                     "if (MICA_THREAD %% %d < half) {\n",
+                     MICA_REDUCE_LANES / 2, MICA_REDUCE_LANES);
+    write_gpu_lanes(w, pass, false);
+    mica_text_append(w->text, "} }\n");
+    if (parts > 1) {
+        mica_text_printf(w->text,
+                         "MICA_PHASE {\nconst int64_t b = group + MICA_THREAD / %d;\n"
+                         "if (MICA_THREAD %% %d == 0 && b < %lld) {\n",
+                         MICA_REDUCE_LANES, MICA_REDUCE_LANES, (long long)parts);
+        for (int32_t i = 0; i < nest->n_uses; i++)
+            if (is_reduced_in(nest, i, pass))
+                mica_text_printf(w->text, "parts%d[b] = lanes%d[MICA_THREAD];\n", i, i);
+        mica_text_append(w->text, "} }\n");
+    }
+    mica_text_append(w->text, "}\n");
+    write_gpu_results(w, pass, parts);
+}
+
+static void write_gpu_shared(writer *w) {
+    const mica_nest *nest = w->nest;
+    for (int32_t i = 0; i < nest->n_uses; i++) {
+        if (nest->uses[i].value.node->op != MICA_OP_reduce) continue;
+        const char *type = mica_storage_type(compute_dtype(dtype_of(w, i)));
+        mica_text_printf(w->text, "MICA_SHARED %s lanes%d[MICA_MOST_THREADS];\n", type, i);
+        if (ROW_PARTS(nest) > 1)
+            mica_text_printf(w->text, "MICA_SHARED %s parts%d[%lld];\nMICA_SHARED %s whole%d;\n",
+                             type, i, (long long)ROW_PARTS(nest), type, i);
+    }
+}
+
+static void write_gpu_rows(writer *w) {
+    const mica_nest *nest = w->nest;
+    write_gpu_shared(w);
+    mica_text_append(w->text, "for (int64_t o = MICA_BLOCK; o < a.units; o += MICA_BLOCKS) {\n");
+    write_outer_turns(w, "o");
+    write_row_pointers(w, true);
+    for (int32_t pass = 0; pass < nest->n_passes; pass++) {
+        bool reduces, turns;
+        write_row_values(w, pass);
+        if (!pass_has_work(w, pass, &reduces, &turns)) continue;
+        if (reduces) {
+            write_gpu_reducing_pass(w, pass);
+            continue;
+        }
+        mica_text_printf(
+            w->text, "MICA_PHASE { for (int64_t i = MICA_THREAD; i < %lld; i += MICA_THREADS) {\n",
+            (long long)nest->inner_turns);
+        write_gpu_turn(w, pass);
+        mica_text_append(w->text, "} }\n");
+    }
+    mica_text_append(w->text, "MICA_PHASE { if (MICA_THREAD == 0) {\n");
+    for (int32_t i = 0; i < nest->body->n_outputs; i++)
+        if (!is_inner_store(nest, &nest->stores[i]))
+            mica_text_printf(w->text, "q%d[0] = v%d;\n", i, nest->stores[i].use);
+    mica_text_append(w->text, "} }\n}\n");
+}
+
+/* One row of a column: into acc<output>, or combined with what is there. */
+static void write_gpu_column_row(writer *w, bool is_first) {
+    const mica_nest *nest = w->nest;
+    mica_text_append(w->text, "{\n");
+    write_outer_turns(w, "r");
+    write_row_pointers(w, false);
+    for (int32_t i = 0; i < nest->n_uses; i++) w->written[i] = NOT_WRITTEN;
+    write_row_values(w, 0);
+    for (int32_t k = 0; k < nest->body->n_outputs; k++) {
+        const mica_use *u = &nest->uses[nest->stores[k].use];
+        mica_dtype dtype = compute_dtype(dtype_of(w, nest->stores[k].use));
+        write_turn_value(w, u->operands[0], 0);
+        mica_text_printf(w->text, "acc%d = ", k);
+        if (!is_first)
+            mica_text_printf(w->text, "mica_%s_%s(acc%d, ", reducer_name(u->value.node),
+                             mica_dtype_name(dtype), k);
+        write_operand(w, u->operands[0]);
+        mica_text_append(w->text, is_first ? ";\n" : ");\n");
+    }
+    forget_turn(w);
+    mica_text_append(w->text, "}\n");
+}
+
+static void write_gpu_column_store(writer *w, int32_t k, const char *value) {
+    mica_dtype dtype = dtype_of(w, w->nest->stores[k].use);
+    mica_text_printf(w->text, "((%s *)y[%d])[i] = ", mica_storage_type(dtype), k);
+    if (is_half(dtype))
+        mica_text_printf(w->text, "mica_convert_f32_%s(%s);\n", mica_dtype_name(dtype), value);
+    else
+        mica_text_printf(w->text, "%s;\n", value);
+}
+
+static void write_gpu_columns(writer *w) {
+    const mica_nest *nest = w->nest;
+    size_t offset = 0;
+    mica_text_printf(w->text,
+                     "MICA_EACH_THREAD MICA_EACH(u, a.units) {\n"
+                     "const int64_t part = u / %lld, i = u - part * %lld;\n"
+                     "int64_t r = part * %d;\nconst int64_t last = MIN(r + %d, %lld);\n",
+                     (long long)nest->inner_turns, (long long)nest->inner_turns, MICA_REDUCE_ROWS,
+                     MICA_REDUCE_ROWS, (long long)nest->outer_turns);
+    for (int32_t k = 0; k < nest->body->n_outputs; k++)
+        mica_text_printf(w->text, "%s acc%d;\n",
+                         mica_storage_type(compute_dtype(dtype_of(w, nest->stores[k].use))), k);
+    write_gpu_column_row(w, true);
+    mica_text_append(w->text, "for (r++; r < last; r++)\n");
+    write_gpu_column_row(w, false);
+    for (int32_t k = 0; k < nest->body->n_outputs; k++) {
+        char value[32];
+        snprintf(value, sizeof value, "acc%d", k);
+        if (COLUMN_PARTS(nest) == 1) {
+            write_gpu_column_store(w, k, value);
+            continue;
+        }
+        mica_text_printf(w->text, "((%s *)((char *)a.scratch + %zu))[u] = acc%d;\n",
+                         mica_storage_type(compute_dtype(dtype_of(w, nest->stores[k].use))), offset,
+                         k);
+        offset += gpu_partial_bytes(nest, k);
+    }
+    mica_text_append(w->text, "}\n");
+}
+
+static void write_gpu_finish(writer *w) {
+    const mica_nest *nest = w->nest;
+    size_t offset = 0;
+    mica_text_append(w->text, "MICA_EACH_THREAD MICA_EACH(i, a.finish_units) {\n");
+    for (int32_t k = 0; k < nest->body->n_outputs; k++) {
+        const mica_use *u = &nest->uses[nest->stores[k].use];
+        mica_dtype compute = compute_dtype(dtype_of(w, nest->stores[k].use));
+        const char *type = mica_storage_type(compute), *dtype = mica_dtype_name(compute);
+        const char *name = reducer_name(u->value.node);
+        mica_text_printf(
+            w->text,
+            "{ const %s *part = (const %s *)((char *)a.scratch + %zu) + i;\n"
+            "%s levels[MICA_REDUCE_LEVELS];\n"
+            "for (int64_t p = 0; p < %lld; p++) tree_%s_%s(levels, (uint64_t)p, part[p * %lld]);\n"
+            "const %s all = root_%s_%s(levels, %lldu);\n",
+            type, type, offset, type, (long long)COLUMN_PARTS(nest), name, dtype,
+            (long long)nest->inner_turns, type, name, dtype, (long long)COLUMN_PARTS(nest));
+        write_gpu_column_store(w, k, "all");
+        mica_text_append(w->text, "}\n");
+        offset += gpu_partial_bytes(nest, k);
+    }
+    mica_text_append(w->text, "}\n");
+}
+
+void mica_write_gpu_kernel(mica_text *text, const mica_nest *nest) {
+    writer w = {.text = text, .nest = nest, .is_gpu = true};
+    w.written = mica_calloc((size_t)nest->n_uses, sizeof *w.written);
+    if (!w.written) {
+        text->failed = true;
+        return;
+    }
+    write_gpu_head(&w, "ENTRY");
+    if (nest->kind == MICA_NEST_LOOP)
+        write_gpu_loop(&w);
+    else if (nest->kind == MICA_NEST_ROWS)
+        write_gpu_rows(&w);
+    else
+        write_gpu_columns(&w);
+    mica_text_append(text, "}\n");
+    if (nest->kind == MICA_NEST_COLUMNS && COLUMN_PARTS(nest) > 1) {
+        write_gpu_head(&w, "FINISH_ENTRY");
+        write_gpu_finish(&w);
+        mica_text_append(text, "}\n");
+    }
     mica_free(w.written);
 }

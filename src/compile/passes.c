@@ -29,8 +29,9 @@ bool mica_pass_is_on(const char *selection, const char *name) {
 }
 
 static bool is_known(const char *name, size_t n) {
-    if (n == 4 && memcmp(name, "plan", 4) == 0) return true;
-    if (n == 5 && memcmp(name, "match", 5) == 0) return true;
+    static const char *const others[] = {"match", "plan", "replay"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strlen(others[i]) == n && memcmp(name, others[i], n) == 0) return true;
     for (const mica_pass *pass = mica_passes; pass->name; pass++)
         if (strlen(pass->name) == n && memcmp(name, pass->name, n) == 0) return true;
     return false;
@@ -42,7 +43,7 @@ static mica_status check_selection(const char *selection) {
         if (n && (s[0] != '-' || !is_known(s + 1, n - 1)))
             return MICA_INVALID(
                 "[passes] '%.*s' is not one of -match, -inline, -simplify, -contract, -fuse, "
-                "-schedule, -plan",
+                "-schedule, -plan, -replay",
                 (int)n, s);
         s += n + (s[n] == ',');
     }

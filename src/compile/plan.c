@@ -145,20 +145,37 @@ mica_status mica_plan_new_result(mica_planning *p, const mica_node *n, int32_t i
 
 /* ---- launches ---------------------------------------------------------------------------------*/
 
+static bool allows(const mica_in_place_set *set, int32_t result, int32_t operand) {
+    if (result < MICA_PLAN_IN_PLACE && operand < 32 && (set->masks[result] >> operand & 1))
+        return true;
+    int32_t low = 0, high = set->n_pairs;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        mica_in_place pair = set->pairs[middle];
+        if (pair.result < result || (pair.result == result && pair.operand < operand))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < set->n_pairs && set->pairs[low].result == result &&
+           set->pairs[low].operand == operand;
+}
+
 /* Result r takes over an operand that dies here, if the kernel can work in place. */
-static bool take_over_operand(mica_planning *p, const mica_node *n, int32_t r, uint32_t in_place) {
+static bool take_over_operand(mica_planning *p, const mica_node *n, int32_t r,
+                              const mica_in_place_set *in_place) {
     if (!p->planner->share) return false;
     size_t bytes = mica_type_bytes(&n->results[r]);
-    for (int32_t i = 0; i < n->n_operands && i < 32; i++) {
+    for (int32_t i = 0; i < n->n_operands; i++) {
         mica_place place = *mica_planning_place(p, n->operands[i]);
         mica_storage *s = mica_planner_find(p->planner, place);
-        if (!(in_place >> i & 1) || !s || s->list != p->list || !s->writable || s->bytes != bytes ||
-            s->last != n->id)
+        if (!s || s->list != p->list || !s->writable || s->bytes != bytes || s->last != n->id ||
+            !allows(in_place, r, i))
             continue;
         bool alone = true;
         for (int32_t k = 0; k < n->n_operands; k++)
             if (mica_planner_find(p->planner, *mica_planning_place(p, n->operands[k])) == s &&
-                (k >= 32 || !(in_place >> k & 1)))
+                !allows(in_place, r, k))
                 alone = false;
         if (!alone) continue;
         int32_t value = p->first_value[n->id] + r;
@@ -172,13 +189,13 @@ static bool take_over_operand(mica_planning *p, const mica_node *n, int32_t r, u
 /* A result that could be written over an input that dies here begins its life here instead of
  * taking over another operand: should it become an output, the input can then be donated to it. */
 static bool may_overwrite_input(mica_planning *p, const mica_node *n, int32_t r,
-                                uint32_t in_place) {
+                                const mica_in_place_set *in_place) {
     if (p->list != 0) return false;
-    for (int32_t i = 0; i < n->n_operands && i < 32; i++) {
+    for (int32_t i = 0; i < n->n_operands; i++) {
         const mica_storage *s =
             mica_planner_find(p->planner, *mica_planning_place(p, n->operands[i]));
-        if ((in_place >> i & 1) && s && !s->writable && s->last == n->id &&
-            s->bytes == mica_type_bytes(&n->results[r]))
+        if (s && !s->writable && s->last == n->id && s->bytes == mica_type_bytes(&n->results[r]) &&
+            allows(in_place, r, i))
             return true;
     }
     return false;
@@ -219,14 +236,14 @@ static mica_status plan_launch(mica_planning *p, const mica_node *n) {
     mica_prepared prepared = {0};
     MICA_TRY(add_kernel(p->planner->plan, n, &prepared));
     for (int32_t i = 0; i < n->n_results; i++) {
-        uint32_t in_place = i < MICA_PLAN_IN_PLACE ? prepared.in_place[i] : 0;
-        if (may_overwrite_input(p, n, i, in_place) || !take_over_operand(p, n, i, in_place))
+        if (may_overwrite_input(p, n, i, &prepared.in_place) ||
+            !take_over_operand(p, n, i, &prepared.in_place))
             MICA_TRY(mica_plan_new_result(p, n, i));
     }
     mica_command *c = mica_plan_append(p, MICA_COMMAND_LAUNCH, n);
     if (!c) return MICA_NO_MEMORY();
     c->kernel = prepared.kernel;
-    memcpy(c->in_place, prepared.in_place, sizeof c->in_place);
+    c->in_place = prepared.in_place;
     if (prepared.scratch_bytes) {
         int32_t s = mica_planner_storage(p->planner, p->list, prepared.scratch_bytes, n->id, n->id);
         if (s < 0) return MICA_NO_MEMORY();
@@ -238,6 +255,13 @@ static mica_status plan_launch(mica_planning *p, const mica_node *n) {
 
 /* ---- other nodes ------------------------------------------------------------------------------*/
 
+/* The largest power of two that divides the size, between 64 and the planner's. */
+static size_t constant_alignment(size_t bytes) {
+    size_t power = bytes & (~bytes + 1);
+    if (power < 64) return 64;
+    return power < MICA_PLAN_ALIGNMENT ? power : MICA_PLAN_ALIGNMENT;
+}
+
 static mica_status plan_constant(mica_planning *p, const mica_node *n) {
     mica_plan *plan = p->planner->plan;
     size_t bytes = mica_type_bytes(&n->results[0]);
@@ -246,7 +270,8 @@ static mica_status plan_constant(mica_planning *p, const mica_node *n) {
         return mica_plan_append(p, MICA_COMMAND_LIST_EMPTY, n) ? NULL : MICA_NO_MEMORY();
     }
     if (n->results[0].kind == MICA_TOKEN || bytes == 0) return mica_plan_new_result(p, n, 0);
-    size_t offset = (plan->constants_bytes + 63) / 64 * 64;
+    size_t alignment = constant_alignment(bytes);
+    size_t offset = (plan->constants_bytes + alignment - 1) / alignment * alignment;
     uint8_t *grown = mica_realloc(plan->constants, offset + bytes);
     if (!grown) return MICA_NO_MEMORY();
     memset(grown + plan->constants_bytes, 0, offset - plan->constants_bytes);
@@ -426,13 +451,13 @@ static bool works_in_place(mica_planner *planner, int32_t time, int32_t input, i
     const mica_command *c = command_of(planner->plan, time);
     if (!c || c->kind != MICA_COMMAND_LAUNCH) return false;
     int32_t r = 0;
-    while (r < c->n_results && r < MICA_PLAN_IN_PLACE &&
+    while (r < c->n_results &&
            (c->results[r].base != MICA_BASE_STORAGE || c->results[r].offset != output))
         r++;
-    if (r == c->n_results || r == MICA_PLAN_IN_PLACE) return false;
+    if (r == c->n_results) return false;
     for (int32_t i = 0; i < c->n_operands; i++)
         if (c->operands[i].base == MICA_BASE_STORAGE && c->operands[i].offset == input &&
-            (i >= 32 || !(c->in_place[r] >> i & 1)))
+            !allows(&c->in_place, r, i))
             return false;
     return true;
 }

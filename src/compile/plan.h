@@ -26,13 +26,26 @@ enum {
     MICA_BASE_CONSTANTS = 1,
     MICA_BASE_FIRST = 2, /* inputs, then outputs, then registers */
     MICA_PLAN_ALIGNMENT = 256,
-    MICA_PLAN_IN_PLACE = 4, /* results of a launch that may work in place */
+    MICA_PLAN_IN_PLACE = 4, /* results whose operands in place a mask tells */
 };
 
 typedef struct mica_place {
     int32_t base;
     int64_t offset;
 } mica_place;
+
+/* One thing a kernel can do: write a result over the memory of an operand. */
+typedef struct mica_in_place {
+    int32_t result, operand;
+} mica_in_place;
+
+/* All of them: masks for the first results and operands, and pairs in ascending order of (result,
+ * operand), which live as long as the kernel. */
+typedef struct mica_in_place_set {
+    uint32_t masks[MICA_PLAN_IN_PLACE]; /* [r] bit i: result r may take operand i's memory */
+    const mica_in_place *pairs;
+    int32_t n_pairs;
+} mica_in_place_set;
 
 typedef enum mica_command_kind {
     MICA_COMMAND_LAUNCH,
@@ -75,8 +88,8 @@ typedef struct mica_command {
     int32_t n_operands, n_results, n_regions, n_carries, n_xs, n_ys;
     mica_place *operands, *results;
     mica_place scratch;
-    uint32_t in_place[MICA_PLAN_IN_PLACE]; /* as in mica_prepared */
-    size_t bytes;                          /* of a copy or a list's element */
+    mica_in_place_set in_place;
+    size_t bytes; /* of a copy or a list's element */
     mica_commands *regions;
     mica_carry *carries;
     mica_scan_slice *xs, *ys;
@@ -86,7 +99,7 @@ typedef struct mica_command {
 typedef struct mica_prepared {
     void *kernel;
     size_t scratch_bytes;
-    uint32_t in_place[MICA_PLAN_IN_PLACE]; /* [r] bit i: result r may take operand i's memory */
+    mica_in_place_set in_place;
 } mica_prepared;
 
 typedef struct mica_plan_target {

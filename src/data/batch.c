@@ -36,6 +36,7 @@ static const mica_dataset_class batch_class = {
 
 mica_status mica_dataset_batch(mica_dataset *input, int64_t size, bool drop_remainder,
                                mica_dataset **out_dataset) {
+    MICA_GIVEN(input, out_dataset);
     *out_dataset = NULL;
     if (size < 1)
         return MICA_INVALID("[BatchDataset] batch_size must be greater than zero, not %lld",
@@ -108,5 +109,6 @@ static const mica_dataset_class unbatch_class = {
 };
 
 mica_status mica_dataset_unbatch(mica_dataset *input, mica_dataset **out_dataset) {
+    MICA_GIVEN(input, out_dataset);
     return mica_dataset_make(&unbatch_class, &input, 1, input->n_components, out_dataset);
 }

@@ -34,10 +34,14 @@ static const mica_dataset_class zip_class = {
 };
 
 mica_status mica_dataset_zip(mica_dataset *const *inputs, int32_t n, mica_dataset **out_dataset) {
+    MICA_GIVEN(MICA_MANY(inputs, n), out_dataset);
     *out_dataset = NULL;
     if (n < 1) return MICA_INVALID("[ZipDataset] there is no dataset to zip");
     int64_t components = 0;
-    for (int32_t i = 0; i < n; i++) components += inputs[i]->n_components;
+    for (int32_t i = 0; i < n; i++) {
+        if (!inputs[i]) return MICA_INVALID("[ZipDataset] input %d is NULL", i);
+        components += inputs[i]->n_components;
+    }
     if (components > MICA_DATA_MAX_COMPONENTS)
         return MICA_INVALID("[ZipDataset] %lld components are more than %d", (long long)components,
                             MICA_DATA_MAX_COMPONENTS);
@@ -82,6 +86,7 @@ static const mica_dataset_class concatenate_class = {
 
 mica_status mica_dataset_concatenate(mica_dataset *first, mica_dataset *second,
                                      mica_dataset **out_dataset) {
+    MICA_GIVEN(first, second, out_dataset);
     *out_dataset = NULL;
     if (first->n_components != second->n_components)
         return MICA_INVALID("[ConcatenateDataset] elements of %d and of %d components",
@@ -223,17 +228,21 @@ static mica_status make_counted(const mica_dataset_class *class, mica_dataset *i
 }
 
 mica_status mica_dataset_repeat(mica_dataset *input, int64_t count, mica_dataset **out_dataset) {
+    MICA_GIVEN(input, out_dataset);
     return make_counted(&repeat_class, input, count, out_dataset);
 }
 
 mica_status mica_dataset_take(mica_dataset *input, int64_t count, mica_dataset **out_dataset) {
+    MICA_GIVEN(input, out_dataset);
     return make_counted(&take_class, input, count, out_dataset);
 }
 
 mica_status mica_dataset_skip(mica_dataset *input, int64_t count, mica_dataset **out_dataset) {
+    MICA_GIVEN(input, out_dataset);
     return make_counted(&skip_class, input, count, out_dataset);
 }
 
 mica_status mica_dataset_counted(mica_dataset *input, int64_t count, mica_dataset **out_dataset) {
+    MICA_GIVEN(input, out_dataset);
     return make_counted(&asserted_class, input, count, out_dataset);
 }

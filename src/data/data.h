@@ -8,6 +8,7 @@
 #ifndef MICA_DATA_DATA_H
 #define MICA_DATA_DATA_H
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -24,7 +25,9 @@ typedef struct mica_dataset_class {
     void (*destroy)(mica_dataset *dataset); /* NULL: only inputs to release */
     mica_status (*open)(mica_iterator *it); /* NULL: one iterator for each input */
     mica_status (*next)(mica_iterator *it, mica_tf_value *out, bool *end);
-    void (*close)(mica_iterator *it);                    /* NULL: nothing of its own */
+    void (*close)(mica_iterator *it); /* NULL: nothing of its own */
+    /* The thread makes elements for this iterator, beside the one that asks; NULL: none does. */
+    bool (*is_served_by)(const mica_iterator *it, const void *thread_id);
     int64_t (*cardinality)(const mica_dataset *dataset); /* NULL: unknown */
 } mica_dataset_class;
 
@@ -42,7 +45,8 @@ struct mica_iterator {
     mica_iterator **inputs;         /* of the dataset's inputs; NULL where it is not open */
     mica_tf_generators *generators; /* retained; of the random ops in the pipeline */
     void *state;
-    mica_mutex lock; /* held while an element is made */
+    mica_mutex lock;              /* held while an element is made */
+    _Atomic(const void *) inside; /* the thread that makes it (mica_thread_id), or NULL */
 };
 
 /* A dataset with everything but the fields of its class; inputs are retained. */

@@ -1,6 +1,7 @@
 #include "data/data.h"
 
 void mica_dataset_retain(mica_dataset *dataset) {
+    if (!dataset) return;
     mica_refcount_retain(&dataset->references);
 }
 
@@ -39,10 +40,12 @@ mica_status mica_dataset_make(const mica_dataset_class *class, mica_dataset *con
 }
 
 int32_t mica_dataset_component_count(const mica_dataset *dataset) {
+    if (!dataset) return 0;
     return dataset->n_components;
 }
 
 int64_t mica_dataset_cardinality(const mica_dataset *dataset) {
+    if (!dataset) return 0;
     return dataset->class->cardinality ? dataset->class->cardinality(dataset)
                                        : MICA_DATASET_UNKNOWN;
 }
@@ -50,9 +53,11 @@ int64_t mica_dataset_cardinality(const mica_dataset *dataset) {
 /* ---- iterators --------------------------------------------------------------------------------*/
 
 void mica_iterator_retain(mica_iterator *it) {
+    if (!it) return;
     mica_refcount_retain(&it->references);
 }
 mica_dataset *mica_iterator_dataset(const mica_iterator *it) {
+    if (!it) return NULL;
     return it->dataset;
 }
 
@@ -106,6 +111,7 @@ static mica_status opened(mica_iterator *it, mica_status status, mica_iterator *
 
 mica_status mica_iterator_create(mica_dataset *dataset, mica_device *device,
                                  mica_iterator **out_iterator) {
+    MICA_GIVEN(dataset, out_iterator);
     *out_iterator = NULL;
     mica_iterator *it = create_closed(dataset);
     if (!it) return MICA_NO_MEMORY();
@@ -131,16 +137,31 @@ mica_status mica_iterator_create_part(mica_iterator *whole, mica_dataset *datase
     return opened(it, NULL, out_iterator);
 }
 
+/* The thread makes an element for this iterator: it would wait for itself. */
+static bool is_inside(const mica_iterator *it, const void *thread_id) {
+    const mica_dataset_class *class = it->dataset->class;
+    return atomic_load_explicit(&it->inside, memory_order_relaxed) == thread_id ||
+           (class->is_served_by && class->is_served_by(it, thread_id));
+}
+
 mica_status mica_iterator_next(mica_iterator *it, mica_tf_value *out_values, int32_t n,
                                bool *out_end) {
+    MICA_GIVEN(it, MICA_MANY(out_values, n), out_end);
     const mica_dataset *dataset = it->dataset;
     memset(out_values, 0, (size_t)n * sizeof *out_values);
     *out_end = false;
     if (n != dataset->n_components)
         return MICA_INVALID("[%s] an element has %d components, not %d", dataset->class->name,
                             dataset->n_components, n);
+    if (is_inside(it, mica_thread_id()))
+        return MICA_ERROR(MICA_FAILED_PRECONDITION,
+                          "[%s] a function of the pipeline asks the iterator that runs it for an "
+                          "element",
+                          dataset->class->name);
     mica_mutex_lock(&it->lock);
+    atomic_store_explicit(&it->inside, mica_thread_id(), memory_order_relaxed);
     mica_status status = dataset->class->next(it, out_values, out_end);
+    atomic_store_explicit(&it->inside, NULL, memory_order_relaxed);
     mica_mutex_unlock(&it->lock);
     if (status || *out_end) mica_values_release(out_values, n);
     return status;

@@ -105,6 +105,7 @@ static const mica_dataset_class interleave_class = {
 mica_status mica_dataset_interleave(mica_dataset *input, const mica_dataset_function *function,
                                     int64_t cycle_length, int64_t block_length,
                                     int32_t n_components, mica_dataset **out_dataset) {
+    MICA_GIVEN(input, function, out_dataset);
     *out_dataset = NULL;
     if (cycle_length < 1 || block_length < 1)
         return MICA_INVALID("[InterleaveDataset] cycle_length and block_length must be greater "
@@ -178,6 +179,9 @@ static const mica_dataset_class directed_class = {
 
 mica_status mica_dataset_directed(mica_dataset *choices, mica_dataset *const *inputs, int32_t n,
                                   bool stop_on_empty, mica_dataset **out_dataset) {
+    MICA_GIVEN(choices, MICA_MANY(inputs, n), out_dataset);
+    for (int32_t i = 0; i < n; i++)
+        if (!inputs[i]) return MICA_INVALID("[DirectedInterleaveDataset] input %d is NULL", i);
     *out_dataset = NULL;
     if (n < 1) return MICA_INVALID("[DirectedInterleaveDataset] there is no dataset to choose");
     for (int32_t i = 1; i < n; i++)

@@ -80,6 +80,7 @@ static const mica_dataset_class map_class = {
 
 mica_status mica_dataset_map(mica_dataset *input, const mica_dataset_function *function,
                              mica_dataset **out_dataset) {
+    MICA_GIVEN(input, function, out_dataset);
     return make_function(&map_class, input, function, mica_tf_graph_output_count(function->graph),
                          out_dataset);
 }
@@ -121,6 +122,7 @@ static const mica_dataset_class filter_class = {
 
 mica_status mica_dataset_filter(mica_dataset *input, const mica_dataset_function *function,
                                 mica_dataset **out_dataset) {
+    MICA_GIVEN(input, function, out_dataset);
     *out_dataset = NULL;
     MICA_TRY(check_outputs("FilterDataset", function, 1));
     return make_function(&filter_class, input, function, input->n_components, out_dataset);
@@ -153,6 +155,7 @@ static const mica_dataset_class take_while_class = {
 
 mica_status mica_dataset_take_while(mica_dataset *input, const mica_dataset_function *function,
                                     mica_dataset **out_dataset) {
+    MICA_GIVEN(input, function, out_dataset);
     *out_dataset = NULL;
     MICA_TRY(check_outputs("TakeWhileDataset", function, 1));
     return make_function(&take_while_class, input, function, input->n_components, out_dataset);
@@ -215,6 +218,7 @@ static const mica_dataset_class flat_class = {
 
 mica_status mica_dataset_flat_map(mica_dataset *input, const mica_dataset_function *function,
                                   int32_t n_components, mica_dataset **out_dataset) {
+    MICA_GIVEN(input, function, out_dataset);
     *out_dataset = NULL;
     MICA_TRY(check_outputs("FlatMapDataset", function, 1));
     return make_function(&flat_class, input, function, n_components, out_dataset);

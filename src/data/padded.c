@@ -201,6 +201,7 @@ static mica_status check_padding(const mica_tf_shape *shapes, const mica_tf_valu
 mica_status mica_dataset_padded_batch(mica_dataset *input, int64_t size,
                                       const mica_tf_shape *shapes, const mica_tf_value *padding,
                                       bool drop_remainder, mica_dataset **out_dataset) {
+    MICA_GIVEN(input, padding, out_dataset);
     int32_t n = input->n_components;
     *out_dataset = NULL;
     if (size < 1)

@@ -1,5 +1,16 @@
-/* Elements made ahead by a thread of their own. */
+/* Elements made ahead by a thread of their own.
+ *
+ * The thread does not work for the iterator but for a worker, which owns the queue and the input.
+ * An iterator may be released anywhere: by a garbage collector inside of a callback that the very
+ * thread runs, or while a lock is held that a callback waits for. So a release waits for no
+ * thread: it leaves the worker to its thread, which lets go of everything when it has made the
+ * element it is at. Workers that were left are joined when the next one starts, and by
+ * mica_shutdown, which waits for them. */
+#include "base/interrupt.h"
+#include "base/shutdown.h"
 #include "data/data.h"
+
+#define SLICE 0.1 /* seconds between two questions whether to go on waiting */
 
 typedef struct prefetch_dataset {
     mica_dataset base;
@@ -14,104 +25,215 @@ typedef struct made {
     mica_tf_value values[];
 } made;
 
-typedef struct prefetch_state {
+typedef struct worker {
     mica_mutex lock;
     mica_condition changed;
+    mica_iterator *input;
     mica_thread *thread;
+    _Atomic(const void *) thread_id; /* of the thread, once it runs */
     made *first, *last;
-    int64_t n;          /* in the queue */
-    bool stops;         /* asked to */
+    int64_t n, size; /* in the queue, and how many fit into it */
+    int32_t n_components;
+    bool runs;          /* the thread is inside work() */
+    bool stops;         /* asked to; nobody else holds the worker */
     bool ended;         /* the end was made; nothing follows it */
     bool out_of_memory; /* an element had no room: said once, then the thread goes on */
-} prefetch_state;
+    struct worker *next_left;
+    bool done; /* the thread of a worker that was left has let go of everything */
+} worker;
 
-static void drop(made *m, int32_t n_components) {
-    mica_values_release(m->values, n_components);
-    mica_status_release(m->status);
-    mica_free(m);
+static struct {
+    mica_mutex lock; /* taken before a worker's */
+    mica_condition changed;
+    worker *first;
+} left; /* workers that only their threads use */
+
+/* What the worker holds; its thread is outside of the input. */
+static void drop_content(worker *w) {
+    for (made *m = w->first, *next; m; m = next) {
+        next = m->next;
+        mica_values_release(m->values, w->n_components);
+        mica_status_release(m->status);
+        mica_free(m);
+    }
+    mica_iterator_release(w->input);
 }
 
-static made *make_one(mica_iterator *it) {
-    made *m = mica_calloc(1, sizeof *m + (size_t)it->dataset->n_components * sizeof *m->values);
-    if (m) m->status = mica_iterator_pull(it, 0, m->values, &m->end);
-    return m;
+/* Takes a worker that is done out of the list; NULL: there is none. */
+static worker *take_done(void) {
+    for (worker **at = &left.first; *at; at = &(*at)->next_left) {
+        worker *w = *at;
+        if (!w->done) continue;
+        *at = w->next_left;
+        return w;
+    }
+    return NULL;
 }
 
-static bool wait_for_room(mica_iterator *it) {
-    prefetch_state *state = it->state;
-    int64_t size = ((const prefetch_dataset *)it->dataset)->size;
-    mica_mutex_lock(&state->lock);
-    while (!state->stops && (state->n >= size || state->out_of_memory))
-        mica_condition_wait(&state->changed, &state->lock);
-    bool goes_on = !state->stops;
-    mica_mutex_unlock(&state->lock);
+/* Joins what is done, or with `waits` all that were left and what those leave. */
+static void join_left(bool waits) {
+    mica_mutex_lock(&left.lock);
+    while (left.first) {
+        worker *w = take_done();
+        if (!w && !waits) break;
+        if (w) {
+            mica_thread_join(w->thread);
+            mica_free(w);
+        } else {
+            mica_condition_wait(&left.changed, &left.lock);
+        }
+    }
+    mica_mutex_unlock(&left.lock);
+}
+
+/* The threads of a parent process are not in its child. */
+static void wait_for_left(void) {
+    join_left(!mica_fork_happened());
+}
+
+/* ---- the thread -------------------------------------------------------------------------------*/
+
+static bool wait_for_room(worker *w) {
+    mica_mutex_lock(&w->lock);
+    while (!w->stops && (w->n >= w->size || w->out_of_memory))
+        mica_condition_wait(&w->changed, &w->lock);
+    bool goes_on = !w->stops;
+    mica_mutex_unlock(&w->lock);
     return goes_on;
 }
 
-static void work(void *context) {
-    mica_iterator *it = context;
-    prefetch_state *state = it->state;
-    for (bool end = false; !end && wait_for_room(it);) {
-        made *m = make_one(it);
-        end = m && m->end;
-        mica_mutex_lock(&state->lock);
-        if (m) {
-            *(state->last ? &state->last->next : &state->first) = m;
-            state->last = m;
-            state->n++;
-        } else {
-            state->out_of_memory = true;
-        }
-        mica_condition_broadcast(&state->changed);
-        mica_mutex_unlock(&state->lock);
+static bool make_one(worker *w) {
+    made *m = mica_calloc(1, sizeof *m + (size_t)w->n_components * sizeof *m->values);
+    if (m) m->status = mica_iterator_next(w->input, m->values, w->n_components, &m->end);
+    bool end = m && m->end;
+    mica_mutex_lock(&w->lock);
+    if (m) {
+        *(w->last ? &w->last->next : &w->first) = m;
+        w->last = m;
+        w->n++;
+    } else {
+        w->out_of_memory = true;
     }
+    mica_condition_broadcast(&w->changed);
+    mica_mutex_unlock(&w->lock);
+    return end;
+}
+
+static void work(void *context) {
+    worker *w = context;
+    atomic_store_explicit(&w->thread_id, mica_thread_id(), memory_order_relaxed);
+    while (wait_for_room(w) && !make_one(w)) {
+    }
+    mica_mutex_lock(&w->lock);
+    w->runs = false;
+    bool was_left = w->stops;
+    mica_mutex_unlock(&w->lock);
+    if (!was_left) return;
+    drop_content(w);
+    mica_mutex_lock(&left.lock);
+    w->done = true;
+    mica_condition_broadcast(&left.changed);
+    mica_mutex_unlock(&left.lock);
 }
 
 /* The thread starts with the first element that is asked for. */
-static mica_status start(mica_iterator *it) {
-    prefetch_state *state = it->state;
-    if (state->thread || state->ended) return NULL;
-    return mica_thread_start(work, it, "mica-data", &state->thread);
+static mica_status start(worker *w) {
+    if (w->thread || w->ended) return NULL;
+    join_left(false);
+    mica_shutdown_first(wait_for_left);
+    w->runs = true;
+    mica_status status = mica_thread_start(work, w, "mica-data", &w->thread);
+    if (status) w->runs = false;
+    return status;
+}
+
+/* ---- the iterator -----------------------------------------------------------------------------*/
+
+static worker *worker_of(const mica_iterator *it) {
+    return *(worker **)it->state;
+}
+
+static bool prefetch_is_served_by(const mica_iterator *it, const void *thread_id) {
+    return atomic_load_explicit(&worker_of(it)->thread_id, memory_order_relaxed) == thread_id;
+}
+
+static mica_status prefetch_open(mica_iterator *it) {
+    worker *w = *(worker **)it->state = mica_calloc(1, sizeof *w);
+    if (!w) return MICA_NO_MEMORY();
+    w->size = ((const prefetch_dataset *)it->dataset)->size;
+    w->n_components = it->dataset->n_components;
+    MICA_TRY(mica_iterator_open_input(it, 0));
+    w->input = it->inputs[0];
+    it->inputs[0] = NULL;
+    return NULL;
+}
+
+static mica_status take(worker *w, made **out, bool *end) {
+    mica_status status = NULL;
+    mica_mutex_lock(&w->lock);
+    bool is_checked = mica_interrupt_is_checked();
+    while (!w->first && !w->ended && !w->out_of_memory && !status) {
+        if (!is_checked)
+            mica_condition_wait(&w->changed, &w->lock);
+        else if (!mica_condition_wait_for(&w->changed, &w->lock, SLICE) && mica_interrupt_poll())
+            status = mica_interrupt_status();
+    }
+    if (status) {
+        mica_mutex_unlock(&w->lock);
+        *out = NULL;
+        *end = false;
+        return status;
+    }
+    made *m = *out = w->first;
+    if (m) {
+        w->first = m->next;
+        if (!w->first) w->last = NULL;
+        w->n--;
+        w->ended = m->end;
+    } else if (w->out_of_memory) {
+        w->out_of_memory = false;
+        status = MICA_NO_MEMORY();
+    }
+    *end = w->ended;
+    mica_condition_broadcast(&w->changed);
+    mica_mutex_unlock(&w->lock);
+    return status;
 }
 
 static mica_status prefetch_next(mica_iterator *it, mica_tf_value *out, bool *end) {
-    prefetch_state *state = it->state;
-    MICA_TRY(start(it));
-    mica_mutex_lock(&state->lock);
-    while (!state->first && !state->ended && !state->out_of_memory)
-        mica_condition_wait(&state->changed, &state->lock);
-    made *m = state->first;
-    if (m) {
-        state->first = m->next;
-        if (!state->first) state->last = NULL;
-        state->n--;
-        state->ended = m->end;
-    }
-    bool refused = !m && state->out_of_memory;
-    if (refused) state->out_of_memory = false;
-    *end = state->ended;
-    mica_condition_broadcast(&state->changed);
-    mica_mutex_unlock(&state->lock);
-    if (refused) return MICA_NO_MEMORY();
+    worker *w = worker_of(it);
+    made *m = NULL;
+    if (mica_fork_happened())
+        return MICA_ERROR(MICA_FAILED_PRECONDITION,
+                          "[PrefetchDataset] the process was forked, and the thread that makes "
+                          "elements stayed in the parent: start a new process instead");
+    MICA_TRY(start(w));
+    MICA_TRY(take(w, &m, end));
     if (!m) return NULL;
     mica_status status = m->status;
-    m->status = NULL;
-    memcpy(out, m->values, (size_t)it->dataset->n_components * sizeof *out);
+    memcpy(out, m->values, (size_t)w->n_components * sizeof *out);
     mica_free(m);
     return status;
 }
 
 static void prefetch_close(mica_iterator *it) {
-    prefetch_state *state = it->state;
-    mica_mutex_lock(&state->lock);
-    state->stops = true;
-    mica_condition_broadcast(&state->changed);
-    mica_mutex_unlock(&state->lock);
-    if (state->thread) mica_thread_join(state->thread);
-    for (made *m = state->first, *next; m; m = next) {
-        next = m->next;
-        drop(m, it->dataset->n_components);
+    worker *w = worker_of(it);
+    if (!w) return;
+    mica_mutex_lock(&left.lock);
+    mica_mutex_lock(&w->lock);
+    bool runs = w->runs;
+    w->stops = true;
+    if (runs) {
+        w->next_left = left.first;
+        left.first = w;
     }
+    mica_condition_broadcast(&w->changed);
+    mica_mutex_unlock(&w->lock);
+    mica_mutex_unlock(&left.lock);
+    if (runs) return;
+    mica_thread_join(w->thread);
+    drop_content(w);
+    mica_free(w);
 }
 
 static int64_t prefetch_count(const mica_dataset *dataset) {
@@ -121,13 +243,16 @@ static int64_t prefetch_count(const mica_dataset *dataset) {
 static const mica_dataset_class prefetch_class = {
     .name = "PrefetchDataset",
     .bytes = sizeof(prefetch_dataset),
-    .state_bytes = sizeof(prefetch_state),
+    .state_bytes = sizeof(worker *),
+    .open = prefetch_open,
     .next = prefetch_next,
     .close = prefetch_close,
+    .is_served_by = prefetch_is_served_by,
     .cardinality = prefetch_count,
 };
 
 mica_status mica_dataset_prefetch(mica_dataset *input, int64_t size, mica_dataset **out_dataset) {
+    MICA_GIVEN(input, out_dataset);
     *out_dataset = NULL;
     if (size < 1)
         return MICA_INVALID("[PrefetchDataset] a buffer of %lld elements is not possible",

@@ -105,6 +105,7 @@ static const mica_dataset_class shuffle_class = {
 
 mica_status mica_dataset_shuffle(mica_dataset *input, int64_t size, uint64_t seed, uint64_t seed2,
                                  bool reshuffle, mica_dataset **out_dataset) {
+    MICA_GIVEN(input, out_dataset);
     *out_dataset = NULL;
     if (size < 1)
         return MICA_INVALID("[ShuffleDataset] buffer_size must be greater than zero, not %lld",
@@ -161,6 +162,7 @@ static const mica_dataset_class random_class = {
 
 mica_status mica_dataset_random(uint64_t seed, uint64_t seed2, bool reseed,
                                 mica_dataset **out_dataset) {
+    MICA_GIVEN(out_dataset);
     MICA_TRY(mica_dataset_make(&random_class, NULL, 0, 1, out_dataset));
     shuffle_dataset *s = (shuffle_dataset *)*out_dataset;
     s->seed = seed;

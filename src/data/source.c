@@ -55,6 +55,7 @@ static const mica_dataset_class range_class = {
 
 mica_status mica_dataset_range(int64_t start, int64_t stop, int64_t step, mica_tf_dtype dtype,
                                mica_dataset **out_dataset) {
+    MICA_GIVEN(out_dataset);
     *out_dataset = NULL;
     if (step == 0) return MICA_INVALID("[RangeDataset] step cannot be 0");
     if (dtype != MICA_TF_int64 && dtype != MICA_TF_int32)
@@ -143,11 +144,13 @@ static mica_status make_values(const mica_dataset_class *class, const mica_tf_va
 
 mica_status mica_dataset_tensors(const mica_tf_value *values, int32_t n,
                                  mica_dataset **out_dataset) {
+    MICA_GIVEN(MICA_MANY(values, n), out_dataset);
     return make_values(&tensors_class, values, n, 1, out_dataset);
 }
 
 mica_status mica_dataset_slices(const mica_tf_value *values, int32_t n,
                                 mica_dataset **out_dataset) {
+    MICA_GIVEN(MICA_MANY(values, n), out_dataset);
     *out_dataset = NULL;
     int64_t count = 0;
     if (n < 1) return MICA_INVALID("[TensorSliceDataset] there is no component to slice");

@@ -80,6 +80,7 @@ static const mica_dataset_class scan_class = {
 
 mica_status mica_dataset_scan(mica_dataset *input, const mica_tf_value *initial, int32_t n_state,
                               const mica_dataset_function *function, mica_dataset **out_dataset) {
+    MICA_GIVEN(input, MICA_MANY(initial, n_state), function, out_dataset);
     int32_t n_out = mica_tf_graph_output_count(function->graph) - n_state;
     *out_dataset = NULL;
     if (n_out < 0)
@@ -160,6 +161,7 @@ static const mica_dataset_class generator_class = {
 
 mica_status mica_dataset_generator(const mica_dataset_function functions[3],
                                    mica_dataset **out_dataset) {
+    MICA_GIVEN(functions, out_dataset);
     static const int32_t n_inputs[FUNCTIONS] = {0, 1, 1};
     int32_t n = mica_tf_graph_output_count(functions[NEXT].graph);
     *out_dataset = NULL;

@@ -78,6 +78,7 @@ static const mica_dataset_class window_class = {
 
 mica_status mica_dataset_window(mica_dataset *input, int64_t size, int64_t shift, int64_t stride,
                                 bool drop_remainder, mica_dataset **out_dataset) {
+    MICA_GIVEN(input, out_dataset);
     *out_dataset = NULL;
     int64_t product;
     if (size < 1 || shift < 1 || stride < 1 || __builtin_mul_overflow(size, stride, &product))
@@ -188,5 +189,6 @@ static const mica_dataset_class cache_class = {
 };
 
 mica_status mica_dataset_cache(mica_dataset *input, mica_dataset **out_dataset) {
+    MICA_GIVEN(input, out_dataset);
     return mica_dataset_make(&cache_class, &input, 1, input->n_components, out_dataset);
 }

@@ -5,8 +5,8 @@
 #include "base/arena.h"
 #include "base/memory.h"
 #include "base/platform.h"
+#include "io/bundle.h"
 #include "io/table.h"
-#include "mica/io.h"
 
 /* Where the elements of an entry are. */
 typedef struct place {
@@ -50,7 +50,7 @@ static mica_status take_header(mica_bundle *b, io_range message) {
     while (io_take_field(&rest, &field))
         if (field.number == 3 && field.wire == IO_LENGTH) version = field.part;
     if (rest.n > 0 || !has_varints(message, 1, &n_shards) || !has_varints(message, 2, &is_big) ||
-        !has_varints(version, 2, &oldest_reader) || n_shards < 1 || n_shards > 99999)
+        !has_varints(version, 2, &oldest_reader) || n_shards < 1 || n_shards > IO_MOST_SHARDS)
         return MICA_ERROR(MICA_DATA_LOSS, "[bundle] %s has no header", b->path);
     if (is_big)
         return MICA_ERROR(MICA_UNSUPPORTED, "[bundle] %s was written on a big-endian machine",
@@ -177,7 +177,16 @@ static mica_status read_index(mica_bundle *b) {
     return status;
 }
 
-mica_status mica_bundle_open(const char *prefix, mica_bundle **out_bundle) {
+static mica_status open_shard(mica_bundle *b, uint32_t shard);
+
+/* The index, and the first file of its elements: once that is open, its elements stay readable
+ * while writers replace the bundle. */
+static mica_status open_files(mica_bundle *b) {
+    MICA_TRY(read_index(b));
+    return b->n > 0 ? open_shard(b, b->places[0].shard) : NULL;
+}
+
+static mica_status open_once(const char *prefix, mica_bundle **out_bundle) {
     *out_bundle = NULL;
     mica_bundle *b = mica_calloc(1, sizeof *b);
     if (!b) return MICA_NO_MEMORY();
@@ -190,13 +199,45 @@ mica_status mica_bundle_open(const char *prefix, mica_bundle **out_bundle) {
     if (!status) {
         memcpy(b->path, prefix, n);
         strcpy(b->path + n, ".index");
-        status = read_index(b);
+        status = open_files(b);
+    }
+    /* An index alone can be looked at. */
+    if (b->has_header && status && mica_status_code(status) == MICA_NOT_FOUND) {
+        *out_bundle = b;
+        return status;
     }
     if (status)
         mica_bundle_release(b);
     else
         *out_bundle = b;
     return status;
+}
+
+/* A writer that replaces the bundle removes the old elements: who had read the old index finds the
+ * new one then. */
+mica_status mica_bundle_open(const char *prefix, mica_bundle **out_bundle) {
+    MICA_GIVEN(prefix, out_bundle);
+    mica_status status = open_once(prefix, out_bundle);
+    for (int tries = 0; status && *out_bundle && tries < 20; tries++) {
+        mica_bundle *before = *out_bundle;
+        mica_status_release(status);
+        status = open_once(prefix, out_bundle);
+        bool is_same = *out_bundle && (*out_bundle)->n_shards == before->n_shards;
+        mica_bundle_release(before);
+        if (is_same) break;
+    }
+    if (!status || !*out_bundle) return status;
+    mica_status_release(status);
+    return NULL;
+}
+
+uint32_t io_bundle_shards(const char *prefix) {
+    mica_bundle *bundle;
+    mica_status status = mica_bundle_open(prefix, &bundle);
+    mica_status_release(status);
+    uint32_t n = bundle ? bundle->n_shards : 0;
+    mica_bundle_release(bundle);
+    return n;
 }
 
 void mica_bundle_release(mica_bundle *b) {
@@ -209,14 +250,17 @@ void mica_bundle_release(mica_bundle *b) {
 }
 
 int64_t mica_bundle_count(const mica_bundle *b) {
+    if (!b) return 0;
     return b->n;
 }
 
 const mica_bundle_entry *mica_bundle_entry_at(const mica_bundle *b, int64_t i) {
+    if (!b) return NULL;
     return i >= 0 && i < b->n ? &b->entries[i] : NULL;
 }
 
 int64_t mica_bundle_find(const mica_bundle *b, const char *key, size_t length) {
+    if (!b || !key) return 0;
     int64_t low = 0, high = b->n;
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
@@ -294,6 +338,7 @@ static mica_status sum_is_wrong(const mica_bundle *b, int64_t i) {
 }
 
 mica_status mica_bundle_read(mica_bundle *b, int64_t i, void *out_bytes) {
+    MICA_GIVEN(b);
     MICA_TRY(find_readable(b, i, false));
     MICA_TRY(read_bytes(b, i, out_bytes));
     if (io_crc_mask(io_crc(0, out_bytes, (size_t)b->entries[i].size)) != b->places[i].crc)
@@ -328,6 +373,7 @@ static mica_status take_strings(const mica_bundle *b, int64_t i, io_range bytes,
 }
 
 mica_status mica_bundle_read_strings(mica_bundle *b, int64_t i, mica_tf_value *out_strings) {
+    MICA_GIVEN(b, out_strings);
     *out_strings = (mica_tf_value){0};
     MICA_TRY(find_readable(b, i, true));
     const mica_bundle_entry *entry = &b->entries[i];

@@ -1,12 +1,22 @@
-/* Writing bundles: elements go to the data file as they come, entries are sorted at the end. */
+/* Writing bundles: elements go to the data file as they come, entries are sorted at the end.
+ *
+ * A data file is named by the number of shards that the index tells; here it is the only shard that
+ * is used, so that number is free, and one that no file has is the name that the old index does not
+ * use. The data file is locked while it is written: one that is not, and is not the index's, is of
+ * no use to anybody. Which one the index names changes only under the folder's lock, and it is held
+ * until those that went out of use are removed. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/platform.h"
+#include "io/bundle.h"
 #include "io/table.h"
-#include "mica/io.h"
+
+#define LOCK_SECONDS 5.0 /* no writer holds a folder's lock for so long */
 
 typedef struct entry {
     io_range key, message;
@@ -14,35 +24,49 @@ typedef struct entry {
 
 struct mica_bundle_writer {
     mica_arena arena; /* keys and messages */
-    char *index_path, *data_path, *index_aside, *data_aside;
+    char *prefix, *index_path;
     mica_file *file;
+    uint32_t n_shards; /* which name the data file has */
     uint64_t offset;
     entry *entries;
     int64_t n, capacity;
-    bool is_finished;
+    int64_t *slots; /* of the set of keys: the number of an entry + 1, or 0 */
+    int64_t n_slots;
+    bool is_ended, is_finished; /* nothing can be added; it was also published */
 };
 
-static char *joined(mica_arena *arena, const char *prefix, const char *rest) {
-    size_t n = strlen(prefix), m = strlen(rest);
-    char *text = mica_arena_alloc(arena, n + m + 1);
-    if (!text) return NULL;
-    memcpy(text, prefix, n);
-    memcpy(text + n, rest, m + 1);
-    return text;
+/* ---- files ------------------------------------------------------------------------------------*/
+
+/* Takes the first name of a data file that is free. */
+static mica_status create_data(mica_bundle_writer *w) {
+    size_t room = strlen(w->prefix) + 64;
+    char *path = mica_alloc(room);
+    mica_status status = path ? NULL : MICA_NO_MEMORY();
+    for (uint32_t n = 1; path && !w->file && n <= IO_MOST_SHARDS; n++) {
+        mica_status_release(status);
+        snprintf(path, room, "%s.data-%05u-of-%05u", w->prefix, 0u, n);
+        w->n_shards = n;
+        status = mica_file_create_new(path, &w->file);
+        if (status && mica_status_code(status) != MICA_FAILED_PRECONDITION) break;
+    }
+    if (w->file) mica_file_take_mode(w->file, w->index_path);
+    mica_free(path);
+    return status;
 }
 
 mica_status mica_bundle_writer_create(const char *prefix, mica_bundle_writer **out_writer) {
+    MICA_GIVEN(prefix, out_writer);
     *out_writer = NULL;
     mica_bundle_writer *w = mica_calloc(1, sizeof *w);
     if (!w) return MICA_NO_MEMORY();
     mica_arena_init(&w->arena);
-    w->index_path = joined(&w->arena, prefix, ".index");
-    w->data_path = joined(&w->arena, prefix, ".data-00000-of-00001");
-    w->index_aside = joined(&w->arena, prefix, ".index.part");
-    w->data_aside = joined(&w->arena, prefix, ".data.part");
-    mica_status status = w->index_path && w->data_path && w->index_aside && w->data_aside
-                             ? mica_file_create(w->data_aside, &w->file)
-                             : MICA_NO_MEMORY();
+    w->prefix = mica_arena_strdup(&w->arena, prefix);
+    w->index_path = mica_arena_alloc(&w->arena, strlen(prefix) + sizeof ".index");
+    mica_status status = w->prefix && w->index_path ? NULL : MICA_NO_MEMORY();
+    if (!status) {
+        sprintf(w->index_path, "%s.index", prefix);
+        status = create_data(w);
+    }
     if (status) {
         mica_arena_deinit(&w->arena);
         mica_free(w);
@@ -54,33 +78,104 @@ mica_status mica_bundle_writer_create(const char *prefix, mica_bundle_writer **o
 
 void mica_bundle_writer_release(mica_bundle_writer *w) {
     if (!w) return;
-    mica_status_release(mica_file_close(w->file));
-    if (!w->is_finished) {
-        mica_file_remove(w->data_aside);
-        mica_file_remove(w->index_aside);
-    }
+    if (w->is_finished)
+        mica_status_release(mica_file_close(w->file));
+    else
+        mica_file_discard(w->file);
     mica_free(w->entries);
+    mica_free(w->slots);
     mica_arena_deinit(&w->arena);
     mica_free(w);
 }
 
+typedef struct data_visit {
+    const char *folder, *name; /* of the prefix; the folder is empty or ends with a slash */
+    uint32_t kept, only;       /* numbers of shards whose files stay, and are removed; 0: any */
+    bool failed;
+} data_visit;
+
+static void remove_data(void *context, const char *name) {
+    data_visit *v = context;
+    size_t n = strlen(v->name);
+    unsigned shard, n_shards;
+    int end = 0;
+    if (strncmp(name, v->name, n) != 0 ||
+        sscanf(name + n, ".data-%5u-of-%5u%n", &shard, &n_shards, &end) != 2 ||
+        (size_t)end != strlen(name + n) || n_shards == v->kept || (v->only && n_shards != v->only))
+        return;
+    size_t room = strlen(v->folder) + strlen(name) + 1;
+    char *path = mica_alloc(room);
+    v->failed |= !path;
+    if (!path) return;
+    snprintf(path, room, "%s%s", v->folder, name);
+    (void)mica_file_remove_unused(path);
+    mica_free(path);
+}
+
+/* Removes the data files of a prefix that nobody writes, by the numbers of shards in their names.
+ */
+static mica_status remove_unused_data(const char *prefix, uint32_t kept, uint32_t only) {
+    const char *slash = strrchr(prefix, '/');
+    size_t n = slash ? (size_t)(slash + 1 - prefix) : 0;
+    char *folder = mica_calloc(1, n + 1);
+    if (!folder) return MICA_NO_MEMORY();
+    memcpy(folder, prefix, n);
+    data_visit visit = {folder, prefix + n, kept, only, false};
+    mica_folder_visit(n ? folder : ".", remove_data, &visit);
+    mica_free(folder);
+    return visit.failed ? MICA_NO_MEMORY() : NULL;
+}
+
+mica_status mica_bundle_remove(const char *prefix) {
+    MICA_GIVEN(prefix);
+    size_t room = strlen(prefix) + sizeof ".index";
+    char *index = mica_alloc(room);
+    if (!index) return MICA_NO_MEMORY();
+    snprintf(index, room, "%s.index", prefix);
+    int32_t lock = mica_folder_lock_of(prefix, LOCK_SECONDS);
+    mica_file_remove(index);
+    mica_status status = remove_unused_data(prefix, 0, 0);
+    mica_folder_unlock(lock);
+    mica_free(index);
+    return status;
+}
+
 /* ---- entries ----------------------------------------------------------------------------------*/
 
-static mica_status make_room(mica_bundle_writer *w, const char *key) {
-    if (w->is_finished || !w->file)
-        return MICA_ERROR(MICA_FAILED_PRECONDITION, "[bundle] '%s' comes after the end of %s", key,
-                          w->index_path);
-    if (!*key) return MICA_INVALID("[bundle] an entry of %s needs a name", w->index_path);
-    for (int64_t i = 0; i < w->n; i++)
-        if (w->entries[i].key.n == strlen(key) &&
-            !memcmp(w->entries[i].key.data, key, w->entries[i].key.n))
-            return MICA_INVALID("[bundle] '%s' is in %s already", key, w->index_path);
-    if (w->n < w->capacity) return NULL;
+static int64_t *slot_of(const mica_bundle_writer *w, const void *key, size_t n) {
+    uint64_t mask = (uint64_t)w->n_slots - 1;
+    for (uint64_t at = mica_hash_bytes(MICA_HASH_SEED, key, n) & mask;; at = (at + 1) & mask) {
+        int64_t i = w->slots[at] - 1;
+        if (i < 0 || (w->entries[i].key.n == n && !memcmp(w->entries[i].key.data, key, n)))
+            return &w->slots[at];
+    }
+}
+
+/* Twice as many slots as there is room for entries, so that every search ends soon. */
+static mica_status grow(mica_bundle_writer *w) {
     int64_t capacity = w->capacity ? 2 * w->capacity : 32;
     void *entries = mica_realloc(w->entries, (size_t)capacity * sizeof *w->entries);
     if (!entries) return MICA_NO_MEMORY();
     w->entries = entries;
+    int64_t *slots = mica_calloc((size_t)capacity * 2, sizeof *slots);
+    if (!slots) return MICA_NO_MEMORY();
+    mica_free(w->slots);
+    w->slots = slots;
+    w->n_slots = capacity * 2;
     w->capacity = capacity;
+    for (int64_t i = 0; i < w->n; i++)
+        *slot_of(w, w->entries[i].key.data, w->entries[i].key.n) = i + 1;
+    return NULL;
+}
+
+static mica_status make_room(mica_bundle_writer *w, const char *key) {
+    if (w->is_ended)
+        return MICA_ERROR(MICA_FAILED_PRECONDITION, "[bundle] '%s' comes after the end of %s", key,
+                          w->index_path);
+    if (!*key) return MICA_INVALID("[bundle] an entry of %s needs a name", w->index_path);
+    if (w->n == w->capacity) MICA_TRY(grow(w));
+    if (*slot_of(w, key, strlen(key)))
+        return MICA_INVALID("[bundle] '%s' is in %s already", key, w->index_path);
     return NULL;
 }
 
@@ -116,6 +211,7 @@ static mica_status keep_entry(mica_bundle_writer *w, const char *key, mica_tf_dt
     size_t length = message.length;
     mica_text_deinit(&message);
     if (failed) return MICA_NO_MEMORY();
+    *slot_of(w, key, n) = w->n + 1;
     w->entries[w->n++] = (entry){{kept_key, n}, {kept, length}};
     w->offset += size;
     return NULL;
@@ -123,6 +219,7 @@ static mica_status keep_entry(mica_bundle_writer *w, const char *key, mica_tf_dt
 
 mica_status mica_bundle_writer_add(mica_bundle_writer *w, const char *key, mica_tf_dtype dtype,
                                    mica_ints dims, const void *data, size_t size) {
+    MICA_GIVEN(w, key);
     MICA_TRY(make_room(w, key));
     const char *name = mica_tf_dtype_name(dtype);
     if (!name || mica_tf_dtype_core(dtype) == MICA_DTYPE_COUNT)
@@ -138,6 +235,7 @@ mica_status mica_bundle_writer_add(mica_bundle_writer *w, const char *key, mica_
 
 mica_status mica_bundle_writer_add_strings(mica_bundle_writer *w, const char *key,
                                            mica_tf_value strings) {
+    MICA_GIVEN(w, key);
     MICA_TRY(make_room(w, key));
     if (strings.dtype != MICA_TF_string) return MICA_INVALID("[bundle] '%s' has no strings", key);
     mica_text bytes;
@@ -180,33 +278,68 @@ static int compare(const void *a, const void *b) {
     return order ? order : x.n < y.n ? -1 : x.n > y.n;
 }
 
-static mica_status write_index(mica_bundle_writer *w) {
-    static const uint8_t header[] = {0x08, 1, 0x1a, 2, 0x08, 1}; /* one shard, version 1 */
-    io_table_writer table;
-    io_table_writer_init(&table);
-    io_table_writer_add(&table, (io_range){NULL, 0}, (io_range){header, sizeof header});
+/* The table of all entries. Sorting them ends the use of the slots. */
+static mica_status make_table(mica_bundle_writer *w, io_table_writer *table) {
+    mica_text header;
+    static const uint8_t version[] = {0x08, 1};
+    mica_text_init(&header);
+    io_put_number(&header, 1, w->n_shards);
+    io_put_part(&header, 3, version, sizeof version);
+    bool failed = header.failed;
+    if (!failed)
+        io_table_writer_add(table, (io_range){NULL, 0},
+                            (io_range){(const uint8_t *)header.data, header.length});
+    mica_text_deinit(&header);
+    if (failed) return MICA_NO_MEMORY();
     if (w->n > 0) qsort(w->entries, (size_t)w->n, sizeof *w->entries, compare);
     for (int64_t i = 0; i < w->n; i++)
-        io_table_writer_add(&table, w->entries[i].key, w->entries[i].message);
-    mica_status status = io_table_writer_finish(&table);
-    mica_file *file = NULL;
-    if (!status) status = mica_file_create(w->index_aside, &file);
-    if (!status) status = mica_file_append(file, table.bytes.data, table.bytes.length);
-    status = mica_status_join(status, mica_file_close(file));
+        io_table_writer_add(table, w->entries[i].key, w->entries[i].message);
+    return io_table_writer_finish(table);
+}
+
+static mica_status write_index(mica_bundle_writer *w, mica_file **out_file) {
+    *out_file = NULL;
+    io_table_writer table;
+    io_table_writer_init(&table);
+    mica_status status = make_table(w, &table);
+    if (!status) status = mica_file_create_aside(w->index_path, out_file);
+    if (!status) status = mica_file_append(*out_file, table.bytes.data, table.bytes.length);
+    if (!status) status = mica_file_sync(*out_file);
     io_table_writer_deinit(&table);
     return status;
 }
 
+/* Without the lock another writer may be between its renaming and its removing, so that only what
+ * the index named before is known to be of no use. */
+static mica_status publish(mica_bundle_writer *w, mica_file *index) {
+    int32_t lock = mica_folder_lock_of(w->prefix, LOCK_SECONDS);
+    uint32_t before = lock < 0 ? io_bundle_shards(w->prefix) : 0;
+    mica_status status = mica_file_publish(index, w->index_path);
+    if (!status && lock >= 0) {
+        /* The bundle is whole; memory for removing what is left can be had another time. */
+        mica_status_release(remove_unused_data(w->prefix, w->n_shards, 0));
+        mica_folder_remove_asides(w->index_path);
+    } else if (!status && before && before != w->n_shards) {
+        mica_status_release(remove_unused_data(w->prefix, w->n_shards, before));
+    }
+    mica_folder_unlock(lock);
+    return status;
+}
+
 mica_status mica_bundle_writer_finish(mica_bundle_writer *w) {
-    if (w->is_finished || !w->file)
+    MICA_GIVEN(w);
+    if (w->is_ended)
         return MICA_ERROR(MICA_FAILED_PRECONDITION, "[bundle] %s is finished", w->index_path);
-    mica_status status = mica_file_close(w->file);
-    w->file = NULL;
-    if (!status) status = write_index(w);
-    if (status) return status;
-    if (!mica_file_rename(w->data_aside, w->data_path) ||
-        !mica_file_rename(w->index_aside, w->index_path))
-        return MICA_INVALID("[bundle] cannot write %s", w->index_path);
+    w->is_ended = true;
+    mica_file *index = NULL;
+    mica_status status = mica_file_sync(w->file);
+    if (!status) mica_folder_sync_of(w->prefix);
+    if (!status) status = write_index(w, &index);
+    if (!status) status = publish(w, index);
+    if (status) {
+        mica_file_discard(index);
+        return status;
+    }
     w->is_finished = true;
-    return NULL;
+    return mica_file_close(index);
 }

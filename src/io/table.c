@@ -9,12 +9,16 @@
 #define MAGIC UINT64_C(0xdb4775248b80fb57)
 #define BLOCK_SIZE 262144
 #define MOST_OF_A_KEY 65536
+/* Writers write every 16th key whole, so keys in sum are at most 16 times as long as what is stored
+ * of them. A table whose keys share more is one that unpacks to much more than its size. */
+#define MOST_PER_BYTE 16
 
 /* ---- reading ----------------------------------------------------------------------------------*/
 
 typedef struct reader {
     io_range bytes;
     const char *path;
+    uint64_t n_keys; /* bytes of all keys so far */
 } reader;
 
 static mica_status damaged(const reader *r, const char *what) {
@@ -49,7 +53,7 @@ static mica_status drop_places(const reader *r, io_range *block) {
     return NULL;
 }
 
-static mica_status visit_pairs(const reader *r, io_range block, io_visit visit, void *context) {
+static mica_status visit_pairs(reader *r, io_range block, io_visit visit, void *context) {
     MICA_TRY(drop_places(r, &block));
     mica_text key;
     mica_text_init(&key);
@@ -64,6 +68,11 @@ static mica_status visit_pairs(const reader *r, io_range block, io_visit visit, 
             status = damaged(r, "a pair of a block is cut off");
             break;
         }
+        r->n_keys += shared + rest;
+        if (r->n_keys / MOST_PER_BYTE > r->bytes.n) {
+            status = damaged(r, "its keys are much longer than the file");
+            break;
+        }
         key.length = (size_t)shared;
         if (tail.n > 0) mica_text_append_bytes(&key, tail.data, tail.n);
         if (mica_text_is_failed(&key))
@@ -76,7 +85,7 @@ static mica_status visit_pairs(const reader *r, io_range block, io_visit visit, 
 }
 
 typedef struct index_visit {
-    const reader *r;
+    reader *r;
     io_visit visit;
     void *context;
 } index_visit;
@@ -92,7 +101,7 @@ static mica_status visit_block(void *context, io_range key, io_range value) {
 }
 
 mica_status io_table_read(io_range bytes, const char *path, io_visit visit, void *context) {
-    reader r = {bytes, path};
+    reader r = {bytes, path, 0};
     index_visit each = {&r, visit, context};
     uint64_t offset, size;
     io_range block;

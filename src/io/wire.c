@@ -1,6 +1,16 @@
 #include "io/wire.h"
 
+#include <string.h>
+
 #include "base/platform.h"
+
+bool io_same(io_range a, io_range b) {
+    return a.n == b.n && (a.n == 0 || !memcmp(a.data, b.data, a.n));
+}
+
+bool io_is(io_range a, const char *text) {
+    return io_same(a, (io_range){(const uint8_t *)text, strlen(text)});
+}
 
 bool io_take(io_range *from, size_t n, io_range *out) {
     if (n > from->n) return false;

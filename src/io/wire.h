@@ -17,6 +17,8 @@ typedef struct io_range {
     size_t n;
 } io_range;
 
+bool io_same(io_range a, io_range b); /* the same bytes */
+bool io_is(io_range a, const char *text);
 bool io_take(io_range *from, size_t n, io_range *out);
 bool io_take_varint(io_range *from, uint64_t *out);
 bool io_take_u32(io_range *from, uint32_t *out);

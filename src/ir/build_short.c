@@ -49,6 +49,7 @@ mica_value mica_zeros_like(mica_graph *g, mica_value x) {
 }
 
 mica_value mica_broadcast_to(mica_graph *g, mica_value x, mica_ints shape) {
+    if (shape.n > 0 && !shape.data) return (mica_value){0};
     const mica_type *type;
     if (!tensors(g, "broadcast_to", &x, 1, &type)) return MICA_NULL_VALUE;
     if (shape.n < type->rank) {

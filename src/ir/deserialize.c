@@ -287,6 +287,7 @@ static mica_status read_all(reader *r) {
 }
 
 mica_status mica_graph_deserialize(const uint8_t *bytes, size_t size, mica_graph **out_graph) {
+    MICA_GIVEN(out_graph);
     *out_graph = NULL;
     if (!bytes) return MICA_INVALID("[deserialize] the bytes are at a null address");
     reader r = {.bytes = {bytes, bytes + size, false}};

@@ -7,6 +7,7 @@
 #include "ir/equal.h"
 
 mica_status mica_graph_create(const char *name, mica_graph **out_graph) {
+    MICA_GIVEN(out_graph);
     *out_graph = NULL;
     mica_graph *g = mica_calloc(1, sizeof *g);
     if (!g) return MICA_NO_MEMORY();
@@ -138,8 +139,11 @@ static mica_status reserve(void **array, int32_t *capacity, int32_t n, size_t el
 
 #define RESERVE(array, capacity, n) reserve((void **)&(array), &(capacity), (n), sizeof *(array))
 
+/* Whether the region is among those that came last; one that is not found is held twice, so that
+ * many nodes with many regions take no time that grows with their square. */
 static bool holds(const mica_graph *g, const mica_graph *region) {
-    for (int32_t i = g->n_held; i-- > 0;)
+    int32_t first = g->n_held > 32 ? g->n_held - 32 : 0;
+    for (int32_t i = g->n_held; i-- > first;)
         if (g->held[i] == region) return true;
     return false;
 }
@@ -158,10 +162,15 @@ static void freeze(mica_graph *region) {
     __atomic_store_n(&region->is_region, true, __ATOMIC_RELEASE);
 }
 
+static int64_t nodes_written_out(const mica_graph *region) {
+    return region->n_nodes + region->n_inside;
+}
+
 static void hold(mica_graph *g, mica_graph *const *regions, int32_t n) {
     for (int32_t i = 0; i < n; i++) {
         freeze(regions[i]);
         if (g->depth <= regions[i]->depth) g->depth = regions[i]->depth + 1;
+        g->n_inside += nodes_written_out(regions[i]);
         if (holds(g, regions[i])) continue;
         mica_graph_retain(regions[i]);
         g->held[g->n_held++] = regions[i];
@@ -232,6 +241,7 @@ static mica_status copy_attr(mica_graph *g, mica_op op, int32_t i, mica_attr *at
 
 static mica_status check_regions(const mica_graph *g, mica_op op, mica_graph *const *regions,
                                  int32_t n_regions) {
+    int64_t n_inside = g->n_inside;
     if (n_regions < 0 || (n_regions && !regions))
         return MICA_INVALID("[%s] %d regions at a null address", mica_op_name(op), n_regions);
     for (int32_t i = 0; i < n_regions; i++) {
@@ -243,6 +253,12 @@ static mica_status check_regions(const mica_graph *g, mica_op op, mica_graph *co
         if (regions[i]->depth >= MICA_MAX_DEPTH)
             return MICA_INVALID("[%s] regions nest deeper than %d", mica_op_name(op),
                                 MICA_MAX_DEPTH);
+        n_inside += nodes_written_out(regions[i]);
+        if (n_inside > MICA_MAX_NODES_INSIDE)
+            return MICA_ERROR(MICA_RESOURCE_EXHAUSTED,
+                              "[%s] graph '%s' would have more than %d nodes with its regions "
+                              "written out: they call each other too often",
+                              mica_op_name(op), g->name, MICA_MAX_NODES_INSIDE);
     }
     return NULL;
 }
@@ -335,6 +351,7 @@ void mica_node_extend(mica_node *n, const mica_value *operands, int32_t n_operan
         mica_graph_fail(g, status);
         return;
     }
+    for (int32_t i = 0; i < n->n_regions; i++) g->n_inside -= nodes_written_out(n->regions[i]);
     hold(g, extended.regions, n_regions);
     *n = extended;
 }
@@ -442,6 +459,7 @@ static bool inline_into(mica_graph *g, const mica_graph *f, mica_value *images) 
 /* out_results is written last: it may be the array of the operands. */
 void mica_inline(mica_graph *g, const mica_graph *function, const mica_value *operands,
                  int32_t n_operands, mica_value *out_results) {
+    MICA_GIVEN_TO(g, MICA_MANY(out_results, mica_graph_output_count(function)));
     const mica_graph *f = function;
     mica_value *images = NULL;
     bool done = false;

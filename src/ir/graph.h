@@ -96,10 +96,15 @@ struct mica_graph {
     bool is_region;    /* a node refers to it: from now on it must not change */
     uint64_t hash;     /* of a region: mica_graph_hash, computed once */
     int32_t depth;     /* how deep regions nest in it; at most MICA_MAX_DEPTH */
+    int64_t n_inside;  /* nodes of all regions, each written out where a node refers to it */
 };
 
 /* Regions inside regions, so that walking them recursively is safe. */
 #define MICA_MAX_DEPTH 200
+/* Nodes of a graph with all of its regions written out: what inlining makes is bounded by it, and
+ * so are walks that enter a region once for each node that refers to it. A graph of n nodes can
+ * stand for 2^n otherwise. */
+#define MICA_MAX_NODES_INSIDE (1 << 21)
 
 /* Of any op, MICA_OP_PARAMETER included; never NULL. The others: of ops in the table only. */
 const char *mica_op_name(mica_op op);

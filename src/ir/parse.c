@@ -16,6 +16,7 @@ typedef struct parser {
     const char *token;   /* where the thing being read begins, for messages */
     mica_graph **graphs; /* those read so far, one reference each */
     int32_t n_graphs, graphs_capacity;
+    mica_names names;   /* of graphs */
     mica_names values;  /* of the graph being read */
     mica_arena scratch; /* of the node being read */
 } parser;
@@ -417,9 +418,7 @@ static mica_status read_graph_name(parser *p, char **out) {
 }
 
 static mica_graph *find_graph(const parser *p, const char *name) {
-    for (int32_t i = 0; i < p->n_graphs; i++)
-        if (strcmp(p->graphs[i]->name, name) == 0) return p->graphs[i];
-    return NULL;
+    return mica_names_find(&p->names, name, strlen(name));
 }
 
 static mica_status read_regions(parser *p, mica_graph ***out, int32_t *out_n) {
@@ -561,6 +560,7 @@ static mica_status read_graph(parser *p) {
     MICA_TRY(mica_graph_create(name, &g));
     mica_names_clear(&p->values);
     mica_status status = read_body(p, g);
+    if (!status) status = mica_names_add(&p->names, g->name, strlen(g->name), g);
     mica_arena_deinit(&p->scratch);
     if (status)
         mica_graph_release(g);
@@ -583,6 +583,7 @@ static mica_status read_file(parser *p) {
 }
 
 mica_status mica_graph_parse(const char *text, mica_graph **out_graph) {
+    MICA_GIVEN(out_graph);
     *out_graph = NULL;
     if (!text) return MICA_INVALID("[parse] the text is null");
     parser p = {.text = text, .at = text, .token = text};
@@ -594,6 +595,7 @@ mica_status mica_graph_parse(const char *text, mica_graph **out_graph) {
     }
     for (int32_t i = 0; i < p.n_graphs; i++) mica_graph_release(p.graphs[i]);
     mica_free(p.graphs);
+    mica_names_deinit(&p.names);
     mica_names_deinit(&p.values);
     mica_arena_deinit(&p.scratch);
     return status;

@@ -1,4 +1,4 @@
-/* ir/parse_names.h: the values of a graph by name, while it is parsed. Names stay in the text. */
+/* ir/parse_names.h: values of a graph, or graphs of a file, by name. Names stay where they are. */
 #ifndef MICA_IR_PARSE_NAMES_H
 #define MICA_IR_PARSE_NAMES_H
 
@@ -7,7 +7,7 @@
 typedef struct mica_name {
     const char *name;
     size_t length;
-    mica_node *node; /* NULL: a free slot */
+    void *named; /* NULL: a free slot */
 } mica_name;
 
 /* A hash table, at most half full; all zero is the empty one. */
@@ -16,9 +16,9 @@ typedef struct mica_names {
     size_t n, n_slots;
 } mica_names;
 
-mica_node *mica_names_find(const mica_names *names, const char *name, size_t length);
+void *mica_names_find(const mica_names *names, const char *name, size_t length);
 MICA_MUST_CHECK mica_status mica_names_add(mica_names *names, const char *name, size_t length,
-                                           mica_node *node);
+                                           void *named);
 void mica_names_clear(mica_names *names);
 void mica_names_deinit(mica_names *names);
 

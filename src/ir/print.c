@@ -7,6 +7,7 @@
 #include "ir/graph.h"
 #include "ir/graph_list.h"
 #include "ir/numbers.h"
+#include "ir/parse_names.h"
 #include "ir/text.h"
 
 /* Constants of more elements than this are written as bytes. */
@@ -16,6 +17,8 @@ typedef struct printer {
     mica_text *text;
     mica_graph_list graphs;
     char **names;     /* one per graph */
+    mica_names taken; /* those names: where in `last` theirs is */
+    int32_t *last;    /* the last number that was added to a name */
     int32_t *numbers; /* of the graph being printed: node id -> number */
 } printer;
 
@@ -192,30 +195,26 @@ static mica_status print_graph(printer *p, int32_t i) {
 
 /* ---- names ----------------------------------------------------------------------------------*/
 
-static bool name_is_taken(const printer *p, const char *name, int32_t n) {
-    for (int32_t i = 0; i < n; i++)
-        if (strcmp(p->names[i], name) == 0) return true;
-    return false;
-}
-
 /* A graph keeps its name unless one before it has the same; then a number is added. */
 static mica_status make_name(printer *p, int32_t i) {
     const char *wanted = p->graphs.graphs[i]->name;
-    int32_t number = 0;
-    for (int32_t k = 0; k < i; k++) number += strcmp(p->graphs.graphs[k]->name, wanted) == 0;
+    int32_t *last = mica_names_find(&p->taken, wanted, strlen(wanted));
     mica_text name;
     mica_text_init(&name);
     mica_text_append(&name, wanted);
-    while (!mica_text_is_failed(&name) && name_is_taken(p, mica_text_data(&name), i)) {
+    while (!mica_text_is_failed(&name) &&
+           mica_names_find(&p->taken, mica_text_data(&name), name.length)) {
         mica_text_clear(&name);
-        mica_text_printf(&name, "%s_%d", wanted, number++);
+        mica_text_printf(&name, "%s_%d", wanted, ++*last);
     }
-    return mica_text_finish(&name, &p->names[i]);
+    MICA_TRY(mica_text_finish(&name, &p->names[i]));
+    return mica_names_add(&p->taken, p->names[i], strlen(p->names[i]), &p->last[i]);
 }
 
 static mica_status print_all(printer *p) {
     p->names = mica_calloc((size_t)p->graphs.n, sizeof *p->names);
-    if (!p->names) return MICA_NO_MEMORY();
+    p->last = mica_calloc((size_t)p->graphs.n, sizeof *p->last);
+    if (!p->names || !p->last) return MICA_NO_MEMORY();
     for (int32_t i = 0; i < p->graphs.n; i++) MICA_TRY(make_name(p, i));
     mica_text_printf(p->text, "mica graph %d\n", MICA_GRAPH_FORMAT_VERSION);
     for (int32_t i = 0; i < p->graphs.n; i++) MICA_TRY(print_graph(p, i));
@@ -223,6 +222,7 @@ static mica_status print_all(printer *p) {
 }
 
 mica_status mica_graph_print(const mica_graph *g, char **out_text) {
+    MICA_GIVEN(out_text);
     *out_text = NULL;
     MICA_TRY(mica_graph_check(g));
     mica_text text;
@@ -232,6 +232,8 @@ mica_status mica_graph_print(const mica_graph *g, char **out_text) {
     mica_status status = print_all(&p);
     for (int32_t i = 0; p.names && i < p.graphs.n; i++) mica_free(p.names[i]);
     mica_free(p.names);
+    mica_free(p.last);
+    mica_names_deinit(&p.taken);
     mica_free(p.numbers);
     mica_graph_list_deinit(&p.graphs);
     if (!status) return mica_text_finish(&text, out_text);

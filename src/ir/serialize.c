@@ -115,6 +115,7 @@ static void write_ops(writer *w) {
 }
 
 mica_status mica_graph_serialize(const mica_graph *g, uint8_t **out_bytes, size_t *out_size) {
+    MICA_GIVEN(out_bytes, out_size);
     *out_bytes = NULL;
     *out_size = 0;
     MICA_TRY(mica_graph_check(g));

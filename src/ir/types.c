@@ -59,6 +59,7 @@ mica_type mica_type_token(void) {
 }
 
 mica_type mica_type_list_of(const mica_type *element) {
+    if (!element) return (mica_type){0};
     mica_type type = *element;
     if (type.kind != MICA_TENSOR) type.rank = -1;
     type.kind = MICA_LIST;
@@ -66,6 +67,7 @@ mica_type mica_type_list_of(const mica_type *element) {
 }
 
 bool mica_type_equal(const mica_type *a, const mica_type *b) {
+    if (!a || !b) return false;
     if (a->kind != b->kind) return false;
     if (a->kind == MICA_TOKEN) return true;
     if (a->dtype != b->dtype || a->rank != b->rank) return false;
@@ -74,6 +76,7 @@ bool mica_type_equal(const mica_type *a, const mica_type *b) {
 
 /* Saturates instead of wrapping; types that graphs hold never get there (mica_type_check). */
 int64_t mica_type_elements(const mica_type *type) {
+    if (!type) return 0;
     if (type->kind == MICA_TOKEN || type->rank < 0) return 0;
     int64_t product = 1;
     bool overflow = false;
@@ -85,6 +88,7 @@ int64_t mica_type_elements(const mica_type *type) {
 }
 
 size_t mica_type_bytes(const mica_type *type) {
+    if (!type) return 0;
     if (type->kind != MICA_TENSOR) return 0;
     size_t bytes;
     if (__builtin_mul_overflow((size_t)mica_type_elements(type), mica_dtype_bytes(type->dtype),
@@ -112,6 +116,7 @@ static size_t append_dims(char *buffer, size_t capacity, size_t at, mica_ints di
 }
 
 size_t mica_type_format(const mica_type *type, char *buffer, size_t capacity) {
+    if (!type || (capacity && !buffer)) return 0;
     if (type->kind == MICA_TOKEN) return append(buffer, capacity, 0, "token");
     size_t at = 0;
     if (type->kind == MICA_LIST) at = append(buffer, capacity, at, "list(");

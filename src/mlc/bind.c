@@ -78,6 +78,7 @@ void mlc_bindings_deinit(mlc_bindings *bindings) {
 mica_status mlc_graph_bind_and_write(mlc_graph *graph, mlc_named_data data,
                                      mlc_named_tensors inputs, mlc_device *device,
                                      int64_t batch_size, bool synchronous) {
+    MICA_GIVEN(graph, MICA_ARRAY(data), MICA_ARRAY(inputs));
     (void)synchronous; /* the data is there when this returns: views need no time */
     if (!device) return MICA_INVALID("[bind and write] the device is NULL");
     int64_t full = graph->full_batch;
@@ -98,9 +99,11 @@ mica_status mlc_graph_bind_and_write(mlc_graph *graph, mlc_named_data data,
         if (!tensor)
             status = MICA_INVALID("[bind and write] there is data for '%s', but no such input",
                                   name ? name : "NULL");
-        else
-            status = mlc_binding_make(name, tensor, data.data[i].data, device, batch_size, full,
-                                      &bindings.data[bindings.n]);
+        else { /* parameters and gradients have no batch, whatever their sizes */
+            bool has_batch = mlc_graph_declares(graph, tensor) || !graph->inputs.n;
+            status = mlc_binding_make(name, tensor, data.data[i].data, device,
+                                      has_batch ? batch_size : 0, full, &bindings.data[bindings.n]);
+        }
         if (!status) bindings.n++;
     }
     if (!status) {

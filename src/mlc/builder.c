@@ -76,19 +76,13 @@ void mlc_builder_output(mlc_builder *b, mlc_slot slot, mica_value value) {
         mica_output(b->l.g, value);
 }
 
-static bool is_declared(const mlc_graph *graph, const mlc_tensor *tensor) {
-    return mlc_declarations_have(&graph->inputs, tensor) ||
-           mlc_declarations_have(&graph->labels, tensor) ||
-           mlc_declarations_have(&graph->label_weights, tensor);
-}
-
 /* A tensor that no layer of the graph makes: a constant, or an input of the program. */
 static mica_value outside_value(mlc_builder *b, mlc_tensor *tensor, int32_t *out_slot) {
     mica_type type = tensor->descriptor->type;
     *out_slot = -1;
     if (mlc_declarations_have(&b->graph->constants, tensor) && tensor->host)
         return mica_constant(b->l.g, (mica_data){&type, tensor->host->bytes});
-    if (b->l.batch && is_declared(b->graph, tensor) && type.dims[0] == b->l.full_batch)
+    if (b->l.batch && mlc_graph_declares(b->graph, tensor) && type.dims[0] == b->l.full_batch)
         type.dims[0] = b->l.batch;
     *out_slot = b->inputs.n;
     return mlc_builder_input(b,
@@ -191,8 +185,8 @@ bool mlc_build_node(mlc_builder *b, const mlc_node *node, int32_t place) {
     for (int32_t i = 0; i < node->n_sources; i++) values[i] = value_of(&b->l, node->sources[i]);
     for (int32_t i = 0; i < node->n_labels; i++)
         values[node->n_sources + i] = value_of(&b->l, node->labels[i]);
-    mlc_operands operands = {values, values + node->n_sources, node->n_sources, node->n_labels,
-                             place};
+    mlc_operands operands = {values,          values + node->n_sources, node->sources,
+                             node->n_sources, node->n_labels,           place};
     mlc_lower_layer(&b->l, node->layer, &operands, &results, &n);
     if (results && n == node->n_results) keep_apart(b, results, n);
     for (int32_t i = 0; i < n && i < node->n_results; i++) {

@@ -244,6 +244,7 @@ mica_status mlc_inference_graph_compile(mlc_inference_graph *graph, uint64_t opt
 mica_status mlc_inference_graph_compile_constants(mlc_inference_graph *graph, uint64_t options,
                                                   mlc_device *device, mlc_named_tensors inputs,
                                                   mlc_named_data data) {
+    MICA_GIVEN(MICA_ARRAY(inputs), MICA_ARRAY(data));
     MICA_TRY(mlc_graph_is(graph, MLC_INFERENCE_GRAPH, "compile"));
     return compile(graph, options, device, inputs, data);
 }
@@ -257,6 +258,7 @@ mica_status mlc_training_graph_compile(mlc_training_graph *graph, uint64_t optio
 mica_status mlc_training_graph_compile_constants(mlc_training_graph *graph, uint64_t options,
                                                  mlc_device *device, mlc_named_tensors inputs,
                                                  mlc_named_data data) {
+    MICA_GIVEN(MICA_ARRAY(inputs), MICA_ARRAY(data));
     MICA_TRY(mlc_graph_is(graph, MLC_TRAINING_GRAPH, "compile"));
     return compile(graph, options, device, inputs, data);
 }
@@ -301,9 +303,11 @@ static size_t memory_of(const mlc_graph *graph) {
 }
 
 size_t mlc_inference_graph_device_memory_size(const mlc_inference_graph *graph) {
+    if (!graph) return 0;
     return graph->kind == MLC_INFERENCE_GRAPH ? memory_of(graph) : 0;
 }
 
 size_t mlc_training_graph_device_memory_size(const mlc_training_graph *graph) {
+    if (!graph) return 0;
     return graph->kind == MLC_TRAINING_GRAPH ? memory_of(graph) : 0;
 }

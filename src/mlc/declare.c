@@ -17,6 +17,12 @@ bool mlc_declarations_have(const mlc_declarations *list, const mlc_tensor *tenso
     return false;
 }
 
+bool mlc_graph_declares(const mlc_graph *graph, const mlc_tensor *tensor) {
+    return mlc_declarations_have(&graph->inputs, tensor) ||
+           mlc_declarations_have(&graph->labels, tensor) ||
+           mlc_declarations_have(&graph->label_weights, tensor);
+}
+
 mica_status mlc_declarations_add(mlc_declarations *list, const char *name, mlc_tensor *tensor,
                                  const char *where) {
     if (!name || !*name) return MICA_INVALID("[%s] a name is empty", where);
@@ -100,6 +106,7 @@ static mica_status wrap(mlc_graphs graphs, mlc_graph_kind kind, mlc_graph **out_
 }
 
 mica_status mlc_inference_graph_create(mlc_graphs graphs, mlc_inference_graph **out_graph) {
+    MICA_GIVEN(MICA_ARRAY(graphs), out_graph);
     return wrap(graphs, MLC_INFERENCE_GRAPH, out_graph);
 }
 
@@ -119,6 +126,7 @@ static mica_status add_loss(mlc_graph *graph) {
 
 mica_status mlc_training_graph_create(mlc_graphs graphs, mlc_layer *loss_layer,
                                       mlc_optimizer *optimizer, mlc_training_graph **out_graph) {
+    MICA_GIVEN(out_graph);
     *out_graph = NULL;
     if (loss_layer && !mlc_layer_is_loss(loss_layer))
         return MICA_INVALID("[%s] the loss layer is not a loss", mlc_layer_label(loss_layer));
@@ -140,6 +148,7 @@ mica_status mlc_training_graph_create(mlc_graphs graphs, mlc_layer *loss_layer,
 }
 
 mlc_optimizer *mlc_training_graph_optimizer(const mlc_training_graph *graph) {
+    if (!graph) return NULL;
     return graph->optimizer;
 }
 
@@ -171,6 +180,7 @@ static mica_status add_inputs(mlc_graph *graph, mlc_named_tensors inputs, mlc_na
 mica_status mlc_inference_graph_add_inputs(mlc_inference_graph *graph, mlc_named_tensors inputs,
                                            mlc_named_tensors loss_labels,
                                            mlc_named_tensors loss_label_weights) {
+    MICA_GIVEN(MICA_ARRAY(inputs), MICA_ARRAY(loss_labels), MICA_ARRAY(loss_label_weights));
     MICA_TRY(mlc_graph_is(graph, MLC_INFERENCE_GRAPH, "add inputs"));
     return add_inputs(graph, inputs, loss_labels, loss_label_weights);
 }
@@ -178,6 +188,7 @@ mica_status mlc_inference_graph_add_inputs(mlc_inference_graph *graph, mlc_named
 mica_status mlc_training_graph_add_inputs(mlc_training_graph *graph, mlc_named_tensors inputs,
                                           mlc_named_tensors loss_labels,
                                           mlc_named_tensors loss_label_weights) {
+    MICA_GIVEN(MICA_ARRAY(inputs), MICA_ARRAY(loss_labels), MICA_ARRAY(loss_label_weights));
     MICA_TRY(mlc_graph_is(graph, MLC_TRAINING_GRAPH, "add inputs"));
     return add_inputs(graph, inputs, loss_labels, loss_label_weights);
 }
@@ -192,16 +203,19 @@ static mica_status add_outputs(mlc_graph *graph, mlc_named_tensors outputs) {
 }
 
 mica_status mlc_inference_graph_add_outputs(mlc_inference_graph *graph, mlc_named_tensors outputs) {
+    MICA_GIVEN(MICA_ARRAY(outputs));
     MICA_TRY(mlc_graph_is(graph, MLC_INFERENCE_GRAPH, "add outputs"));
     return add_outputs(graph, outputs);
 }
 
 mica_status mlc_training_graph_add_outputs(mlc_training_graph *graph, mlc_named_tensors outputs) {
+    MICA_GIVEN(MICA_ARRAY(outputs));
     MICA_TRY(mlc_graph_is(graph, MLC_TRAINING_GRAPH, "add outputs"));
     return add_outputs(graph, outputs);
 }
 
 mica_status mlc_training_graph_stop_gradient(mlc_training_graph *graph, mlc_tensors tensors) {
+    MICA_GIVEN(MICA_ARRAY(tensors));
     MICA_TRY(mlc_graph_is(graph, MLC_TRAINING_GRAPH, "stop gradient"));
     MICA_TRY(check_open(graph, "stop gradient"));
     for (int32_t i = 0; i < tensors.n; i++) {
@@ -215,6 +229,7 @@ mica_status mlc_training_graph_stop_gradient(mlc_training_graph *graph, mlc_tens
 
 mica_status mlc_training_graph_set_training_parameters(mlc_training_graph *graph,
                                                        mlc_parameters parameters) {
+    MICA_GIVEN(MICA_ARRAY(parameters));
     MICA_TRY(mlc_graph_is(graph, MLC_TRAINING_GRAPH, "training parameters"));
     MICA_TRY(check_open(graph, "training parameters"));
     for (int32_t i = 0; i < parameters.n; i++) {
@@ -295,6 +310,7 @@ static mica_status want(mlc_graph *graph, mlc_tensor *tensor, const mlc_node *no
 
 mica_status mlc_training_graph_gradient_tensor(mlc_training_graph *graph, mlc_tensor *input,
                                                mlc_tensor **out_gradient) {
+    MICA_GIVEN(out_gradient);
     *out_gradient = NULL;
     MICA_TRY(mlc_graph_is(graph, MLC_TRAINING_GRAPH, "gradient tensor"));
     if (!input) return MICA_INVALID("[gradient tensor] the tensor is NULL");
@@ -329,17 +345,20 @@ static mica_status want_all(mlc_graph *graph, const mlc_layer *layer, bool of_re
 mica_status mlc_training_graph_source_gradient_tensors(mlc_training_graph *graph,
                                                        const mlc_layer *layer,
                                                        mlc_tensors *out_gradients) {
+    MICA_GIVEN(out_gradients);
     return want_all(graph, layer, false, out_gradients);
 }
 
 mica_status mlc_training_graph_result_gradient_tensors(mlc_training_graph *graph,
                                                        const mlc_layer *layer,
                                                        mlc_tensors *out_gradients) {
+    MICA_GIVEN(out_gradients);
     return want_all(graph, layer, true, out_gradients);
 }
 
 mica_status mlc_training_graph_allocate_user_gradient(mlc_training_graph *graph, mlc_tensor *tensor,
                                                       mlc_tensor **out_gradient) {
+    MICA_GIVEN(out_gradient);
     mlc_gradient *gradient = NULL;
     *out_gradient = NULL;
     MICA_TRY(mlc_graph_is(graph, MLC_TRAINING_GRAPH, "user gradient"));

@@ -43,6 +43,10 @@ mlc_convolution_descriptor_make_type(mlc_convolution_type type, mica_ints kernel
                                      int64_t in_channels, int64_t out_channels, int64_t groups,
                                      mica_ints strides, mica_ints dilation_rates,
                                      mlc_padding_policy policy, mica_ints padding_sizes) {
+    if ((kernel_sizes.n > 0 && !kernel_sizes.data) || (strides.n > 0 && !strides.data) ||
+        (dilation_rates.n > 0 && !dilation_rates.data) ||
+        (padding_sizes.n > 0 && !padding_sizes.data))
+        return (mlc_convolution_descriptor){0};
     return (mlc_convolution_descriptor){.size = sizeof(mlc_convolution_descriptor),
                                         .type = type,
                                         .kernel_width = of_pair(kernel_sizes, 1, 0),
@@ -116,10 +120,12 @@ mlc_convolution_descriptor mlc_convolution_descriptor_make_depthwise_sizes(
 }
 
 bool mlc_convolution_descriptor_is_transpose(const mlc_convolution_descriptor *descriptor) {
+    if (!descriptor) return false;
     return descriptor->type == MLC_CONVOLUTION_TRANSPOSED;
 }
 
 bool mlc_convolution_descriptor_is_depthwise(const mlc_convolution_descriptor *descriptor) {
+    if (!descriptor) return false;
     return descriptor->type == MLC_CONVOLUTION_DEPTHWISE;
 }
 
@@ -151,6 +157,10 @@ mlc_pooling_descriptor mlc_pooling_descriptor_make_max(mica_ints kernel_sizes, m
                                                        mica_ints dilation_rates,
                                                        mlc_padding_policy policy,
                                                        mica_ints padding_sizes) {
+    if ((kernel_sizes.n > 0 && !kernel_sizes.data) || (strides.n > 0 && !strides.data) ||
+        (dilation_rates.n > 0 && !dilation_rates.data) ||
+        (padding_sizes.n > 0 && !padding_sizes.data))
+        return (mlc_pooling_descriptor){0};
     return pooling(MLC_POOLING_MAX, kernel_sizes, strides, dilation_rates, policy, padding_sizes,
                    false);
 }
@@ -159,6 +169,10 @@ mlc_pooling_descriptor
 mlc_pooling_descriptor_make_average(mica_ints kernel_sizes, mica_ints strides,
                                     mica_ints dilation_rates, mlc_padding_policy policy,
                                     mica_ints padding_sizes, bool count_includes_padding) {
+    if ((kernel_sizes.n > 0 && !kernel_sizes.data) || (strides.n > 0 && !strides.data) ||
+        (dilation_rates.n > 0 && !dilation_rates.data) ||
+        (padding_sizes.n > 0 && !padding_sizes.data))
+        return (mlc_pooling_descriptor){0};
     return pooling(MLC_POOLING_AVERAGE, kernel_sizes, strides, dilation_rates, policy,
                    padding_sizes, count_includes_padding);
 }
@@ -168,6 +182,10 @@ mlc_pooling_descriptor mlc_pooling_descriptor_make_l2_norm(mica_ints kernel_size
                                                            mica_ints dilation_rates,
                                                            mlc_padding_policy policy,
                                                            mica_ints padding_sizes) {
+    if ((kernel_sizes.n > 0 && !kernel_sizes.data) || (strides.n > 0 && !strides.data) ||
+        (dilation_rates.n > 0 && !dilation_rates.data) ||
+        (padding_sizes.n > 0 && !padding_sizes.data))
+        return (mlc_pooling_descriptor){0};
     return pooling(MLC_POOLING_L2_NORM, kernel_sizes, strides, dilation_rates, policy,
                    padding_sizes, false);
 }

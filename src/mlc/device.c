@@ -81,10 +81,12 @@ static mica_status make(const char *name, mlc_device_type type, mlc_device **out
 }
 
 mica_status mlc_device_cpu(mlc_device **out_device) {
+    MICA_GIVEN(out_device);
     return make("cpu", MLC_DEVICE_TYPE_CPU, out_device);
 }
 
 mica_status mlc_device_gpu(mlc_device **out_device) {
+    MICA_GIVEN(out_device);
     char name[160], text[256];
     if (find_gpu(name, sizeof name)) return make(name, MLC_DEVICE_TYPE_GPU, out_device);
     MICA_TRY(make("cpu", MLC_DEVICE_TYPE_GPU, out_device));
@@ -94,6 +96,7 @@ mica_status mlc_device_gpu(mlc_device **out_device) {
 }
 
 mica_status mlc_device_ane(mlc_device **out_device) {
+    MICA_GIVEN(out_device);
     MICA_TRY(make("any", MLC_DEVICE_TYPE_ANE, out_device));
     char text[256];
     snprintf(text, sizeof text, "there is no neural engine: %s is used instead",
@@ -103,6 +106,7 @@ mica_status mlc_device_ane(mlc_device **out_device) {
 }
 
 mica_status mlc_device_with_type(mlc_device_type type, mlc_device **out_device) {
+    MICA_GIVEN(out_device);
     *out_device = NULL;
     switch (type) {
     case MLC_DEVICE_TYPE_CPU: return mlc_device_cpu(out_device);
@@ -116,6 +120,7 @@ mica_status mlc_device_with_type(mlc_device_type type, mlc_device **out_device) 
 
 mica_status mlc_device_with_type_and_count(mlc_device_type type, bool selects_multiple,
                                            mlc_device **out_device) {
+    MICA_GIVEN(out_device);
     MICA_TRY(mlc_device_with_type(type, out_device));
     if (selects_multiple)
         mlc_note("multiple", "several compute devices were asked for: one is used");
@@ -123,6 +128,7 @@ mica_status mlc_device_with_type_and_count(mlc_device_type type, bool selects_mu
 }
 
 mica_status mlc_device_named(const char *name, mlc_device **out_device) {
+    MICA_GIVEN(out_device);
     *out_device = NULL;
     if (!name) return MICA_INVALID("[device] the name is NULL");
     mlc_device_type type = strcmp(name, "any") == 0 ? MLC_DEVICE_TYPE_ANY
@@ -132,6 +138,7 @@ mica_status mlc_device_named(const char *name, mlc_device **out_device) {
 }
 
 void mlc_device_retain(mlc_device *device) {
+    if (!device) return;
     mica_refcount_retain(&device->references);
 }
 
@@ -142,13 +149,16 @@ void mlc_device_release(mlc_device *device) {
 }
 
 mlc_device_type mlc_device_type_of(const mlc_device *device) {
+    if (!device) return MLC_DEVICE_TYPE_ANY;
     return device->type;
 }
 
 mlc_device_type mlc_device_actual_type(const mlc_device *device) {
+    if (!device) return MLC_DEVICE_TYPE_ANY;
     return device->actual;
 }
 
 mica_device *mlc_device_mica_device(const mlc_device *device) {
+    if (!device) return NULL;
     return device->device;
 }

@@ -60,6 +60,7 @@ static void print_edge(mica_text *text, const mlc_graph *graph, const mlc_list *
 }
 
 mica_status mlc_graph_dot_description(const mlc_graph *graph, char **out_text) {
+    MICA_GIVEN(graph, out_text);
     mlc_list nodes = {NULL, 0, 0};
     mica_text text;
     *out_text = NULL;

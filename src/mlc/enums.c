@@ -100,6 +100,7 @@ static const struct {
 enum { N_DATA_TYPES = sizeof data_types / sizeof *data_types };
 
 bool mlc_data_type_dtype(mlc_data_type value, mica_dtype *out_dtype) {
+    if (!out_dtype) return false;
     for (int32_t i = 0; i < N_DATA_TYPES; i++)
         if (data_types[i].type == value) {
             *out_dtype = data_types[i].dtype;

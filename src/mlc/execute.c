@@ -514,6 +514,7 @@ mica_status mlc_execute(mlc_graph *graph, mlc_program_kind kind, const mlc_execu
 }
 
 mica_status mlc_graph_wait(mlc_graph *graph) {
+    MICA_GIVEN(graph);
     return mlc_dispatch_wait(graph);
 }
 

@@ -158,6 +158,7 @@ mlc_node *mlc_graph_find_producer(const mlc_graph *graph, const mlc_tensor *tens
 /* ---- graphs -----------------------------------------------------------------------------------*/
 
 mica_status mlc_graph_create(mlc_graph **out_graph) {
+    MICA_GIVEN(out_graph);
     *out_graph = NULL;
     mlc_graph *graph = mica_calloc(1, sizeof *graph);
     if (!graph) return MICA_NO_MEMORY();
@@ -167,6 +168,7 @@ mica_status mlc_graph_create(mlc_graph **out_graph) {
 }
 
 void mlc_graph_retain(mlc_graph *graph) {
+    if (!graph) return;
     mica_refcount_retain(&graph->references);
 }
 
@@ -211,6 +213,7 @@ void mlc_graph_release(mlc_graph *graph) {
 }
 
 mlc_device *mlc_graph_device(const mlc_graph *graph) {
+    if (!graph) return NULL;
     mlc_lock();
     mlc_device *device = graph->device;
     mlc_unlock();
@@ -219,6 +222,7 @@ mlc_device *mlc_graph_device(const mlc_graph *graph) {
 
 /* The list is kept in the graph, and made anew each time: wrapped graphs may have grown. */
 mlc_layers mlc_graph_layers(const mlc_graph *constant_graph) {
+    if (!constant_graph) return (mlc_layers){0};
     mlc_graph *graph = (mlc_graph *)constant_graph;
     graph->layers.n = 0;
     mica_status status = mlc_graph_collect(graph, &graph->layers);
@@ -230,16 +234,19 @@ mlc_layers mlc_graph_layers(const mlc_graph *constant_graph) {
 }
 
 mlc_tensors mlc_graph_source_tensors(const mlc_graph *graph, const mlc_layer *layer) {
+    if (!graph) return (mlc_tensors){0};
     mlc_node *node = mlc_graph_find_node(graph, layer);
     return node ? (mlc_tensors){node->sources, node->n_sources} : MLC_NO_LIST;
 }
 
 mlc_tensors mlc_graph_result_tensors(const mlc_graph *graph, const mlc_layer *layer) {
+    if (!graph) return (mlc_tensors){0};
     mlc_node *node = mlc_graph_find_node(graph, layer);
     return node ? (mlc_tensors){node->results, node->n_results} : MLC_NO_LIST;
 }
 
 double mlc_graph_layer_seconds(const mlc_graph *graph, const mlc_layer *layer) {
+    if (!graph) return 0;
     mlc_node *node = mlc_graph_find_node(graph, layer);
     mlc_lock();
     double seconds = node ? node->seconds : 0;
@@ -260,16 +267,19 @@ static mica_status add(mlc_graph *graph, mlc_layer *layer, mlc_tensors sources, 
 
 mica_status mlc_graph_node(mlc_graph *graph, mlc_layer *layer, mlc_tensors sources,
                            mlc_tensor **out_result) {
+    MICA_GIVEN(graph, out_result);
     return add(graph, layer, sources, MLC_NO_LIST, false, out_result);
 }
 
 mica_status mlc_graph_node_disable_update(mlc_graph *graph, mlc_layer *layer, mlc_tensors sources,
                                           bool disable_update, mlc_tensor **out_result) {
+    MICA_GIVEN(graph, out_result);
     return add(graph, layer, sources, MLC_NO_LIST, disable_update, out_result);
 }
 
 mica_status mlc_graph_node_loss(mlc_graph *graph, mlc_layer *layer, mlc_tensors sources,
                                 mlc_tensors loss_labels, mlc_tensor **out_result) {
+    MICA_GIVEN(out_result);
     *out_result = NULL;
     if (layer && !mlc_layer_is_loss(layer))
         return MICA_INVALID("[%s] only loss layers take labels", mlc_layer_label(layer));
@@ -294,6 +304,7 @@ static mica_status add_own(mlc_graph *graph, mica_status status, mlc_layer *laye
 
 mica_status mlc_graph_split(mlc_graph *graph, mlc_tensor *source, int64_t count, int64_t dimension,
                             mlc_tensors *out_results) {
+    MICA_GIVEN(graph);
     mlc_layer *layer = NULL;
     mica_status status = mlc_split_layer_create(count, dimension, &layer);
     return add_own(graph, status, layer, MLC_TENSORS(source), NULL, out_results);
@@ -301,6 +312,7 @@ mica_status mlc_graph_split(mlc_graph *graph, mlc_tensor *source, int64_t count,
 
 mica_status mlc_graph_split_sections(mlc_graph *graph, mlc_tensor *source, mica_ints lengths,
                                      int64_t dimension, mlc_tensors *out_results) {
+    MICA_GIVEN(graph, MICA_ARRAY(lengths));
     mlc_layer *layer = NULL;
     mica_status status = mlc_split_layer_create_sections(lengths, dimension, &layer);
     return add_own(graph, status, layer, MLC_TENSORS(source), NULL, out_results);
@@ -308,6 +320,7 @@ mica_status mlc_graph_split_sections(mlc_graph *graph, mlc_tensor *source, mica_
 
 mica_status mlc_graph_concatenate(mlc_graph *graph, mlc_tensors sources, int64_t dimension,
                                   mlc_tensor **out_result) {
+    MICA_GIVEN(graph, MICA_ARRAY(sources));
     mlc_layer *layer = NULL;
     mica_status status = mlc_concatenation_layer_create_dimension(dimension, &layer);
     return add_own(graph, status, layer, sources, out_result, NULL);
@@ -315,6 +328,7 @@ mica_status mlc_graph_concatenate(mlc_graph *graph, mlc_tensors sources, int64_t
 
 mica_status mlc_graph_reshape(mlc_graph *graph, mica_ints shape, mlc_tensor *source,
                               mlc_tensor **out_result) {
+    MICA_GIVEN(graph, MICA_ARRAY(shape));
     mlc_layer *layer = NULL;
     mica_status status = mlc_reshape_layer_create(shape, &layer);
     return add_own(graph, status, layer, MLC_TENSORS(source), out_result, NULL);
@@ -322,6 +336,7 @@ mica_status mlc_graph_reshape(mlc_graph *graph, mica_ints shape, mlc_tensor *sou
 
 mica_status mlc_graph_transpose(mlc_graph *graph, mica_ints dimensions, mlc_tensor *source,
                                 mlc_tensor **out_result) {
+    MICA_GIVEN(MICA_ARRAY(dimensions));
     mlc_layer *layer = NULL;
     mica_status status = mlc_transpose_layer_create(dimensions, &layer);
     return add_own(graph, status, layer, MLC_TENSORS(source), out_result, NULL);
@@ -329,6 +344,7 @@ mica_status mlc_graph_transpose(mlc_graph *graph, mica_ints dimensions, mlc_tens
 
 mica_status mlc_graph_select(mlc_graph *graph, mlc_tensors sources, mlc_tensor *condition,
                              mlc_tensor **out_result) {
+    MICA_GIVEN(out_result);
     mlc_layer *layer = NULL;
     *out_result = NULL;
     if (sources.n != 2) return MICA_INVALID("[Selection] between 2 sources, not %d", sources.n);
@@ -340,6 +356,7 @@ mica_status mlc_graph_select(mlc_graph *graph, mlc_tensors sources, mlc_tensor *
 mica_status mlc_graph_scatter(mlc_graph *graph, int64_t dimension, mlc_tensor *source,
                               mlc_tensor *indices, mlc_tensor *copy_from,
                               mlc_reduction_type reduction, mlc_tensor **out_result) {
+    MICA_GIVEN(graph);
     mlc_layer *layer = NULL;
     mica_status status = mlc_scatter_layer_create(dimension, reduction, &layer);
     return add_own(graph, status, layer, MLC_TENSORS(source, indices, copy_from), out_result, NULL);
@@ -347,6 +364,7 @@ mica_status mlc_graph_scatter(mlc_graph *graph, int64_t dimension, mlc_tensor *s
 
 mica_status mlc_graph_gather(mlc_graph *graph, int64_t dimension, mlc_tensor *source,
                              mlc_tensor *indices, mlc_tensor **out_result) {
+    MICA_GIVEN(graph);
     mlc_layer *layer = NULL;
     mica_status status = mlc_gather_layer_create(dimension, &layer);
     return add_own(graph, status, layer, MLC_TENSORS(source, indices), out_result, NULL);

@@ -152,6 +152,8 @@ MICA_MUST_CHECK mica_status mlc_graph_is(const mlc_graph *graph, mlc_graph_kind 
 
 mlc_declaration *mlc_declarations_find(const mlc_declarations *list, const char *name);
 bool mlc_declarations_have(const mlc_declarations *list, const mlc_tensor *tensor);
+/* Whether the caller gives the tensor with every execution, by its batch: inputs and labels. */
+bool mlc_graph_declares(const mlc_graph *graph, const mlc_tensor *tensor);
 MICA_MUST_CHECK mica_status mlc_declarations_add(mlc_declarations *list, const char *name,
                                                  mlc_tensor *tensor, const char *where);
 void mlc_declarations_deinit(mlc_declarations *list);

@@ -73,6 +73,7 @@ mica_status mlc_check_weights(const char *where, const char *what, const mlc_ten
 }
 
 void mlc_layer_retain(mlc_layer *layer) {
+    if (!layer) return;
     mica_refcount_retain(&layer->references);
 }
 
@@ -93,18 +94,22 @@ void mlc_layer_release(mlc_layer *layer) {
 /* ---- properties of every layer ----------------------------------------------------------------*/
 
 mlc_layer_kind mlc_layer_kind_of(const mlc_layer *layer) {
+    if (!layer) return (mlc_layer_kind)0;
     return layer->kind;
 }
 
 uint64_t mlc_layer_id(const mlc_layer *layer) {
+    if (!layer) return 0;
     return layer->id;
 }
 
 const char *mlc_layer_label(const mlc_layer *layer) {
+    if (!layer) return "";
     return layer->label ? layer->label : layer->default_label;
 }
 
 mica_status mlc_layer_set_label(mlc_layer *layer, const char *label) {
+    MICA_GIVEN(layer);
     char *copy = label ? mica_strdup(label) : NULL;
     if (label && !copy) return MICA_NO_MEMORY();
     mica_free(layer->label);
@@ -113,14 +118,17 @@ mica_status mlc_layer_set_label(mlc_layer *layer, const char *label) {
 }
 
 bool mlc_layer_is_debugging_enabled(const mlc_layer *layer) {
+    if (!layer) return false;
     return layer->is_debugging_enabled;
 }
 
 void mlc_layer_set_is_debugging_enabled(mlc_layer *layer, bool is_enabled) {
+    if (!layer) return;
     layer->is_debugging_enabled = is_enabled;
 }
 
 mlc_device_type mlc_layer_device_type(const mlc_layer *layer) {
+    if (!layer) return MLC_DEVICE_TYPE_ANY;
     return (mlc_device_type)__atomic_load_n(&layer->device_type, __ATOMIC_ACQUIRE);
 }
 
@@ -170,86 +178,107 @@ static mlc_parameters all_parameters(const mlc_layer *layer, mlc_role role) {
 }
 
 mlc_tensor *mlc_layer_weights(const mlc_layer *layer) {
+    if (!layer) return NULL;
     return one(layer, MLC_ROLE_WEIGHTS);
 }
 
 mlc_tensor *mlc_layer_biases(const mlc_layer *layer) {
+    if (!layer) return NULL;
     return one(layer, MLC_ROLE_BIASES);
 }
 
 mlc_tensor_parameter *mlc_layer_weights_parameter(const mlc_layer *layer) {
+    if (!layer) return NULL;
     return layer->kind == MLC_LOSS_LAYER ? NULL : one_parameter(layer, MLC_ROLE_WEIGHTS);
 }
 
 mlc_tensor_parameter *mlc_layer_biases_parameter(const mlc_layer *layer) {
+    if (!layer) return NULL;
     return one_parameter(layer, MLC_ROLE_BIASES);
 }
 
 mlc_tensor *mlc_layer_mean(const mlc_layer *layer) {
+    if (!layer) return NULL;
     return one(layer, MLC_ROLE_MEAN);
 }
 
 mlc_tensor *mlc_layer_variance(const mlc_layer *layer) {
+    if (!layer) return NULL;
     return one(layer, MLC_ROLE_VARIANCE);
 }
 
 mlc_tensor *mlc_layer_beta(const mlc_layer *layer) {
+    if (!layer) return NULL;
     return one(layer, MLC_ROLE_BETA);
 }
 
 mlc_tensor *mlc_layer_gamma(const mlc_layer *layer) {
+    if (!layer) return NULL;
     return one(layer, MLC_ROLE_GAMMA);
 }
 
 mlc_tensor_parameter *mlc_layer_beta_parameter(const mlc_layer *layer) {
+    if (!layer) return NULL;
     return one_parameter(layer, MLC_ROLE_BETA);
 }
 
 mlc_tensor_parameter *mlc_layer_gamma_parameter(const mlc_layer *layer) {
+    if (!layer) return NULL;
     return one_parameter(layer, MLC_ROLE_GAMMA);
 }
 
 mlc_tensors mlc_layer_weights_list(const mlc_layer *layer) {
+    if (!layer) return (mlc_tensors){0};
     return all(layer, MLC_ROLE_WEIGHTS);
 }
 
 mlc_tensors mlc_layer_biases_list(const mlc_layer *layer) {
+    if (!layer) return (mlc_tensors){0};
     return all(layer, MLC_ROLE_BIASES);
 }
 
 mlc_tensors mlc_layer_attention_biases(const mlc_layer *layer) {
+    if (!layer) return (mlc_tensors){0};
     return all(layer, MLC_ROLE_ATTENTION_BIASES);
 }
 
 mlc_parameters mlc_layer_weights_parameters(const mlc_layer *layer) {
+    if (!layer) return (mlc_parameters){0};
     return all_parameters(layer, MLC_ROLE_WEIGHTS);
 }
 
 mlc_parameters mlc_layer_biases_parameters(const mlc_layer *layer) {
+    if (!layer) return (mlc_parameters){0};
     return all_parameters(layer, MLC_ROLE_BIASES);
 }
 
 mlc_tensors mlc_layer_input_weights(const mlc_layer *layer) {
+    if (!layer) return (mlc_tensors){0};
     return all(layer, MLC_ROLE_INPUT_WEIGHTS);
 }
 
 mlc_tensors mlc_layer_hidden_weights(const mlc_layer *layer) {
+    if (!layer) return (mlc_tensors){0};
     return all(layer, MLC_ROLE_HIDDEN_WEIGHTS);
 }
 
 mlc_tensors mlc_layer_peephole_weights(const mlc_layer *layer) {
+    if (!layer) return (mlc_tensors){0};
     return all(layer, MLC_ROLE_PEEPHOLES);
 }
 
 mlc_parameters mlc_layer_input_weights_parameters(const mlc_layer *layer) {
+    if (!layer) return (mlc_parameters){0};
     return all_parameters(layer, MLC_ROLE_INPUT_WEIGHTS);
 }
 
 mlc_parameters mlc_layer_hidden_weights_parameters(const mlc_layer *layer) {
+    if (!layer) return (mlc_parameters){0};
     return all_parameters(layer, MLC_ROLE_HIDDEN_WEIGHTS);
 }
 
 mlc_parameters mlc_layer_peephole_weights_parameters(const mlc_layer *layer) {
+    if (!layer) return (mlc_parameters){0};
     return all_parameters(layer, MLC_ROLE_PEEPHOLES);
 }
 
@@ -257,7 +286,7 @@ mlc_parameters mlc_layer_peephole_weights_parameters(const mlc_layer *layer) {
 
 #define DESCRIPTOR_OF(function, type, kind_name, member)                                           \
     const type *function(const mlc_layer *layer) {                                                 \
-        return layer->kind == (kind_name) ? &layer->as.member : NULL;                              \
+        return layer && layer->kind == (kind_name) ? &layer->as.member : NULL;                     \
     }
 DESCRIPTOR_OF(mlc_layer_activation_descriptor, mlc_activation_descriptor, MLC_ACTIVATION_LAYER,
               activation)
@@ -272,15 +301,18 @@ DESCRIPTOR_OF(mlc_layer_embedding_descriptor, mlc_embedding_descriptor, MLC_EMBE
 DESCRIPTOR_OF(mlc_layer_matmul_descriptor, mlc_matmul_descriptor, MLC_MATMUL_LAYER, matmul)
 
 const mlc_convolution_descriptor *mlc_layer_convolution_descriptor(const mlc_layer *layer) {
+    if (!layer) return NULL;
     bool has = layer->kind == MLC_CONVOLUTION_LAYER || layer->kind == MLC_FULLY_CONNECTED_LAYER;
     return has ? &layer->as.convolution : NULL;
 }
 
 const mlc_activation_descriptor *mlc_layer_gate_activation(const mlc_layer *layer, int32_t i) {
+    if (!layer) return NULL;
     return layer->kind == MLC_LSTM_LAYER && i >= 0 && i < 4 ? &layer->gates[i] : NULL;
 }
 
 const mlc_activation_descriptor *mlc_layer_output_result_activation(const mlc_layer *layer) {
+    if (!layer) return NULL;
     return layer->kind == MLC_LSTM_LAYER ? &layer->output_activation : NULL;
 }
 
@@ -289,79 +321,97 @@ static mica_ints list_of(const mlc_layer *layer, bool has, int32_t i) {
 }
 
 mlc_arithmetic_operation mlc_layer_arithmetic_operation(const mlc_layer *layer) {
+    if (!layer) return (mlc_arithmetic_operation)0;
     return layer->kind == MLC_ARITHMETIC_LAYER ? (mlc_arithmetic_operation)layer->operation
                                                : MLC_ARITHMETIC_OPERATION_ADD;
 }
 
 mlc_comparison_operation mlc_layer_comparison_operation(const mlc_layer *layer) {
+    if (!layer) return (mlc_comparison_operation)0;
     return layer->kind == MLC_COMPARISON_LAYER ? (mlc_comparison_operation)layer->operation
                                                : MLC_COMPARISON_OPERATION_EQUAL;
 }
 
 mlc_softmax_operation mlc_layer_softmax_operation(const mlc_layer *layer) {
+    if (!layer) return (mlc_softmax_operation)0;
     return layer->kind == MLC_SOFTMAX_LAYER ? (mlc_softmax_operation)layer->operation : MLC_SOFTMAX;
 }
 
 mlc_reduction_type mlc_layer_reduction_type(const mlc_layer *layer) {
+    if (!layer) return (mlc_reduction_type)0;
     bool has = layer->kind == MLC_REDUCTION_LAYER || layer->kind == MLC_SCATTER_LAYER;
     return has ? (mlc_reduction_type)layer->operation : MLC_REDUCTION_NONE;
 }
 
 mlc_padding_type mlc_layer_padding_type(const mlc_layer *layer) {
+    if (!layer) return (mlc_padding_type)0;
     return layer->kind == MLC_PADDING_LAYER ? (mlc_padding_type)layer->operation : MLC_PADDING_ZERO;
 }
 
 mlc_sample_mode mlc_layer_sample_mode(const mlc_layer *layer) {
+    if (!layer) return (mlc_sample_mode)0;
     return layer->kind == MLC_UPSAMPLE_LAYER ? (mlc_sample_mode)layer->operation
                                              : MLC_SAMPLE_NEAREST;
 }
 
 int64_t mlc_layer_dimension(const mlc_layer *layer) {
+    if (!layer) return 0;
     return layer->dimension;
 }
 
 mica_ints mlc_layer_dimensions(const mlc_layer *layer) {
+    if (!layer) return (mica_ints){0};
     return list_of(layer, layer->kind == MLC_REDUCTION_LAYER || layer->kind == MLC_TRANSPOSE_LAYER,
                    0);
 }
 
 mica_ints mlc_layer_shape(const mlc_layer *layer) {
+    if (!layer) return (mica_ints){0};
     return list_of(layer, layer->kind == MLC_RESHAPE_LAYER || layer->kind == MLC_UPSAMPLE_LAYER, 0);
 }
 
 mica_ints mlc_layer_normalized_shape(const mlc_layer *layer) {
+    if (!layer) return (mica_ints){0};
     return list_of(layer, layer->kind == MLC_LAYER_NORMALIZATION_LAYER, 0);
 }
 
 mica_ints mlc_layer_start(const mlc_layer *layer) {
+    if (!layer) return (mica_ints){0};
     return list_of(layer, layer->kind == MLC_SLICE_LAYER, 0);
 }
 
 mica_ints mlc_layer_end(const mlc_layer *layer) {
+    if (!layer) return (mica_ints){0};
     return list_of(layer, layer->kind == MLC_SLICE_LAYER, 1);
 }
 
 mica_ints mlc_layer_stride(const mlc_layer *layer) {
+    if (!layer) return (mica_ints){0};
     return list_of(layer, layer->kind == MLC_SLICE_LAYER, 2);
 }
 
 mica_ints mlc_layer_split_section_lengths(const mlc_layer *layer) {
+    if (!layer) return (mica_ints){0};
     return list_of(layer, layer->kind == MLC_SPLIT_LAYER, 0);
 }
 
 int64_t mlc_layer_split_count(const mlc_layer *layer) {
+    if (!layer) return 0;
     return layer->kind == MLC_SPLIT_LAYER ? layer->count : 0;
 }
 
 int64_t mlc_layer_feature_channel_count(const mlc_layer *layer) {
+    if (!layer) return 0;
     return layer->channels;
 }
 
 int64_t mlc_layer_group_count(const mlc_layer *layer) {
+    if (!layer) return 0;
     return layer->kind == MLC_GROUP_NORMALIZATION_LAYER ? layer->count : 0;
 }
 
 float mlc_layer_variance_epsilon(const mlc_layer *layer) {
+    if (!layer) return 0;
     bool has = layer->kind == MLC_BATCH_NORMALIZATION_LAYER ||
                layer->kind == MLC_INSTANCE_NORMALIZATION_LAYER ||
                layer->kind == MLC_GROUP_NORMALIZATION_LAYER ||
@@ -370,41 +420,51 @@ float mlc_layer_variance_epsilon(const mlc_layer *layer) {
 }
 
 float mlc_layer_momentum(const mlc_layer *layer) {
+    if (!layer) return 0;
     return layer->momentum;
 }
 
 float mlc_layer_rate(const mlc_layer *layer) {
+    if (!layer) return 0;
     return layer->kind == MLC_DROPOUT_LAYER ? layer->epsilon : 0;
 }
 
 uint64_t mlc_layer_seed(const mlc_layer *layer) {
+    if (!layer) return 0;
     return layer->seed;
 }
 
 float mlc_layer_scale(const mlc_layer *layer) {
+    if (!layer) return 0;
     return layer->kind == MLC_GRAM_MATRIX_LAYER ? layer->epsilon : 0;
 }
 
 float mlc_layer_constant_value(const mlc_layer *layer) {
+    if (!layer) return 0;
     return layer->kind == MLC_PADDING_LAYER ? layer->epsilon : 0;
 }
 
 int64_t mlc_layer_padding_top(const mlc_layer *layer) {
+    if (!layer) return 0;
     return layer->padding[0];
 }
 
 int64_t mlc_layer_padding_bottom(const mlc_layer *layer) {
+    if (!layer) return 0;
     return layer->padding[1];
 }
 
 int64_t mlc_layer_padding_left(const mlc_layer *layer) {
+    if (!layer) return 0;
     return layer->padding[2];
 }
 
 int64_t mlc_layer_padding_right(const mlc_layer *layer) {
+    if (!layer) return 0;
     return layer->padding[3];
 }
 
 bool mlc_layer_aligns_corners(const mlc_layer *layer) {
+    if (!layer) return false;
     return layer->aligns_corners;
 }

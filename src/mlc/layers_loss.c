@@ -5,6 +5,7 @@
 
 mica_status mlc_loss_layer_create(const mlc_loss_descriptor *d, mlc_tensor *weights,
                                   mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     mlc_layer *layer = NULL;
     *out_layer = NULL;
     if (!d) return MICA_INVALID("[Loss] the descriptor is NULL");
@@ -86,6 +87,7 @@ PLAIN(hinge, MLC_LOSS_HINGE)
 PLAIN(cosine_distance, MLC_LOSS_COSINE_DISTANCE)
 
 mica_status mlc_yolo_loss_layer_create(const mlc_yolo_loss_descriptor *d, mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     mlc_layer *layer = NULL;
     *out_layer = NULL;
     if (!d) return MICA_INVALID("[YOLOLoss] the descriptor is NULL");

@@ -16,6 +16,7 @@
 
 mica_status mlc_activation_layer_create(const mlc_activation_descriptor *descriptor,
                                         mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     *out_layer = NULL;
     CHECK_SIZE("Activation", descriptor);
     if (!mlc_activation_type_description(descriptor->type))
@@ -84,31 +85,37 @@ mica_status mlc_activation_layer_leaky_relu(mlc_layer **out_layer) {
 }
 
 mica_status mlc_activation_layer_linear(float scale, float bias, mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     return activation_ab(MLC_ACTIVATION_LINEAR, scale, bias, out_layer);
 }
 
 mica_status mlc_activation_layer_soft_plus_beta(float beta, mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     *out_layer = NULL;
     if (beta == 0) return MICA_INVALID("[Activation] SoftPlus divides by beta, which is 0");
     return activation_ab(MLC_ACTIVATION_SOFT_PLUS, 1 / beta, beta, out_layer);
 }
 
 mica_status mlc_activation_layer_relun(float a, float b, mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     return activation_ab(MLC_ACTIVATION_RELUN, a, b, out_layer);
 }
 
 mica_status mlc_activation_layer_threshold(float threshold, float replacement,
                                            mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     return activation_ab(MLC_ACTIVATION_THRESHOLD, threshold, replacement, out_layer);
 }
 
 mica_status mlc_activation_layer_clamp(float minimum, float maximum, mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     return activation_ab(MLC_ACTIVATION_CLAMP, minimum, maximum, out_layer);
 }
 
 /* ---- element by element -----------------------------------------------------------------------*/
 
 mica_status mlc_arithmetic_layer_create(mlc_arithmetic_operation operation, mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     *out_layer = NULL;
     if (!mlc_arithmetic_operation_description(operation))
         return MICA_INVALID("[Arithmetic] %d is not an operation", (int)operation);
@@ -118,6 +125,7 @@ mica_status mlc_arithmetic_layer_create(mlc_arithmetic_operation operation, mlc_
 }
 
 mica_status mlc_comparison_layer_create(mlc_comparison_operation operation, mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     *out_layer = NULL;
     if (!mlc_comparison_operation_description(operation))
         return MICA_INVALID("[Comparison] %d is not an operation", (int)operation);
@@ -127,10 +135,12 @@ mica_status mlc_comparison_layer_create(mlc_comparison_operation operation, mlc_
 }
 
 mica_status mlc_selection_layer_create(mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     return mlc_layer_make(MLC_SELECTION_LAYER, out_layer);
 }
 
 mica_status mlc_dropout_layer_create(float rate, uint64_t seed, mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     *out_layer = NULL;
     if (!(rate >= 0 && rate < 1))
         return MICA_INVALID("[Dropout] the rate %g is not within [0, 1)", (double)rate);
@@ -153,19 +163,23 @@ static mica_status along(mlc_layer_kind kind, int64_t dimension, mlc_layer **out
 }
 
 mica_status mlc_concatenation_layer_create(mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     return along(MLC_CONCATENATION_LAYER, 1, out_layer);
 }
 
 mica_status mlc_concatenation_layer_create_dimension(int64_t dimension, mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     return along(MLC_CONCATENATION_LAYER, dimension, out_layer);
 }
 
 mica_status mlc_gather_layer_create(int64_t dimension, mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     return along(MLC_GATHER_LAYER, dimension, out_layer);
 }
 
 mica_status mlc_scatter_layer_create(int64_t dimension, mlc_reduction_type reduction,
                                      mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     *out_layer = NULL;
     if (reduction != MLC_REDUCTION_NONE && reduction != MLC_REDUCTION_SUM)
         return MICA_INVALID("[Scatter] the reduction is None or Sum, not %d", (int)reduction);
@@ -180,6 +194,7 @@ mica_status mlc_softmax_layer_create(mlc_softmax_operation operation, mlc_layer 
 
 mica_status mlc_softmax_layer_create_dimension(mlc_softmax_operation operation, int64_t dimension,
                                                mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     *out_layer = NULL;
     if (!mlc_softmax_operation_description(operation))
         return MICA_INVALID("[Softmax] %d is not an operation", (int)operation);
@@ -189,6 +204,7 @@ mica_status mlc_softmax_layer_create_dimension(mlc_softmax_operation operation, 
 }
 
 mica_status mlc_split_layer_create(int64_t count, int64_t dimension, mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     *out_layer = NULL;
     if (count < 1) return MICA_INVALID("[Split] into %lld parts", (long long)count);
     MICA_TRY(along(MLC_SPLIT_LAYER, dimension, out_layer));
@@ -198,6 +214,7 @@ mica_status mlc_split_layer_create(int64_t count, int64_t dimension, mlc_layer *
 
 mica_status mlc_split_layer_create_sections(mica_ints lengths, int64_t dimension,
                                             mlc_layer **out_layer) {
+    MICA_GIVEN(MICA_ARRAY(lengths), out_layer);
     mlc_layer *layer = NULL;
     *out_layer = NULL;
     if (lengths.n < 1) return MICA_INVALID("[Split] no section lengths");
@@ -216,6 +233,7 @@ mica_status mlc_reduction_layer_create(mlc_reduction_type type, int64_t dimensio
 
 mica_status mlc_reduction_layer_create_dimensions(mlc_reduction_type type, mica_ints dimensions,
                                                   mlc_layer **out_layer) {
+    MICA_GIVEN(MICA_ARRAY(dimensions), out_layer);
     mlc_layer *layer = NULL;
     *out_layer = NULL;
     if (!mlc_reduction_type_description(type))
@@ -234,6 +252,7 @@ mica_status mlc_reduction_layer_create_dimensions(mlc_reduction_type type, mica_
 /* ---- shapes -----------------------------------------------------------------------------------*/
 
 mica_status mlc_reshape_layer_create(mica_ints shape, mlc_layer **out_layer) {
+    MICA_GIVEN(MICA_ARRAY(shape), out_layer);
     mlc_layer *layer = NULL;
     int32_t unknown = 0;
     *out_layer = NULL;
@@ -249,6 +268,7 @@ mica_status mlc_reshape_layer_create(mica_ints shape, mlc_layer **out_layer) {
 }
 
 mica_status mlc_transpose_layer_create(mica_ints dimensions, mlc_layer **out_layer) {
+    MICA_GIVEN(MICA_ARRAY(dimensions), out_layer);
     mlc_layer *layer = NULL;
     *out_layer = NULL;
     bool seen[MICA_MAX_RANK] = {false};
@@ -268,6 +288,7 @@ mica_status mlc_transpose_layer_create(mica_ints dimensions, mlc_layer **out_lay
 
 mica_status mlc_slice_layer_create(mica_ints start, mica_ints end, mica_ints stride,
                                    mlc_layer **out_layer) {
+    MICA_GIVEN(MICA_ARRAY(start), MICA_ARRAY(end), MICA_ARRAY(stride), out_layer);
     mlc_layer *layer = NULL;
     *out_layer = NULL;
     if (start.n < 1 || start.n != end.n || (stride.n && stride.n != start.n))
@@ -289,6 +310,7 @@ mica_status mlc_upsample_layer_create(mica_ints shape, mlc_layer **out_layer) {
 
 mica_status mlc_upsample_layer_create_mode(mica_ints shape, mlc_sample_mode mode,
                                            bool aligns_corners, mlc_layer **out_layer) {
+    MICA_GIVEN(MICA_ARRAY(shape), out_layer);
     mlc_layer *layer = NULL;
     *out_layer = NULL;
     bool good = shape.n >= 1 && shape.n <= 3 && mlc_sample_mode_description(mode);
@@ -324,24 +346,29 @@ static mica_status padding(mlc_padding_type type, mica_ints sizes, float value,
 }
 
 mica_status mlc_padding_layer_reflect(mica_ints sizes, mlc_layer **out_layer) {
+    MICA_GIVEN(MICA_ARRAY(sizes), out_layer);
     return padding(MLC_PADDING_REFLECT, sizes, 0, out_layer);
 }
 
 mica_status mlc_padding_layer_symmetric(mica_ints sizes, mlc_layer **out_layer) {
+    MICA_GIVEN(MICA_ARRAY(sizes), out_layer);
     return padding(MLC_PADDING_SYMMETRIC, sizes, 0, out_layer);
 }
 
 mica_status mlc_padding_layer_zero(mica_ints sizes, mlc_layer **out_layer) {
+    MICA_GIVEN(MICA_ARRAY(sizes), out_layer);
     return padding(MLC_PADDING_ZERO, sizes, 0, out_layer);
 }
 
 mica_status mlc_padding_layer_constant(mica_ints sizes, float value, mlc_layer **out_layer) {
+    MICA_GIVEN(MICA_ARRAY(sizes), out_layer);
     return padding(MLC_PADDING_CONSTANT, sizes, value, out_layer);
 }
 
 /* ---- pooling, products ------------------------------------------------------------------------*/
 
 mica_status mlc_pooling_layer_create(const mlc_pooling_descriptor *d, mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     *out_layer = NULL;
     CHECK_SIZE("Pooling", d);
     if (!mlc_pooling_type_description(d->type) ||
@@ -363,6 +390,7 @@ mica_status mlc_pooling_layer_create(const mlc_pooling_descriptor *d, mlc_layer 
 
 mica_status mlc_matmul_layer_create(const mlc_matmul_descriptor *descriptor,
                                     mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     *out_layer = NULL;
     CHECK_SIZE("MatMul", descriptor);
     MICA_TRY(mlc_layer_make(MLC_MATMUL_LAYER, out_layer));
@@ -371,6 +399,7 @@ mica_status mlc_matmul_layer_create(const mlc_matmul_descriptor *descriptor,
 }
 
 mica_status mlc_gram_matrix_layer_create(float scale, mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     MICA_TRY(mlc_layer_make(MLC_GRAM_MATRIX_LAYER, out_layer));
     (*out_layer)->epsilon = scale;
     return NULL;

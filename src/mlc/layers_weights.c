@@ -40,6 +40,7 @@ static mica_status check_convolution(const mlc_convolution_descriptor *d) {
 mica_status mlc_convolution_layer_create(mlc_tensor *weights, mlc_tensor *biases,
                                          const mlc_convolution_descriptor *d,
                                          mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     mlc_layer *layer = NULL;
     *out_layer = NULL;
     MICA_TRY(check_convolution(d));
@@ -58,6 +59,7 @@ mica_status mlc_convolution_layer_create(mlc_tensor *weights, mlc_tensor *biases
 mica_status mlc_fully_connected_layer_create(mlc_tensor *weights, mlc_tensor *biases,
                                              const mlc_convolution_descriptor *d,
                                              mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     mlc_layer *layer = NULL;
     *out_layer = NULL;
     CHECK_SIZE("FullyConnected", d);
@@ -109,6 +111,7 @@ mica_status mlc_batch_normalization_layer_create(int64_t channels, mlc_tensor *m
                                                  mlc_tensor *variance, mlc_tensor *beta,
                                                  mlc_tensor *gamma, float epsilon, float momentum,
                                                  mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     *out_layer = NULL;
     MICA_TRY(check_momentum("BatchNormalization", momentum));
     if (!mean || !variance)
@@ -123,6 +126,7 @@ mica_status mlc_instance_normalization_layer_create(int64_t channels, mlc_tensor
                                                     mlc_tensor *variance, mlc_tensor *beta,
                                                     mlc_tensor *gamma, float epsilon,
                                                     float momentum, mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     *out_layer = NULL;
     MICA_TRY(check_momentum("InstanceNormalization", momentum));
     if (!mean != !variance)
@@ -136,6 +140,7 @@ mica_status mlc_instance_normalization_layer_create(int64_t channels, mlc_tensor
 mica_status mlc_group_normalization_layer_create(int64_t channels, int64_t groups, mlc_tensor *beta,
                                                  mlc_tensor *gamma, float epsilon,
                                                  mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     *out_layer = NULL;
     if (groups < 1 || channels % groups != 0)
         return MICA_INVALID("[GroupNormalization] %lld channels in %lld groups",
@@ -149,6 +154,7 @@ mica_status mlc_group_normalization_layer_create(int64_t channels, int64_t group
 mica_status mlc_layer_normalization_layer_create(mica_ints normalized_shape, mlc_tensor *beta,
                                                  mlc_tensor *gamma, float epsilon,
                                                  mlc_layer **out_layer) {
+    MICA_GIVEN(MICA_ARRAY(normalized_shape), out_layer);
     int64_t elements = 1;
     mlc_layer *layer = NULL;
     *out_layer = NULL;
@@ -169,6 +175,7 @@ mica_status mlc_layer_normalization_layer_create(mica_ints normalized_shape, mlc
 
 mica_status mlc_embedding_layer_create(const mlc_embedding_descriptor *d, mlc_tensor *weights,
                                        mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     mlc_layer *layer = NULL;
     *out_layer = NULL;
     CHECK_SIZE("Embedding", d);
@@ -252,6 +259,7 @@ mica_status mlc_lstm_layer_create_all(const mlc_lstm_descriptor *d, mlc_tensors 
                                       const mlc_activation_descriptor *gate_activations,
                                       const mlc_activation_descriptor *output_activation,
                                       mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     mlc_layer *layer = NULL;
     *out_layer = NULL;
     MICA_TRY(check_lstm(d));
@@ -314,6 +322,7 @@ mica_status
 mlc_multihead_attention_layer_create(const mlc_multihead_attention_descriptor *descriptor,
                                      mlc_tensors weights, mlc_tensors biases,
                                      mlc_tensors attention_biases, mlc_layer **out_layer) {
+    MICA_GIVEN(out_layer);
     mlc_layer *layer = NULL;
     *out_layer = NULL;
     MICA_TRY(check_attention(descriptor, weights, biases, attention_biases));

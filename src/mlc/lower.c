@@ -111,18 +111,50 @@ static mica_nn_activation activation_of(const mlc_activation_descriptor *d) {
 
 /* ---- layers without weights -------------------------------------------------------------------*/
 
-static mica_value lower_reshape(mlc_lowering *l, const mlc_layer *layer, mica_value x) {
-    int64_t shape[MICA_MAX_RANK];
-    memcpy(shape, layer->lists[0], (size_t)layer->list_sizes[0] * sizeof *shape);
-    if (shape[0] == l->full_batch) shape[0] = l->batch;
-    return mica_nn_reshape(l->g, x, (mica_ints){shape, layer->list_sizes[0]});
+/* A smaller batch than the graph was built for shows in a source as an axis of another size than
+ * the tensor's. A size that merely equals the batch does not change. */
+static bool follows_batch(const mica_type *built, const mica_type *now, int32_t axis) {
+    return built->rank == now->rank && built->dims[axis] != now->dims[axis];
 }
 
-static mica_value lower_slice(mlc_lowering *l, const mlc_layer *layer, mica_value x) {
+/* The axis of the new shape that begins where the source's axis does gets the change; it holds
+ * whole batches. Where there is none (the batch is cut apart, or is not the outer part of an axis)
+ * the sizes stay, and do not fit. */
+static void resize_target(const mlc_lowering *l, const mica_type *built, const mica_type *now,
+                          int64_t *shape, int32_t rank) {
+    int64_t before = 1, place = 1, others = 1;
+    int32_t axis = 0;
+    while (axis < built->rank && !follows_batch(built, now, axis)) before *= built->dims[axis++];
+    if (axis == built->rank) return;
+    for (int32_t k = 0; k < rank; k++) others *= shape[k] == -1 ? 1 : shape[k];
+    for (int32_t k = 0; k < rank; place *= shape[k++]) {
+        if (shape[k] == -1 && others) shape[k] = mica_type_elements(built) / others;
+        if (place != before || shape[k] % l->full_batch) continue;
+        shape[k] = shape[k] / l->full_batch * l->batch;
+        return;
+    }
+}
+
+static mica_value lower_reshape(mlc_lowering *l, const mlc_layer *layer, const mlc_operands *p) {
+    int64_t shape[MICA_MAX_RANK];
+    const mica_type *now = mica_value_type(p->sources[0]);
+    int32_t rank = layer->list_sizes[0];
+    if (!now) return MICA_NULL_VALUE;
+    memcpy(shape, layer->lists[0], (size_t)rank * sizeof *shape);
+    resize_target(l, &p->tensors[0]->descriptor->type, now, shape, rank);
+    return mica_nn_reshape(l->g, p->sources[0], (mica_ints){shape, rank});
+}
+
+/* What reaches to the end of the batch reaches to the end of a smaller one. */
+static mica_value lower_slice(mlc_lowering *l, const mlc_layer *layer, const mlc_operands *p) {
     int64_t end[MICA_MAX_RANK];
+    const mica_type *now = mica_value_type(p->sources[0]);
+    const mica_type *built = &p->tensors[0]->descriptor->type;
+    if (!now) return MICA_NULL_VALUE;
     memcpy(end, layer->lists[1], (size_t)layer->list_sizes[1] * sizeof *end);
-    if (end[0] == l->full_batch) end[0] = l->batch;
-    return mica_nn_slice(l->g, x, (mica_ints){layer->lists[0], layer->list_sizes[0]},
+    for (int32_t i = 0; i < built->rank && i < layer->list_sizes[1]; i++)
+        if (follows_batch(built, now, i) && end[i] == built->dims[i]) end[i] = now->dims[i];
+    return mica_nn_slice(l->g, p->sources[0], (mica_ints){layer->lists[0], layer->list_sizes[0]},
                          (mica_ints){end, layer->list_sizes[1]},
                          (mica_ints){layer->lists[2], layer->list_sizes[2]});
 }
@@ -429,9 +461,9 @@ static mica_value lower_one(mlc_lowering *l, const mlc_layer *layer, const mlc_o
     case MLC_POOLING_LAYER: return lower_pooling(l, &layer->as.pooling, x);
     case MLC_REDUCTION_LAYER:
         return mica_nn_reduce(g, (mica_nn_reduction_kind)layer->operation, x, list);
-    case MLC_RESHAPE_LAYER: return lower_reshape(l, layer, x);
+    case MLC_RESHAPE_LAYER: return lower_reshape(l, layer, p);
     case MLC_SELECTION_LAYER: return mica_nn_where(g, x, y, p->sources[2]);
-    case MLC_SLICE_LAYER: return lower_slice(l, layer, x);
+    case MLC_SLICE_LAYER: return lower_slice(l, layer, p);
     case MLC_SOFTMAX_LAYER:
         return layer->operation == MLC_LOG_SOFTMAX ? mica_nn_log_softmax(g, x, layer->dimension)
                                                    : mica_nn_softmax(g, x, layer->dimension);

@@ -12,7 +12,7 @@ struct mlc_lowering {
     mica_graph *g; /* errors stick to it */
     mica_arena arena;
     bool is_training;
-    int64_t batch, full_batch; /* first sizes that are full_batch when built are now batch */
+    int64_t batch, full_batch; /* of declared inputs: now, and when they were built; 0: as built */
     mica_value step;           /* u32[1], the number of this execution; null outside training */
     /* The current value of a tensor that a layer holds. */
     mica_value (*value_of)(mlc_lowering *l, mlc_tensor *tensor);
@@ -23,6 +23,7 @@ struct mlc_lowering {
 /* Sources and labels of a node. */
 typedef struct mlc_operands {
     const mica_value *sources, *labels;
+    mlc_tensor *const *tensors; /* the sources as they were built: the batch is their own */
     int32_t n_sources, n_labels;
     int32_t place; /* of the layer in its graph: tells random layers apart */
 } mlc_operands;

@@ -45,7 +45,7 @@ static mica_status infer(mlc_lowering *l, const mlc_layer *layer, mlc_tensors so
         label_values[0] = parameter_for(l, sources.data[0]);
         n_labels = 1;
     }
-    mlc_operands operands = {values, label_values, sources.n, n_labels, 0};
+    mlc_operands operands = {values, label_values, sources.data, sources.n, n_labels, 0};
     mlc_lower_layer(l, layer, &operands, &results, &n);
     MICA_TRY(mica_graph_check(l->g));
     mica_type *types = mica_calloc((size_t)(n ? n : 1), sizeof *types);

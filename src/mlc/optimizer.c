@@ -53,6 +53,7 @@ static mica_status make(const mlc_optimizer_descriptor *descriptor, mlc_optimize
 mica_status mlc_sgd_optimizer_create(const mlc_optimizer_descriptor *descriptor,
                                      float momentum_scale, bool uses_nesterov_momentum,
                                      mlc_optimizer **out_optimizer) {
+    MICA_GIVEN(out_optimizer);
     return make(descriptor,
                 (mlc_optimizer){.kind = MLC_SGD_OPTIMIZER,
                                 .momentum = momentum_scale,
@@ -69,6 +70,7 @@ mica_status mlc_sgd_optimizer_create_default(const mlc_optimizer_descriptor *des
 mica_status mlc_adam_optimizer_create(const mlc_optimizer_descriptor *descriptor, float beta1,
                                       float beta2, float epsilon, bool uses_amsgrad,
                                       int64_t time_step, mlc_optimizer **out_optimizer) {
+    MICA_GIVEN(out_optimizer);
     return make(descriptor,
                 (mlc_optimizer){.kind = MLC_ADAM_OPTIMIZER,
                                 .beta1 = beta1,
@@ -87,6 +89,7 @@ mica_status mlc_adam_optimizer_create_default(const mlc_optimizer_descriptor *de
 mica_status mlc_adamw_optimizer_create(const mlc_optimizer_descriptor *descriptor, float beta1,
                                        float beta2, float epsilon, bool uses_amsgrad,
                                        int64_t time_step, mlc_optimizer **out_optimizer) {
+    MICA_GIVEN(out_optimizer);
     return make(descriptor,
                 (mlc_optimizer){.kind = MLC_ADAMW_OPTIMIZER,
                                 .beta1 = beta1,
@@ -105,6 +108,7 @@ mica_status mlc_adamw_optimizer_create_default(const mlc_optimizer_descriptor *d
 mica_status mlc_rmsprop_optimizer_create(const mlc_optimizer_descriptor *descriptor,
                                          float momentum_scale, float alpha, float epsilon,
                                          bool is_centered, mlc_optimizer **out_optimizer) {
+    MICA_GIVEN(out_optimizer);
     return make(descriptor,
                 (mlc_optimizer){.kind = MLC_RMSPROP_OPTIMIZER,
                                 .momentum = momentum_scale,
@@ -121,6 +125,7 @@ mica_status mlc_rmsprop_optimizer_create_default(const mlc_optimizer_descriptor 
 }
 
 mica_status mlc_optimizer_copy(const mlc_optimizer *optimizer, mlc_optimizer **out_optimizer) {
+    MICA_GIVEN(optimizer, out_optimizer);
     *out_optimizer = NULL;
     mlc_optimizer *o = mica_alloc(sizeof *o);
     if (!o) return MICA_NO_MEMORY();
@@ -133,6 +138,7 @@ mica_status mlc_optimizer_copy(const mlc_optimizer *optimizer, mlc_optimizer **o
 }
 
 void mlc_optimizer_retain(mlc_optimizer *optimizer) {
+    if (!optimizer) return;
     mica_refcount_retain(&optimizer->references);
 }
 
@@ -174,6 +180,7 @@ mica_nn_optimizer mlc_optimizer_mathematics(const mlc_optimizer *o) {
 }
 
 int32_t mlc_optimizer_state_count(const mlc_optimizer *optimizer) {
+    if (!optimizer) return 0;
     mica_nn_optimizer n = mlc_optimizer_mathematics(optimizer);
     return mica_nn_optimizer_state_count(&n);
 }
@@ -182,10 +189,12 @@ int32_t mlc_optimizer_state_count(const mlc_optimizer *optimizer) {
  * Those that may change are read and written under the lock, as executions read them there. */
 
 mlc_optimizer_kind mlc_optimizer_kind_of(const mlc_optimizer *o) {
+    if (!o) return (mlc_optimizer_kind)0;
     return o->kind;
 }
 
 float mlc_optimizer_learning_rate(const mlc_optimizer *o) {
+    if (!o) return 0;
     mlc_lock();
     float rate = o->descriptor.learning_rate;
     mlc_unlock();
@@ -193,12 +202,14 @@ float mlc_optimizer_learning_rate(const mlc_optimizer *o) {
 }
 
 void mlc_optimizer_set_learning_rate(mlc_optimizer *o, float learning_rate) {
+    if (!o) return;
     mlc_lock();
     o->descriptor.learning_rate = learning_rate;
     mlc_unlock();
 }
 
 bool mlc_optimizer_applies_gradient_clipping(const mlc_optimizer *o) {
+    if (!o) return false;
     mlc_lock();
     bool applies = o->descriptor.applies_gradient_clipping;
     mlc_unlock();
@@ -206,12 +217,14 @@ bool mlc_optimizer_applies_gradient_clipping(const mlc_optimizer *o) {
 }
 
 void mlc_optimizer_set_applies_gradient_clipping(mlc_optimizer *o, bool applies) {
+    if (!o) return;
     mlc_lock();
     o->descriptor.applies_gradient_clipping = applies;
     mlc_unlock();
 }
 
 int64_t mlc_optimizer_time_step(const mlc_optimizer *o) {
+    if (!o) return 0;
     mlc_lock();
     int64_t step = o->time_step;
     mlc_unlock();
@@ -219,65 +232,81 @@ int64_t mlc_optimizer_time_step(const mlc_optimizer *o) {
 }
 
 float mlc_optimizer_gradient_rescale(const mlc_optimizer *o) {
+    if (!o) return 0;
     return o->descriptor.gradient_rescale;
 }
 
 float mlc_optimizer_gradient_clip_max(const mlc_optimizer *o) {
+    if (!o) return 0;
     return o->descriptor.gradient_clip_max;
 }
 
 float mlc_optimizer_gradient_clip_min(const mlc_optimizer *o) {
+    if (!o) return 0;
     return o->descriptor.gradient_clip_min;
 }
 
 float mlc_optimizer_regularization_scale(const mlc_optimizer *o) {
+    if (!o) return 0;
     return o->descriptor.regularization_scale;
 }
 
 mlc_regularization_type mlc_optimizer_regularization(const mlc_optimizer *o) {
+    if (!o) return (mlc_regularization_type)0;
     return o->descriptor.regularization;
 }
 
 mlc_gradient_clipping_type mlc_optimizer_clipping(const mlc_optimizer *o) {
+    if (!o) return (mlc_gradient_clipping_type)0;
     return o->descriptor.clipping;
 }
 
 float mlc_optimizer_maximum_clipping_norm(const mlc_optimizer *o) {
+    if (!o) return 0;
     return o->descriptor.maximum_clipping_norm;
 }
 
 float mlc_optimizer_custom_global_norm(const mlc_optimizer *o) {
+    if (!o) return 0;
     return o->descriptor.custom_global_norm;
 }
 
 float mlc_optimizer_momentum_scale(const mlc_optimizer *o) {
+    if (!o) return 0;
     return o->momentum;
 }
 
 bool mlc_optimizer_uses_nesterov_momentum(const mlc_optimizer *o) {
+    if (!o) return false;
     return o->nesterov;
 }
 
 float mlc_optimizer_beta1(const mlc_optimizer *o) {
+    if (!o) return 0;
     return o->beta1;
 }
 
 float mlc_optimizer_beta2(const mlc_optimizer *o) {
+    if (!o) return 0;
     return o->beta2;
 }
 
 float mlc_optimizer_epsilon(const mlc_optimizer *o) {
+    if (!o) return 0;
     return o->epsilon;
 }
 
 bool mlc_optimizer_uses_amsgrad(const mlc_optimizer *o) {
+    if (!o) return false;
     return o->amsgrad;
 }
 
 float mlc_optimizer_alpha(const mlc_optimizer *o) {
+    if (!o) return 0;
     return o->alpha;
 }
 
 bool mlc_optimizer_is_centered(const mlc_optimizer *o) {
+    if (!o) return false;
     return o->centered;
 }

@@ -78,6 +78,7 @@ static mica_status convert(mlc_tensor *t, mlc_data_type type, const quantization
 
 mica_status mlc_tensor_quantize(mlc_tensor *t, mlc_data_type type, float scale, int64_t bias,
                                 mlc_tensor **out_tensor) {
+    MICA_GIVEN(t, out_tensor);
     *out_tensor = NULL;
     if (!(scale > 0) || isinf(scale))
         return MICA_INVALID("[%s] the scale %g is not positive", mlc_tensor_label(t),
@@ -88,6 +89,7 @@ mica_status mlc_tensor_quantize(mlc_tensor *t, mlc_data_type type, float scale, 
 
 mica_status mlc_tensor_quantize_axis(mlc_tensor *t, mlc_data_type type, mlc_tensor *scale,
                                      mlc_tensor *bias, int64_t axis, mlc_tensor **out_tensor) {
+    MICA_GIVEN(t, out_tensor);
     quantization q = {0};
     *out_tensor = NULL;
     MICA_TRY(take_both(t, scale, bias, axis, true, &q));
@@ -96,6 +98,7 @@ mica_status mlc_tensor_quantize_axis(mlc_tensor *t, mlc_data_type type, mlc_tens
 
 mica_status mlc_tensor_dequantize(mlc_tensor *t, mlc_data_type type, mlc_tensor *scale,
                                   mlc_tensor *bias, mlc_tensor **out_tensor) {
+    MICA_GIVEN(t, out_tensor);
     quantization q = {0};
     *out_tensor = NULL;
     MICA_TRY(take_both(t, scale, bias, 0, false, &q));
@@ -104,6 +107,7 @@ mica_status mlc_tensor_dequantize(mlc_tensor *t, mlc_data_type type, mlc_tensor 
 
 mica_status mlc_tensor_dequantize_axis(mlc_tensor *t, mlc_data_type type, mlc_tensor *scale,
                                        mlc_tensor *bias, int64_t axis, mlc_tensor **out_tensor) {
+    MICA_GIVEN(t, out_tensor);
     quantization q = {0};
     *out_tensor = NULL;
     MICA_TRY(take_both(t, scale, bias, axis, true, &q));

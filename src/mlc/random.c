@@ -21,6 +21,7 @@ void mlc_platform_set_rng_seed(uint64_t seed) {
 }
 
 bool mlc_platform_rng_seed(uint64_t *out_seed) {
+    if (!out_seed) return false;
     mica_mutex_lock(&platform.mutex);
     *out_seed = platform.seed;
     bool is_set = platform.is_set;

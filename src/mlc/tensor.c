@@ -13,6 +13,7 @@ mica_status mlc_tensor_data_create_with_deallocator(void *bytes, size_t length,
                                                     void (*deallocator)(void *context, void *bytes,
                                                                         size_t length),
                                                     void *context, mlc_tensor_data **out_data) {
+    MICA_GIVEN(out_data);
     *out_data = NULL;
     if (!bytes && length)
         return MICA_INVALID("[tensor data] %zu bytes at the address NULL", length);
@@ -35,6 +36,7 @@ mica_status mlc_tensor_data_create_immutable_with_deallocator(
     const void *bytes, size_t length,
     void (*deallocator)(void *context, void *bytes, size_t length), void *context,
     mlc_tensor_data **out_data) {
+    MICA_GIVEN(out_data);
     MICA_TRY(mlc_tensor_data_create_with_deallocator((void *)bytes, length, deallocator, context,
                                                      out_data));
     (*out_data)->is_immutable = true;
@@ -47,6 +49,7 @@ mica_status mlc_tensor_data_create_immutable(const void *bytes, size_t length,
 }
 
 bool mlc_tensor_data_is_immutable(const mlc_tensor_data *data) {
+    if (!data) return false;
     return data->is_immutable;
 }
 
@@ -68,6 +71,7 @@ mica_status mlc_tensor_data_allocate(size_t length, mlc_tensor_data **out_data) 
 }
 
 void mlc_tensor_data_retain(mlc_tensor_data *data) {
+    if (!data) return;
     mica_refcount_retain(&data->references);
 }
 
@@ -82,10 +86,12 @@ void mlc_tensor_data_destroy(mlc_tensor_data *data) {
 }
 
 void *mlc_tensor_data_bytes(const mlc_tensor_data *data) {
+    if (!data) return NULL;
     return data->bytes;
 }
 
 size_t mlc_tensor_data_length(const mlc_tensor_data *data) {
+    if (!data) return 0;
     return data->length;
 }
 
@@ -141,6 +147,7 @@ bool mlc_bytes_are_finite(mica_dtype dtype, const void *bytes, size_t n) {
 static uint64_t last_id;
 
 mica_status mlc_tensor_create(mlc_tensor_descriptor *descriptor, mlc_tensor **out_tensor) {
+    MICA_GIVEN(out_tensor);
     *out_tensor = NULL;
     if (!descriptor) return MICA_INVALID("[tensor] the descriptor is NULL");
     mlc_tensor *t = mica_calloc(1, sizeof *t);
@@ -174,6 +181,7 @@ static mica_status create_made(mlc_tensor_descriptor *d, mlc_random_initializer_
 
 mica_status mlc_tensor_create_random(mlc_tensor_descriptor *descriptor,
                                      mlc_random_initializer_type type, mlc_tensor **out_tensor) {
+    MICA_GIVEN(out_tensor);
     *out_tensor = NULL;
     if (type == MLC_RANDOM_INITIALIZER_INVALID)
         return MICA_INVALID("[tensor] the random initializer is Invalid");
@@ -182,6 +190,7 @@ mica_status mlc_tensor_create_random(mlc_tensor_descriptor *descriptor,
 
 mica_status mlc_tensor_create_filled(mlc_tensor_descriptor *descriptor, double value,
                                      mlc_tensor **out_tensor) {
+    MICA_GIVEN(out_tensor);
     *out_tensor = NULL;
     return create_made(descriptor, MLC_RANDOM_INITIALIZER_INVALID, value, out_tensor);
 }
@@ -199,6 +208,7 @@ static mica_status check_length(const mlc_tensor *t, const mlc_tensor_data *data
 
 mica_status mlc_tensor_create_with_data(mlc_tensor_descriptor *descriptor, mlc_tensor_data *data,
                                         mlc_tensor **out_tensor) {
+    MICA_GIVEN(out_tensor);
     mlc_tensor *t = NULL;
     *out_tensor = NULL;
     MICA_TRY(mlc_tensor_create(descriptor, &t));
@@ -242,22 +252,26 @@ static mica_status with_shape(mica_ints shape, mlc_data_type type, const content
 }
 
 mica_status mlc_tensor_with_shape(mica_ints shape, mlc_data_type type, mlc_tensor **out_tensor) {
+    MICA_GIVEN(MICA_ARRAY(shape), out_tensor);
     return with_shape(shape, type, &(contents){0}, out_tensor);
 }
 
 mica_status mlc_tensor_with_shape_random(mica_ints shape, mlc_random_initializer_type initializer,
                                          mlc_data_type type, mlc_tensor **out_tensor) {
+    MICA_GIVEN(MICA_ARRAY(shape), out_tensor);
     return with_shape(shape, type, &(contents){.is_random = true, .initializer = initializer},
                       out_tensor);
 }
 
 mica_status mlc_tensor_with_shape_data(mica_ints shape, mlc_tensor_data *data, mlc_data_type type,
                                        mlc_tensor **out_tensor) {
+    MICA_GIVEN(MICA_ARRAY(shape), out_tensor);
     return with_shape(shape, type, &(contents){.has_data = true, .data = data}, out_tensor);
 }
 
 mica_status mlc_tensor_with_shape_filled(mica_ints shape, double value, mlc_data_type type,
                                          mlc_tensor **out_tensor) {
+    MICA_GIVEN(MICA_ARRAY(shape), out_tensor);
     return with_shape(shape, type, &(contents){.is_filled = true, .value = value}, out_tensor);
 }
 
@@ -319,6 +333,7 @@ static mica_status sequences(mica_ints lengths, bool sorted, int64_t channels, i
 mica_status mlc_tensor_sequences_random(mica_ints lengths, bool sorted, int64_t channels,
                                         int64_t batch, mlc_random_initializer_type type,
                                         mlc_tensor **out_tensor) {
+    MICA_GIVEN(MICA_ARRAY(lengths), out_tensor);
     return sequences(lengths, sorted, channels, batch,
                      &(contents){.is_random = true, .initializer = type}, out_tensor);
 }
@@ -326,11 +341,13 @@ mica_status mlc_tensor_sequences_random(mica_ints lengths, bool sorted, int64_t 
 mica_status mlc_tensor_sequences_data(mica_ints lengths, bool sorted, int64_t channels,
                                       int64_t batch, mlc_tensor_data *data,
                                       mlc_tensor **out_tensor) {
+    MICA_GIVEN(MICA_ARRAY(lengths), out_tensor);
     return sequences(lengths, sorted, channels, batch, &(contents){.has_data = true, .data = data},
                      out_tensor);
 }
 
 void mlc_tensor_retain(mlc_tensor *t) {
+    if (!t) return;
     mica_refcount_retain(&t->references);
 }
 
@@ -346,18 +363,22 @@ void mlc_tensor_release(mlc_tensor *t) {
 }
 
 uint64_t mlc_tensor_id(const mlc_tensor *t) {
+    if (!t) return 0;
     return t->id;
 }
 
 mlc_tensor_descriptor *mlc_tensor_descriptor_of(const mlc_tensor *t) {
+    if (!t) return NULL;
     return t->descriptor;
 }
 
 const char *mlc_tensor_label(const mlc_tensor *t) {
+    if (!t) return "";
     return t->label ? t->label : t->default_label;
 }
 
 mica_status mlc_tensor_set_label(mlc_tensor *t, const char *label) {
+    MICA_GIVEN(t);
     char *copy = label ? mica_strdup(label) : NULL;
     if (label && !copy) return MICA_NO_MEMORY();
     mica_free(t->label);
@@ -368,6 +389,7 @@ mica_status mlc_tensor_set_label(mlc_tensor *t, const char *label) {
 /* ---- parameters -------------------------------------------------------------------------------*/
 
 mica_status mlc_tensor_parameter_create(mlc_tensor *tensor, mlc_tensor_parameter **out_parameter) {
+    MICA_GIVEN(out_parameter);
     *out_parameter = NULL;
     if (!tensor) return MICA_INVALID("[tensor parameter] the tensor is NULL");
     mlc_tensor_parameter *p = mica_calloc(1, sizeof *p);
@@ -382,6 +404,7 @@ mica_status mlc_tensor_parameter_create(mlc_tensor *tensor, mlc_tensor_parameter
 
 mica_status mlc_tensor_parameter_create_with_optimizer_data(mlc_tensor *tensor, mlc_data_list data,
                                                             mlc_tensor_parameter **out_parameter) {
+    MICA_GIVEN(MICA_ARRAY(data), out_parameter);
     MICA_TRY(mlc_tensor_parameter_create(tensor, out_parameter));
     mica_status status =
         mlc_tensor_bind_optimizer_data(tensor, data, (mlc_device_data_list){NULL, 0});
@@ -393,6 +416,7 @@ mica_status mlc_tensor_parameter_create_with_optimizer_data(mlc_tensor *tensor, 
 }
 
 void mlc_tensor_parameter_retain(mlc_tensor_parameter *p) {
+    if (!p) return;
     mica_refcount_retain(&p->references);
 }
 
@@ -403,13 +427,16 @@ void mlc_tensor_parameter_release(mlc_tensor_parameter *p) {
 }
 
 mlc_tensor *mlc_tensor_parameter_tensor(const mlc_tensor_parameter *p) {
+    if (!p) return NULL;
     return p->tensor;
 }
 
 bool mlc_tensor_parameter_is_updatable(const mlc_tensor_parameter *p) {
+    if (!p) return false;
     return p->is_updatable;
 }
 
 void mlc_tensor_parameter_set_is_updatable(mlc_tensor_parameter *p, bool is_updatable) {
+    if (!p) return;
     p->is_updatable = is_updatable;
 }

@@ -34,6 +34,7 @@ static mica_status check_shape(mica_ints shape, mlc_data_type type, mica_type *o
 
 mica_status mlc_tensor_descriptor_create(mica_ints shape, mlc_data_type type,
                                          mlc_tensor_descriptor **out_descriptor) {
+    MICA_GIVEN(MICA_ARRAY(shape), out_descriptor);
     *out_descriptor = NULL;
     mica_type checked;
     MICA_TRY(check_shape(shape, type, &checked));
@@ -83,6 +84,7 @@ static mica_status check_sequences(const mica_type *type, mica_ints lengths, boo
 mica_status mlc_tensor_descriptor_with_sequences(mica_ints shape, mica_ints lengths, bool sorted,
                                                  mlc_data_type type,
                                                  mlc_tensor_descriptor **out_descriptor) {
+    MICA_GIVEN(MICA_ARRAY(shape), MICA_ARRAY(lengths), out_descriptor);
     mlc_tensor_descriptor *d = NULL;
     *out_descriptor = NULL;
     MICA_TRY(mlc_tensor_descriptor_create(shape, type, &d));
@@ -123,6 +125,7 @@ mica_status mlc_tensor_descriptor_convolution_weights(int64_t width, int64_t hei
                                                       int64_t in_channels, int64_t out_channels,
                                                       mlc_data_type type,
                                                       mlc_tensor_descriptor **out_descriptor) {
+    MICA_GIVEN(out_descriptor);
     int64_t both;
     *out_descriptor = NULL;
     if (in_channels < 1 || out_channels < 1 ||
@@ -148,6 +151,7 @@ mica_status mlc_tensor_descriptor_biases(int64_t channels, mlc_data_type type,
 }
 
 void mlc_tensor_descriptor_retain(mlc_tensor_descriptor *d) {
+    if (!d) return;
     mica_refcount_retain(&d->references);
 }
 
@@ -159,34 +163,42 @@ void mlc_tensor_descriptor_release(mlc_tensor_descriptor *d) {
 }
 
 mlc_data_type mlc_tensor_descriptor_data_type(const mlc_tensor_descriptor *d) {
+    if (!d) return (mlc_data_type)0;
     return d->data_type;
 }
 
 int32_t mlc_tensor_descriptor_dimension_count(const mlc_tensor_descriptor *d) {
+    if (!d) return 0;
     return d->type.rank;
 }
 
 mica_ints mlc_tensor_descriptor_shape(const mlc_tensor_descriptor *d) {
+    if (!d) return (mica_ints){0};
     return mlc_dims(&d->type);
 }
 
 mica_ints mlc_tensor_descriptor_stride(const mlc_tensor_descriptor *d) {
+    if (!d) return (mica_ints){0};
     return (mica_ints){d->stride, d->type.rank};
 }
 
 size_t mlc_tensor_descriptor_bytes(const mlc_tensor_descriptor *d) {
+    if (!d) return 0;
     return mica_type_bytes(&d->type);
 }
 
 mica_ints mlc_tensor_descriptor_sequence_lengths(const mlc_tensor_descriptor *d) {
+    if (!d) return (mica_ints){0};
     return (mica_ints){d->lengths, d->n_lengths};
 }
 
 bool mlc_tensor_descriptor_sorted_sequences(const mlc_tensor_descriptor *d) {
+    if (!d) return false;
     return d->is_sorted;
 }
 
 mica_ints mlc_tensor_descriptor_batch_size_per_sequence_step(const mlc_tensor_descriptor *d) {
+    if (!d) return (mica_ints){0};
     return (mica_ints){d->steps, d->n_steps};
 }
 

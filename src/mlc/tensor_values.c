@@ -81,6 +81,7 @@ mica_status mlc_tensor_place(mlc_tensor *t, mlc_device *device) {
 }
 
 mica_status mlc_tensor_bind_and_write(mlc_tensor *t, mlc_tensor_data *data, mlc_device *device) {
+    MICA_GIVEN(t);
     if (!data || !device)
         return MICA_INVALID("[%s] the %s is NULL", mlc_tensor_label(t), data ? "device" : "data");
     size_t bytes = mica_type_bytes(&t->descriptor->type);
@@ -110,6 +111,7 @@ static mica_tensor *value_of(mlc_tensor *t, bool *out_is_host) {
 /* ---- to the host ------------------------------------------------------------------------------*/
 
 mlc_tensor_data *mlc_tensor_data_of(const mlc_tensor *t) {
+    if (!t) return NULL;
     mlc_lock();
     mlc_tensor_data *host = t->host;
     mlc_unlock();
@@ -117,6 +119,7 @@ mlc_tensor_data *mlc_tensor_data_of(const mlc_tensor *t) {
 }
 
 mlc_device *mlc_tensor_device(const mlc_tensor *t) {
+    if (!t) return NULL;
     mlc_lock();
     mlc_device *device = t->device;
     mlc_unlock();
@@ -135,6 +138,7 @@ static mica_status ensure_host(mlc_tensor *t) {
 }
 
 mica_status mlc_tensor_synchronize_data(mlc_tensor *t) {
+    MICA_GIVEN(t);
     bool is_host;
     mica_tensor *value = value_of(t, &is_host);
     if (!value) {
@@ -155,6 +159,7 @@ mica_status mlc_tensor_synchronize_data(mlc_tensor *t) {
 }
 
 mica_status mlc_tensor_copy_data(mlc_tensor *t, void *bytes, size_t length, bool synchronize) {
+    MICA_GIVEN(t);
     bool is_host;
     if (!bytes && length) return MICA_INVALID("[%s] bytes is NULL", mlc_tensor_label(t));
     mica_tensor *value = synchronize ? value_of(t, &is_host) : NULL;
@@ -178,6 +183,7 @@ mica_status mlc_tensor_copy_data(mlc_tensor *t, void *bytes, size_t length, bool
 }
 
 mica_status mlc_tensor_has_valid_numerics(mlc_tensor *t, bool *out_valid) {
+    MICA_GIVEN(t, out_valid);
     bool is_host;
     *out_valid = false;
     mica_tensor *value = value_of(t, &is_host);
@@ -202,6 +208,7 @@ mica_status mlc_tensor_has_valid_numerics(mlc_tensor *t, bool *out_valid) {
 }
 
 mica_status mlc_tensor_copy(mlc_tensor *t, mlc_tensor **out_tensor) {
+    MICA_GIVEN(t, out_tensor);
     mlc_tensor *copy = NULL;
     *out_tensor = NULL;
     MICA_TRY(mlc_tensor_create(t->descriptor, &copy));
@@ -224,6 +231,7 @@ mica_status mlc_tensor_copy(mlc_tensor *t, mlc_tensor **out_tensor) {
 /* ---- the optimizer's buffers ------------------------------------------------------------------*/
 
 mlc_data_list mlc_tensor_optimizer_data(const mlc_tensor *t) {
+    if (!t) return (mlc_data_list){0};
     mlc_lock();
     mlc_data_list list = {t->optimizer_data, t->n_optimizer_data};
     mlc_unlock();
@@ -231,6 +239,7 @@ mlc_data_list mlc_tensor_optimizer_data(const mlc_tensor *t) {
 }
 
 mlc_device_data_list mlc_tensor_optimizer_device_data(const mlc_tensor *t) {
+    if (!t) return (mlc_device_data_list){0};
     mlc_lock();
     mlc_device_data_list list = {t->optimizer_state, t->n_optimizer_state};
     mlc_unlock();
@@ -238,6 +247,7 @@ mlc_device_data_list mlc_tensor_optimizer_device_data(const mlc_tensor *t) {
 }
 
 void mlc_optimizer_device_data_retain(mlc_optimizer_device_data *data) {
+    if (!data) return;
     mica_refcount_retain(&data->references);
 }
 
@@ -248,6 +258,7 @@ void mlc_optimizer_device_data_release(mlc_optimizer_device_data *data) {
 }
 
 size_t mlc_optimizer_device_data_bytes(const mlc_optimizer_device_data *data) {
+    if (!data) return 0;
     mlc_lock();
     size_t bytes = data->value ? mica_type_bytes(mica_tensor_type(data->value)) : 0;
     mlc_unlock();
@@ -304,6 +315,7 @@ static mica_status copy_device_data(mlc_device_data_list from,
 
 mica_status mlc_tensor_bind_optimizer_data(mlc_tensor *t, mlc_data_list data,
                                            mlc_device_data_list device_data) {
+    MICA_GIVEN(t, MICA_ARRAY(data), MICA_ARRAY(device_data));
     mlc_optimizer_device_data *states[MLC_MAX_STATE] = {NULL};
     MICA_TRY(check_optimizer_data(t, data, device_data));
     mlc_lock();
@@ -351,6 +363,7 @@ static mica_status synchronize_state(mlc_tensor *t, int32_t i) {
 }
 
 mica_status mlc_tensor_synchronize_optimizer_data(mlc_tensor *t) {
+    MICA_GIVEN(t);
     if (!mlc_tensor_optimizer_device_data(t).n)
         return MLC_FAILED("[%s] no optimizer has buffers for this tensor", mlc_tensor_label(t));
     for (int32_t i = 0; i < mlc_tensor_optimizer_device_data(t).n; i++)

@@ -62,6 +62,7 @@ mica_status mlc_training_graph_gradient_data(mlc_training_graph *graph, mlc_tens
 mica_status mlc_training_graph_bind_optimizer_data(mlc_training_graph *graph, mlc_data_list data,
                                                    mlc_device_data_list device_data,
                                                    mlc_tensor *tensor) {
+    MICA_GIVEN(MICA_ARRAY(data));
     MICA_TRY(mlc_graph_is(graph, MLC_TRAINING_GRAPH, "bind optimizer data"));
     if (!tensor) return MICA_INVALID("[bind optimizer data] the tensor is NULL");
     if (graph->optimizer) {

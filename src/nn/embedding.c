@@ -81,6 +81,7 @@ static mica_value rows_cotangent(mica_graph *g, mica_value indices, mica_value d
 
 void mica_nn_embedding(mica_graph *g, mica_value weights, mica_value indices,
                        const mica_nn_embedding_options *options, mica_value out[2]) {
+    MICA_GIVEN_TO(g, out);
     mica_composite c;
     out[0] = out[1] = MICA_NULL_VALUE;
     if (!mica_nn_check_options(g, "embedding", options, sizeof *options) ||

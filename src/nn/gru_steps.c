@@ -112,6 +112,7 @@ static bool check_steps(mica_graph *g, const mica_value operands[OPERANDS]) {
 
 void mica_nn_gru_steps(mica_graph *g, mica_value projected, mica_value hidden, mica_value weights,
                        mica_value bias, bool reverse, mica_value out[2]) {
+    MICA_GIVEN_TO(g, out);
     mica_value operands[OPERANDS] = {projected, hidden, weights, bias};
     mica_composite c;
     out[0] = out[1] = MICA_NULL_VALUE;

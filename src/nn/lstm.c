@@ -338,6 +338,7 @@ static void run_network(mica_graph *g, const network *net, mica_value x, mica_va
 void mica_nn_lstm(mica_graph *g, mica_value x, const mica_nn_lstm_weights *weights,
                   mica_value initial_hidden, mica_value initial_cell, mica_value lengths,
                   mica_value key, const mica_nn_lstm_options *options, mica_value out[3]) {
+    MICA_GIVEN_TO(g, out);
     out[0] = out[1] = out[2] = MICA_NULL_VALUE;
     if (!mica_nn_check_options(g, where, options, sizeof *options) ||
         !mica_nn_check_options(g, where, weights, sizeof *weights) ||

@@ -118,6 +118,7 @@ static bool check_steps(mica_graph *g, const mica_value operands[OPERANDS]) {
 
 void mica_nn_lstm_steps(mica_graph *g, mica_value projected, mica_value hidden, mica_value cell,
                         mica_value weights, bool reverse, mica_value out[3]) {
+    MICA_GIVEN_TO(g, out);
     mica_value operands[OPERANDS] = {projected, hidden, cell, weights};
     mica_composite c;
     out[0] = out[1] = out[2] = MICA_NULL_VALUE;

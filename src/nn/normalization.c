@@ -66,6 +66,7 @@ static int32_t check_channels(mica_graph *g, const char *where, mica_value opera
 void mica_nn_batch_norm(mica_graph *g, mica_value x, mica_value mean, mica_value variance,
                         mica_value gamma, mica_value beta, int64_t axis, double epsilon,
                         double momentum, mica_value out[3]) {
+    MICA_GIVEN_TO(g, out);
     mica_composite c;
     mica_value operands[5] = {x, mean, variance, gamma, beta};
     int64_t storage[MICA_MAX_RANK];
@@ -172,6 +173,7 @@ mica_value mica_nn_group_norm(mica_graph *g, mica_value x, mica_value gamma, mic
 void mica_nn_instance_norm(mica_graph *g, mica_value x, mica_value mean, mica_value variance,
                            mica_value gamma, mica_value beta, double epsilon, double momentum,
                            mica_value out[3]) {
+    MICA_GIVEN_TO(g, out);
     mica_composite c;
     mica_value operands[5] = {x, mean, variance, gamma, beta}, own_mean, own_variance;
     int64_t storage[MICA_MAX_RANK];

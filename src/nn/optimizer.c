@@ -13,6 +13,7 @@ static bool is_adam(const mica_nn_optimizer *o) {
 }
 
 int32_t mica_nn_optimizer_state_count(const mica_nn_optimizer *o) {
+    if (!o) return 0;
     if (is_adam(o)) return o->amsgrad ? 3 : 2;
     if (o->kind == MICA_NN_SGD) return o->momentum != 0;
     return 1 + o->centered + (o->momentum != 0);
@@ -53,6 +54,7 @@ static mica_value global_norm(mica_graph *g, const mica_nn_optimizer *o, const m
 
 void mica_nn_clip_gradients(mica_graph *g, const mica_nn_optimizer *o, const mica_value *gradients,
                             int32_t n, mica_value *out) {
+    MICA_GIVEN_TO(g, MICA_MANY(gradients, n), MICA_MANY(out, n));
     if (!mica_nn_check_options(g, "clip_gradients", o, sizeof *o)) return;
     for (int32_t i = 0; i < n; i++)
         if (!mica_nn_check(g, "clip_gradients", &gradients[i], 1, 0, true)) return;
@@ -190,6 +192,7 @@ static bool check_optimizer(mica_graph *g, const mica_nn_optimizer *o) {
 void mica_nn_optimizer_update(mica_graph *g, const mica_nn_optimizer *o, mica_value rate,
                               mica_value time_step, mica_value parameter, mica_value gradient,
                               const mica_value *state, mica_value *out) {
+    MICA_GIVEN_TO(g, out);
     mica_composite c;
     mica_value operands[OPERANDS] = {rate, time_step, parameter, gradient};
     mica_value next[MICA_NN_MAX_STATE], updated;

@@ -84,6 +84,7 @@ mica_value mica_nn_slice(mica_graph *g, mica_value x, mica_ints start, mica_ints
 }
 
 int32_t mica_nn_split_sizes(int64_t extent, int32_t count, int64_t *out_sizes) {
+    if (!out_sizes) return 0;
     if (count > extent) count = (int32_t)extent;
     for (int32_t i = 0; i < count; i++) out_sizes[i] = extent / count + (i < extent % count);
     return count < 0 ? 0 : count;
@@ -91,6 +92,7 @@ int32_t mica_nn_split_sizes(int64_t extent, int32_t count, int64_t *out_sizes) {
 
 void mica_nn_split(mica_graph *g, mica_value x, int64_t axis, mica_ints sizes,
                    mica_value *out_parts) {
+    MICA_GIVEN_TO(g, MICA_MANY(out_parts, sizes.n));
     for (int32_t i = 0; i < sizes.n; i++) out_parts[i] = MICA_NULL_VALUE;
     if (!mica_nn_check(g, "split", &x, 1, 0, false) ||
         !mica_nn_check_ints(g, "split", "the list of sizes", sizes, sizes.n))

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "runtime/memory.h"
+#include "runtime/replay.h"
 
 /* Sizes are rounded up to 64 bytes, or to a power of two in four steps: at most a quarter is lost.
  */
@@ -17,7 +19,11 @@ static int32_t class_of(size_t bytes, size_t *out_rounded) {
     return result < MICA_SIZE_CLASSES ? result : -1;
 }
 
-enum { LEAST_CACHED_BYTES = 64 << 20 };
+enum {
+    LEAST_CACHED_BYTES = 64 << 20,
+    MOST_WAITING_BYTES = 64 << 20, /* of one size, in the pool, still in use by the device */
+    LEAST_WAITING = 2,
+};
 
 /* TF_MLC_ALLOCATOR_INIT_VALUE: what memory holds, as f32, before anything is written to it; to see
  * what is read without having been written. */
@@ -34,19 +40,67 @@ static void fill_fresh(mica_device *device, const mica_buffer *buffer) {
     for (size_t i = 0; i < buffer->bytes / sizeof *data; i++) data[i] = value;
 }
 
+static uint64_t ticket_of(const mica_buffer *buffer) {
+    return __atomic_load_n(&buffer->ticket, __ATOMIC_RELAXED);
+}
+
+static void note_peak(mica_device_runtime *r) {
+    if (r->in_use > r->peak) r->peak = r->in_use;
+    if (r->in_use > r->most) r->most = r->in_use;
+}
+
+static mica_buffer *take_from(mica_device *device, mica_buffer **link) {
+    mica_device_runtime *r = device->runtime;
+    mica_buffer *buffer = *link;
+    *link = buffer->next;
+    r->cached -= buffer->bytes;
+    r->in_use += buffer->bytes;
+    note_peak(r);
+    buffer->is_cached = false;
+    mica_buffer_set_role(buffer, MICA_HOLDS_TENSOR);
+    mica_refcount_init(&buffer->references);
+    fill_fresh(device, buffer);
+    return buffer;
+}
+
 mica_buffer *mica_pool_take(mica_device *device, size_t bytes) {
     mica_device_runtime *r = device->runtime;
     size_t rounded;
     int32_t c = class_of(bytes, &rounded);
-    if (c < 0 || !r->free_buffers[c]) return NULL;
-    mica_buffer *buffer = r->free_buffers[c];
-    r->free_buffers[c] = buffer->next;
-    r->cached -= buffer->bytes;
-    r->in_use += buffer->bytes;
-    if (r->in_use > r->peak) r->peak = r->in_use;
-    mica_refcount_init(&buffer->references);
-    fill_fresh(device, buffer);
-    return buffer;
+    return c < 0 || !r->free_buffers[c] ? NULL : take_from(device, &r->free_buffers[c]);
+}
+
+/* The lock is held. */
+static mica_buffer *take_again(mica_device *device, size_t bytes, uint64_t serial) {
+    size_t rounded;
+    int32_t c = class_of(bytes, &rounded);
+    if (c < 0) return NULL;
+    for (mica_buffer **link = &device->runtime->free_buffers[c]; *link; link = &(*link)->next)
+        if ((*link)->serial == serial) return take_from(device, link);
+    return NULL;
+}
+
+/* A cached buffer that the device is done with. Else out_ticket is the first of those that wait for
+ * it, or 0; out_many: so much waits that it is better to wait, too. */
+static mica_buffer *take_done(mica_device *device, size_t bytes, uint64_t *out_ticket,
+                              bool *out_many) {
+    mica_device_runtime *r = device->runtime;
+    size_t rounded, waiting = 0;
+    int32_t c = class_of(bytes, &rounded), n = 0;
+    uint64_t first = 0;
+    *out_ticket = 0;
+    *out_many = false;
+    if (c < 0) return NULL;
+    for (mica_buffer **link = &r->free_buffers[c]; *link; link = &(*link)->next) {
+        uint64_t ticket = ticket_of(*link);
+        if (mica_stream_is_done(&r->stream, ticket)) return take_from(device, link);
+        if (!first || ticket < first) first = ticket;
+        waiting += (*link)->bytes;
+        n++;
+    }
+    *out_ticket = first;
+    *out_many = waiting >= MOST_WAITING_BYTES && n >= LEAST_WAITING;
+    return NULL;
 }
 
 void mica_pool_return(mica_buffer *buffer) {
@@ -55,13 +109,19 @@ void mica_pool_return(mica_buffer *buffer) {
     buffer->next = r->free_buffers[buffer->size_class];
     r->free_buffers[buffer->size_class] = buffer;
     r->cached += buffer->bytes;
+    buffer->is_cached = true;
     buffer->returned = ++r->returns;
+}
+
+/* What the pool may keep, and what pool and use may be together. */
+static size_t pool_limit(const mica_device_runtime *r) {
+    size_t limit = r->most > LEAST_CACHED_BYTES ? r->most : LEAST_CACHED_BYTES;
+    return r->limit && r->limit < limit ? r->limit : limit;
 }
 
 bool mica_pool_give(mica_buffer *buffer) {
     mica_device_runtime *r = buffer->device->runtime;
-    size_t limit = r->peak > LEAST_CACHED_BYTES ? r->peak : LEAST_CACHED_BYTES;
-    bool kept = r->cached + buffer->bytes <= limit;
+    bool kept = r->cached + buffer->bytes <= pool_limit(r);
     if (kept)
         mica_pool_return(buffer);
     else
@@ -70,10 +130,16 @@ bool mica_pool_give(mica_buffer *buffer) {
 }
 
 void mica_buffer_destroy(mica_buffer *buffer) {
-    if (buffer->size_class >= 0)
+    mica_device_runtime *r = buffer->device->runtime;
+    mica_stream_wait_for_ticket(&r->stream, ticket_of(buffer));
+    if (buffer->size_class >= 0) {
+        mica_mutex_lock(&r->lock);
+        mica_memory_strike(buffer);
+        mica_mutex_unlock(&r->lock);
         buffer->device->vtable->deallocate(buffer->device, buffer->address);
-    else if (buffer->free_data)
+    } else if (buffer->free_data) {
         buffer->free_data(buffer->context);
+    }
     mica_free(buffer);
 }
 
@@ -88,6 +154,9 @@ static void destroy_all(mica_buffer *list) {
 void mica_device_trim(mica_device *device) {
     mica_device_runtime *r = device->runtime;
     mica_buffer *all = NULL;
+    mica_replay_drop_all(device);
+    while (!device->vtable->synchronous && mica_stream_reap(&r->stream, true)) {
+    }
     mica_mutex_lock(&r->lock);
     for (int32_t c = 0; c < MICA_SIZE_CLASSES; c++)
         while (r->free_buffers[c]) {
@@ -113,7 +182,7 @@ static int32_t oldest_class(const mica_device_runtime *r) {
 
 /* With the lock held: takes out of the pool what must go before `bytes` more are allocated. */
 static mica_buffer *make_room(mica_device_runtime *r, size_t bytes) {
-    size_t limit = r->peak > LEAST_CACHED_BYTES ? r->peak : LEAST_CACHED_BYTES;
+    size_t limit = pool_limit(r);
     mica_buffer *list = NULL;
     if (r->in_use + bytes > limit) limit = r->in_use + bytes;
     for (int32_t c; r->in_use + r->cached + bytes > limit && (c = oldest_class(r)) >= 0;) {
@@ -126,14 +195,25 @@ static mica_buffer *make_room(mica_device_runtime *r, size_t bytes) {
     return list;
 }
 
-static mica_status allocate(mica_device *device, size_t bytes, mica_address *out_address) {
+static mica_status try_to_allocate(mica_device *device, size_t bytes, mica_address *out_address) {
+    if (!mica_memory_reserve(device, bytes))
+        return MICA_ERROR(MICA_OUT_OF_MEMORY, "[memory] %s has reached its limit", device->name);
     mica_status status = device->vtable->allocate(device, bytes, out_address);
+    if (status) mica_memory_unreserve(device, bytes);
+    return status;
+}
+
+/* The bytes count as in use from then on. */
+static mica_status allocate(mica_device *device, size_t bytes, mica_address *out_address) {
+    mica_status status = try_to_allocate(device, bytes, out_address);
     if (!status || mica_status_code(status) != MICA_OUT_OF_MEMORY) return status;
     mica_log_write(MICA_LOG_MEMORY, "%s: out of memory for %zu bytes, emptying the pool",
                    device->name, bytes);
     mica_device_trim(device);
     mica_status_release(status);
-    return device->vtable->allocate(device, bytes, out_address);
+    status = try_to_allocate(device, bytes, out_address);
+    if (mica_status_code(status) != MICA_OUT_OF_MEMORY) return status;
+    return mica_memory_exhausted(device, bytes, status);
 }
 
 static mica_status create_fresh(mica_device *device, size_t bytes, mica_buffer **out_buffer) {
@@ -158,12 +238,27 @@ static mica_status create_fresh(mica_device *device, size_t bytes, mica_buffer *
     return NULL;
 }
 
-mica_status mica_buffer_create(mica_device *device, size_t bytes, mica_buffer **out_buffer) {
+static mica_buffer *take_done_or_wait(mica_device *device, size_t bytes) {
+    mica_device_runtime *r = device->runtime;
+    uint64_t ticket;
+    bool waits;
+    mica_buffer *buffer = take_done(device, bytes, &ticket, &waits);
+    if (buffer || !ticket) return buffer;
+    mica_mutex_unlock(&r->lock);
+    while (mica_stream_reap(&r->stream, false)) {
+    }
+    if (waits) mica_stream_wait_for_ticket(&r->stream, ticket);
+    mica_mutex_lock(&r->lock);
+    return take_done(device, bytes, &ticket, &waits);
+}
+
+static mica_status create(mica_device *device, size_t bytes, bool in_order,
+                          mica_buffer **out_buffer) {
     mica_device_runtime *r = device->runtime;
     mica_mutex_lock(&r->lock);
     mica_buffer *unwanted = NULL;
     size_t rounded;
-    *out_buffer = mica_pool_take(device, bytes);
+    *out_buffer = in_order ? mica_pool_take(device, bytes) : take_done_or_wait(device, bytes);
     if (!*out_buffer && class_of(bytes, &rounded) >= 0) unwanted = make_room(r, rounded);
     mica_mutex_unlock(&r->lock);
     destroy_all(unwanted);
@@ -171,10 +266,28 @@ mica_status mica_buffer_create(mica_device *device, size_t bytes, mica_buffer **
     MICA_TRY(create_fresh(device, bytes, out_buffer));
     fill_fresh(device, *out_buffer);
     mica_mutex_lock(&r->lock);
-    r->in_use += (*out_buffer)->bytes;
-    if (r->in_use > r->peak) r->peak = r->in_use;
+    mica_memory_enlist(*out_buffer);
+    note_peak(r);
     mica_mutex_unlock(&r->lock);
     return NULL;
+}
+
+mica_status mica_buffer_create(mica_device *device, size_t bytes, mica_buffer **out_buffer) {
+    return create(device, bytes, false, out_buffer);
+}
+
+mica_status mica_buffer_create_in_order(mica_device *device, size_t bytes,
+                                        mica_buffer **out_buffer) {
+    return create(device, bytes, true, out_buffer);
+}
+
+mica_status mica_buffer_create_again(mica_device *device, size_t bytes, uint64_t serial,
+                                     mica_buffer **out_buffer) {
+    mica_mutex *lock = &device->runtime->lock;
+    mica_mutex_lock(lock);
+    *out_buffer = serial ? take_again(device, bytes, serial) : NULL;
+    mica_mutex_unlock(lock);
+    return *out_buffer ? NULL : create(device, bytes, true, out_buffer);
 }
 
 mica_status mica_buffer_wrap(mica_device *device, void *data, size_t bytes,
@@ -206,6 +319,45 @@ void mica_buffer_release(mica_buffer *buffer) {
         mica_mutex_unlock(&buffer->device->runtime->lock);
     }
     if (!kept) mica_buffer_destroy(buffer);
+}
+
+/* ---- arenas -----------------------------------------------------------------------------------*/
+
+mica_status mica_arena_lease(mica_device *device, mica_arena_share *share, size_t bytes,
+                             mica_buffer **out_arena) {
+    mica_mutex *lock = &device->runtime->lock;
+    mica_mutex_lock(lock);
+    mica_buffer *arena = share->buffer && share->buffer->bytes >= bytes ? share->buffer : NULL;
+    if (arena) {
+        mica_buffer_retain(arena);
+        share->n_leases++;
+    }
+    mica_mutex_unlock(lock);
+    *out_arena = arena;
+    if (arena) return NULL;
+    MICA_TRY(mica_buffer_create_in_order(device, bytes, out_arena));
+    mica_buffer_set_role(*out_arena, MICA_HOLDS_ARENA);
+    mica_mutex_lock(lock);
+    if (!share->buffer || share->buffer->bytes < (*out_arena)->bytes)
+        *share = (mica_arena_share){*out_arena, 1};
+    mica_mutex_unlock(lock);
+    return NULL;
+}
+
+void mica_arena_retain(mica_device *device, mica_arena_share *share, mica_buffer *arena) {
+    mica_mutex *lock = &device->runtime->lock;
+    mica_buffer_retain(arena);
+    mica_mutex_lock(lock);
+    if (share && share->buffer == arena) share->n_leases++;
+    mica_mutex_unlock(lock);
+}
+
+void mica_arena_release(mica_device *device, mica_arena_share *share, mica_buffer *arena) {
+    mica_mutex *lock = &device->runtime->lock;
+    mica_mutex_lock(lock);
+    if (share && share->buffer == arena && --share->n_leases == 0) share->buffer = NULL;
+    mica_mutex_unlock(lock);
+    mica_buffer_release(arena);
 }
 
 /* ---- transfers --------------------------------------------------------------------------------*/

@@ -3,10 +3,14 @@
  * A freed buffer goes back to its device's pool, with its struct, into the list of its size class.
  * What is in use and what the pool keeps are together at most as many bytes as were ever in use at
  * once: before new memory is taken, what lay unused for longest goes. When the device runs out of
- * memory the pool is emptied and the allocation tried once more.
+ * memory, or has reached its limit, the pool is emptied, recordings are dropped, runs in flight are
+ * waited for, and the allocation is tried once more.
  *
- * Memory returns to the pool only when no device command can still touch it: runs hold what they
- * use until their last command is done. So the pool needs no ordering between streams.
+ * Memory returns to the pool when its last user lets go of it, and a run does so when its last
+ * command was issued: later commands of the same stream may have it at once. A buffer keeps the
+ * ticket of the run that used it last; to another stream, to the host and back to the device it
+ * goes only when that is done. While much memory of a size waits for the device, those who ask for
+ * more of it wait too, instead of taking ever more.
  */
 #ifndef MICA_RUNTIME_BUFFER_H
 #define MICA_RUNTIME_BUFFER_H
@@ -14,6 +18,15 @@
 #include "base/platform.h"
 #include "runtime/device.h"
 #include "runtime/stream.h"
+
+/* What memory is used for, to be told when there is none left. */
+typedef enum mica_buffer_role {
+    MICA_HOLDS_TENSOR,
+    MICA_HOLDS_ARENA,
+    MICA_HOLDS_CONSTANTS,
+    MICA_HOLDS_SLOT, /* of a recording */
+    MICA_HOLDS_LIST,
+} mica_buffer_role;
 
 typedef struct mica_buffer {
     mica_refcount references;
@@ -27,7 +40,24 @@ typedef struct mica_buffer {
     void *context;
     struct mica_buffer *next; /* in the pool */
     uint64_t returned;        /* to the pool: larger is later */
+    uint64_t ticket;          /* atomic; of the last run that used it (runtime/stream.h) */
+    uint64_t serial;          /* counts allocations: no two buffers of a device have the same */
+    struct mica_buffer *next_of_all, **link_of_all; /* of the device; the lock guards them */
+    bool is_cached;                                 /* in the pool; guarded as well */
+    mica_buffer_role role;                          /* atomic */
+    mica_tensor *tensor; /* atomic; the newest that it holds, or NULL; cleared under the lock */
 } mica_buffer;
+
+static inline void mica_buffer_set_role(mica_buffer *buffer, mica_buffer_role role) {
+    __atomic_store_n(&buffer->role, role, __ATOMIC_RELAXED);
+}
+
+/* Memory that runs use one after the other, in stream order: the largest that one of them needs.
+ * Who leases it counts; when nobody does any more, it goes back to the pool. */
+typedef struct mica_arena_share {
+    mica_buffer *buffer; /* guarded, as the count, by the device's lock */
+    int32_t n_leases;    /* of `buffer`, each with a reference */
+} mica_arena_share;
 
 enum { MICA_SIZE_CLASSES = 168 };
 
@@ -38,11 +68,20 @@ typedef struct mica_device_runtime {
 
     mica_mutex lock; /* guards what follows, up to the streams */
     mica_buffer *free_buffers[MICA_SIZE_CLASSES];
-    size_t cached, in_use, peak;
+    size_t cached, in_use;
+    size_t peak;      /* of in_use, since it was last reset */
+    size_t most;      /* the same, never reset: what the pool may keep */
+    size_t limit;     /* of in_use and cached together; 0: none */
+    mica_buffer *all; /* that came from the device and did not go back (runtime/memory.h) */
     uint64_t returns; /* of buffers to the pool, so far */
+    uint64_t serials; /* of buffers, so far */
+    mica_arena_share arena;
     mica_tensor *free_tensors;
     int32_t n_free_tensors;
     struct mica_eager_cache *eager;
+
+    mica_mutex replay_lock;         /* runtime/replay.h */
+    struct mica_recorded *recorded; /* all that programs of the device have */
 
     mica_stream stream; /* runs */
     mica_mutex transfer_lock;
@@ -50,9 +89,16 @@ typedef struct mica_device_runtime {
     mica_device_event *transfer_event;
 } mica_device_runtime;
 
-/* At least `bytes` of device memory; of 0 bytes: a small buffer. */
+/* At least `bytes` of device memory that no command touches; of 0 bytes: a small buffer. */
 MICA_MUST_CHECK mica_status mica_buffer_create(mica_device *device, size_t bytes,
                                                mica_buffer **out_buffer);
+/* The same for commands that are yet to be issued on the device's stream: earlier ones may still be
+ * at work in it. */
+MICA_MUST_CHECK mica_status mica_buffer_create_in_order(mica_device *device, size_t bytes,
+                                                        mica_buffer **out_buffer);
+/* The same; where the pool has the buffer with this serial number, that one. */
+MICA_MUST_CHECK mica_status mica_buffer_create_again(mica_device *device, size_t bytes,
+                                                     uint64_t serial, mica_buffer **out_buffer);
 /* The caller's memory, on a device the host can address. On failure free_data is not called. */
 MICA_MUST_CHECK mica_status mica_buffer_wrap(mica_device *device, void *data, size_t bytes,
                                              void (*free_data)(void *), void *context,
@@ -76,13 +122,21 @@ static inline bool mica_buffer_is_sole(const mica_buffer *buffer) {
                                           1;
 }
 
-/* With device->runtime->lock held: a cached buffer of at least `bytes`, or NULL; and back again. */
+/* With device->runtime->lock held: a cached buffer of at least `bytes` for commands of the device's
+ * stream, or NULL; and back again. */
 mica_buffer *mica_pool_take(mica_device *device, size_t bytes);
 bool mica_pool_give(mica_buffer *buffer);   /* false: over the limit, the caller destroys it */
 void mica_pool_return(mica_buffer *buffer); /* one just taken: there is room for it */
 void mica_buffer_destroy(mica_buffer *buffer);
-/* Gives all cached memory back to the device. */
+/* Gives all cached memory back to the device, and what recordings keep. */
 void mica_device_trim(mica_device *device);
+
+/* Leases at least `bytes` of the share, which grows when that is too little. */
+MICA_MUST_CHECK mica_status mica_arena_lease(mica_device *device, mica_arena_share *share,
+                                             size_t bytes, mica_buffer **out_arena);
+/* One more lease of an arena, and the end of one. */
+void mica_arena_retain(mica_device *device, mica_arena_share *share, mica_buffer *arena);
+void mica_arena_release(mica_device *device, mica_arena_share *share, mica_buffer *arena);
 
 /* Copies between host and device memory that no pending command touches; return when done. */
 MICA_MUST_CHECK mica_status mica_transfer_upload(mica_buffer *target, size_t offset,

@@ -345,8 +345,10 @@ static mica_tensor *take_result(mica_device *device, const eager_entry *e,
     tensor->ready = NULL;
     tensor->staging = NULL;
     tensor->staging_written = false;
+    tensor->host_side = NULL;
     tensor->bytes = e->result_bytes;
     tensor->type = e->executable->output_types[0];
+    __atomic_store_n(&buffer->tensor, tensor, __ATOMIC_RELEASE);
     mica_device_retain(device);
     return tensor;
 }
@@ -415,6 +417,7 @@ static mica_status make_key(mica_device *device, mica_op op, mica_tensor *const 
 mica_status mica_eager_several(mica_device *device, mica_op op, mica_tensor *const *operands,
                                int32_t n_operands, const mica_attribute *attributes,
                                mica_tensor **out_results, int32_t capacity, int32_t *out_n) {
+    MICA_GIVEN(MICA_MANY(out_results, capacity), out_n);
     eager_key key;
     *out_n = 0;
     for (int32_t i = 0; i < capacity; i++) out_results[i] = NULL;
@@ -425,6 +428,7 @@ mica_status mica_eager_several(mica_device *device, mica_op op, mica_tensor *con
 mica_status mica_eager(mica_device *device, mica_op op, mica_tensor *const *operands,
                        int32_t n_operands, const mica_attribute *attributes,
                        mica_tensor **out_result) {
+    MICA_GIVEN(out_result);
     eager_key key;
     int32_t n_results;
     *out_result = NULL;

@@ -9,6 +9,7 @@
 #include "compile/passes.h"
 #include "compile/rewrite.h"
 #include "runtime/check.h"
+#include "runtime/replay.h"
 
 /* Bytes that are touched in about the time it takes to wake another thread and to be woken by it:
  * a tenth of a millisecond on two processors. */
@@ -30,8 +31,10 @@ static mica_status prepare(void *context, const mica_node *node, mica_prepared *
     mica_kernel *kernel = NULL;
     MICA_TRY(create_kernel(program, node, &kernel));
     program->cannot_fail = program->cannot_fail && kernel->cannot_fail;
-    *out = (mica_prepared){kernel, kernel->scratch_bytes, {kernel->in_place_operands}};
-    memcpy(out->in_place + 1, kernel->in_place_more, sizeof kernel->in_place_more);
+    *out = (mica_prepared){kernel,
+                           kernel->scratch_bytes,
+                           {{kernel->in_place_operands}, kernel->in_place, kernel->n_in_place}};
+    memcpy(out->in_place.masks + 1, kernel->in_place_more, sizeof kernel->in_place_more);
     return NULL;
 }
 
@@ -82,6 +85,7 @@ static mica_status upload_constants(mica_device *device, mica_program *program) 
     mica_plan *plan = program->plan;
     if (!plan->constants_bytes) return NULL;
     MICA_TRY(mica_buffer_create(device, plan->constants_bytes, &program->constants));
+    mica_buffer_set_role(program->constants, MICA_HOLDS_CONSTANTS);
     MICA_TRY(mica_transfer_upload(program->constants, 0, plan->constants, plan->constants_bytes));
     mica_free(plan->constants);
     plan->constants = NULL;
@@ -120,6 +124,19 @@ static bool device_claims(void *context, const mica_node *call) {
     return device->vtable->claims(device, call);
 }
 
+/* See device.h. What a callback starts runs in the middle of the run that called it; lists ask for
+ * memory on the way, callbacks and checks against the reference fail as they like: such a failure
+ * must not cost what was donated. */
+static void find_facts(mica_program *program) {
+    const mica_device_vtable *vtable = program->device->vtable;
+    const mica_plan *plan = program->plan;
+    bool ends_early = plan->has_lists || plan->has_callbacks || program->reference;
+    program->in_order = vtable->in_order && !plan->has_callbacks;
+    program->cannot_fail = program->cannot_fail && !ends_early && vtable->synchronous;
+    program->may_donate = vtable->may_donate && program->in_order && !ends_early &&
+                          (program->cannot_fail || !vtable->synchronous);
+}
+
 static mica_status compile(mica_device *device, const mica_graph *g, const char *selection,
                            making how, mica_program *program) {
     program->device = device;
@@ -133,11 +150,12 @@ static mica_status compile(mica_device *device, const mica_graph *g, const char 
     MICA_TRY(mica_plan_create(program->graph, &target, mica_pass_is_on(selection, "plan"),
                               &program->plan));
     if (mica_check_is_on()) MICA_TRY(mica_device_open("ref", &program->reference));
-    program->cannot_fail = program->cannot_fail && !program->plan->has_lists &&
-                           !program->plan->has_callbacks && device->vtable->synchronous &&
-                           !program->reference;
+    find_facts(program);
     program->is_small = device->vtable->synchronous && program->plan->work <= SMALL_WORK;
     MICA_TRY(upload_constants(device, program));
+    if (mica_pass_is_on(selection, "replay"))
+        MICA_TRY(
+            mica_replay_create(program, program->graph->n_parameters, program->graph->n_outputs));
     mica_log_write(MICA_LOG_MEMORY, "'%s' on %s: arena %zu bytes, constants %zu bytes",
                    program->graph->name, device->name, program->plan->arena_bytes,
                    program->plan->constants_bytes);
@@ -146,6 +164,7 @@ static mica_status compile(mica_device *device, const mica_graph *g, const char 
 
 static void destroy_program(mica_program *program) {
     mica_free(program->spare_run);
+    mica_replay_destroy(program);
     mica_buffer_release(program->constants);
     if (program->reference) mica_device_release(program->reference);
     mica_plan_destroy(program->plan);
@@ -234,6 +253,7 @@ static mica_status build(mica_executable *exe, const mica_graph *g, const char *
 mica_status mica_executable_create(mica_device *device, const mica_graph *g,
                                    const mica_compile_options *options,
                                    mica_executable **out_executable) {
+    MICA_GIVEN(out_executable);
     *out_executable = NULL;
     MICA_TRY(mica_check_process("compile"));
     MICA_TRY(mica_graph_check(g));
@@ -253,6 +273,7 @@ mica_status mica_executable_create(mica_device *device, const mica_graph *g,
 }
 
 void mica_executable_retain(mica_executable *exe) {
+    if (!exe) return;
     mica_refcount_retain(&exe->references);
 }
 
@@ -273,11 +294,13 @@ void mica_executable_release(mica_executable *exe) {
 /* ---- looking at it ----------------------------------------------------------------------------*/
 
 size_t mica_executable_arena_bytes(const mica_executable *exe) {
+    if (!exe) return 0;
     const mica_program *program = mica_executable_program((mica_executable *)exe);
     return program->plan ? program->plan->arena_bytes : 0;
 }
 
 mica_status mica_executable_print(const mica_executable *exe, char **out_text) {
+    MICA_GIVEN(exe, out_text);
     *out_text = NULL;
     const mica_program *program = mica_executable_program((mica_executable *)exe);
     if (program->plan) return mica_plan_print(program->plan, out_text);
@@ -285,5 +308,6 @@ mica_status mica_executable_print(const mica_executable *exe, char **out_text) {
 }
 
 bool mica_executable_is_generated(const mica_executable *exe) {
+    if (!exe) return false;
     return __atomic_load_n(&exe->second, __ATOMIC_ACQUIRE) != NULL;
 }

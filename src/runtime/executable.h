@@ -4,7 +4,8 @@
  * program, made in the background, which later runs take. It gives the same bits as the first. Any
  * number of runs may be under way. A run holds all it
  * touches: input and output buffers, the arena, what callbacks and lists need. It is acquired
- * before the first command and given back after the last is done.
+ * before the first command and given back when the last was issued; until that is done, the run
+ * keeps the executable, and the tensors that it was given to overwrite, should it fail.
  */
 #ifndef MICA_RUNTIME_EXECUTABLE_H
 #define MICA_RUNTIME_EXECUTABLE_H
@@ -14,6 +15,9 @@
 #include "runtime/event.h"
 #include "runtime/list.h"
 #include "runtime/tensor.h"
+
+typedef struct mica_replay mica_replay;
+typedef struct mica_recorded mica_recorded;
 
 /* One way to run the graph. */
 typedef struct mica_program {
@@ -25,11 +29,16 @@ typedef struct mica_program {
     mica_unit *unit;        /* generated code, or NULL */
     mica_node **generated;  /* the nodes it computes, in the unit's order */
     int32_t n_generated;
+    bool in_order;       /* its runs never overlap with others of their stream */
     bool cannot_fail;    /* no command can fail once the first has begun */
+    bool may_donate;     /* outputs may take donated inputs' memory */
     bool is_small;       /* quicker done than handed to another thread */
     mica_run *spare_run; /* atomic; kept for the next run */
-    mica_buffer *arena;  /* of the runs under way that share one; the device's lock guards it */
-    int32_t n_sharing;   /* such runs, each with a reference */
+    /* Of the runs under way, on devices that compute on the host: what one touched is in the caches
+     * of those that run it next. Beside the host all programs share the device's. */
+    mica_arena_share arena;
+    mica_list_rooms lists; /* what they took in the runs so far */
+    mica_replay *replay;   /* NULL: its commands are walked in every run */
 } mica_program;
 
 struct mica_executable {
@@ -53,7 +62,7 @@ MICA_MUST_CHECK mica_status mica_executable_compile_second(mica_executable *exe,
                                                            bool in_background);
 
 struct mica_run {
-    mica_run *next;              /* in the stream's queue */
+    mica_run *next;              /* in a list of the stream's */
     mica_executable *executable; /* retained */
     mica_program *program;
     mica_stream *stream;
@@ -61,10 +70,15 @@ struct mica_run {
     void (*completed)(void *context, mica_status status, double seconds);
     void *context;
     mica_buffer *arena;
+    mica_arena_share *share;         /* that the arena is leased from; NULL: it is the run's own */
+    mica_recorded *recorded;         /* what was replayed, retained, or NULL */
     void *host;                      /* arguments and results of callbacks */
     mica_device_event *device_event; /* the last command; NULL on synchronous devices */
     bool started, timed;
-    double start_time;
+    bool is_kept; /* it is finished, not left half way: it is short, or may overwrite inputs */
+    double start_time, seconds;
+    mica_status status; /* of a run that has ended and whose callback is yet to be called */
+    uint64_t ticket;    /* 0: not in flight */
     mica_lists lists;
     mica_buffer **inputs, **outputs;
     mica_tensor **overwritten; /* per input: retained when its memory is an output's, else NULL */
@@ -73,10 +87,20 @@ struct mica_run {
     mica_address *addresses; /* of one launch's operands and results */
 };
 
-/* The owner of the run's stream. true: the run is in flight and is ended by mica_run_finish. */
-bool mica_run_issue(mica_run *run);
-void mica_run_finish(mica_run *run);
+/* The owner of the run's stream: issues all commands. The run has then ended or is in flight. */
+void mica_run_issue(mica_run *run);
+/* Waits for a run in flight; answers how it went. */
+MICA_MUST_CHECK mica_status mica_run_wait(mica_run *run);
+/* After that. */
+void mica_run_end(mica_run *run, mica_status status);
+/* Calls the callback of a run that has ended, and frees the run. */
+void mica_run_call_back(mica_run *run);
 /* All commands, in order. */
 MICA_MUST_CHECK mica_status mica_run_execute(mica_run *run, mica_device_stream *handle);
+/* Commands first to end - 1 of the plan's outermost list, over the addresses in run->bases. */
+MICA_MUST_CHECK mica_status mica_run_walk(mica_run *run, mica_device_stream *handle, int32_t first,
+                                          int32_t end);
+/* The addresses of arena, constants, inputs and outputs. */
+void mica_run_set_bases(mica_run *run);
 
 #endif

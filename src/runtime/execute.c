@@ -2,9 +2,11 @@
  * address the memory, predicates and callbacks' arguments are read in place. */
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "runtime/check.h"
 #include "runtime/executable.h"
+#include "runtime/replay.h"
 
 typedef struct walk {
     mica_run *run;
@@ -30,7 +32,8 @@ static mica_status launch(walk *w, const mica_command *c) {
     mica_address *operands = w->run->addresses, *results = operands + c->n_operands;
     for (int32_t i = 0; i < c->n_operands; i++) operands[i] = address_of(w, c->operands[i]);
     for (int32_t i = 0; i < c->n_results; i++) results[i] = address_of(w, c->results[i]);
-    return w->vtable->launch(w->handle, c->kernel, operands, results, address_of(w, c->scratch));
+    MICA_TRY(w->vtable->launch(w->handle, c->kernel, operands, results, address_of(w, c->scratch)));
+    return mica_interrupt_is_left() ? mica_interrupt_status() : NULL;
 }
 
 /* Waits for the commands so far and reads a few bytes. */
@@ -135,6 +138,7 @@ static mica_status while_loop(walk *w, const mica_command *c) {
         MICA_TRY(walk_list(w, &c->regions[0]));
         MICA_TRY(read_back(w, c->regions[0].outputs[0], &predicate, 1));
         if (!predicate) break;
+        if (mica_interrupt_must_leave()) return mica_interrupt_status();
         MICA_TRY(walk_list(w, &c->regions[1]));
         advance_carries(w, c);
     }
@@ -154,6 +158,7 @@ static mica_status scan(walk *w, const mica_command *c) {
     MICA_TRY(begin_carries(w, c));
     for (int64_t k = 0; k < length; k++) {
         int64_t i = reverse ? length - 1 - k : k;
+        if (mica_interrupt_must_leave()) return mica_interrupt_status();
         move_slices(w, c->xs, c->n_xs, i);
         move_slices(w, c->ys, c->n_ys, i);
         MICA_TRY(walk_list(w, &c->regions[0]));
@@ -286,9 +291,19 @@ static mica_status interpret(mica_run *run) {
     return status;
 }
 
-mica_status mica_run_execute(mica_run *run, mica_device_stream *handle) {
-    if (!run->program->plan) return interpret(run);
+mica_status mica_run_walk(mica_run *run, mica_device_stream *handle, int32_t first, int32_t end) {
     mica_device *device = run->executable->device;
     walk w = {run, device->vtable, handle, device, run->bases};
-    return walk_list(&w, &run->program->plan->commands);
+    const mica_commands *list = &run->program->plan->commands;
+    for (int32_t i = first; i < end; i++) {
+        if (mica_interrupt_must_leave()) return mica_interrupt_status();
+        MICA_TRY(walk_command(&w, &list->data[i]));
+    }
+    return NULL;
+}
+
+mica_status mica_run_execute(mica_run *run, mica_device_stream *handle) {
+    if (!run->program->plan) return interpret(run);
+    if (run->program->replay) return mica_replay_execute(run, handle);
+    return mica_run_walk(run, handle, 0, run->program->plan->commands.n);
 }

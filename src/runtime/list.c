@@ -17,11 +17,10 @@ typedef struct mica_list_space {
 
 enum { MOST_BLOCK_BYTES = 16 << 20, FIRST_ELEMENTS = 8 };
 
-mica_status mica_lists_init(mica_lists *lists, mica_device *device, int32_t n) {
-    *lists = (mica_lists){.device = device, .n = n};
-    if (!n) return NULL;
-    lists->tops = mica_calloc((size_t)n, sizeof *lists->tops);
-    return lists->tops ? NULL : MICA_NO_MEMORY();
+void mica_lists_mark(mica_lists *lists, uint64_t ticket) {
+    for (mica_list_space *space = lists->spaces; space; space = space->next)
+        for (block *b = space->blocks; b; b = b->next)
+            __atomic_store_n(&b->buffer->ticket, ticket, __ATOMIC_RELAXED);
 }
 
 void mica_lists_deinit(mica_lists *lists) {
@@ -50,19 +49,19 @@ static mica_list_space *space_for(mica_lists *lists, size_t bytes) {
     return lists->spaces = s;
 }
 
-static mica_status add_block(mica_lists *lists, mica_list_space *space) {
+static mica_status add_block(mica_lists *lists, mica_list_space *space, int64_t n) {
     size_t stride = (space->bytes + 63) / 64 * 64;
-    int64_t n = space->n_elements ? space->n_elements : FIRST_ELEMENTS;
     if (stride && n > (int64_t)(MOST_BLOCK_BYTES / stride))
         n = (int64_t)(MOST_BLOCK_BYTES / stride);
     if (n < 1) n = 1;
     block *b = mica_alloc(sizeof *b + (size_t)n * sizeof *b->elements);
     if (!b) return MICA_NO_MEMORY();
-    mica_status status = mica_buffer_create(lists->device, stride * (size_t)n, &b->buffer);
+    mica_status status = mica_buffer_create_in_order(lists->device, stride * (size_t)n, &b->buffer);
     if (status) {
         mica_free(b);
         return status;
     }
+    mica_buffer_set_role(b->buffer, MICA_HOLDS_LIST);
     b->n = n;
     b->next = space->blocks;
     space->blocks = b;
@@ -74,6 +73,41 @@ static mica_status add_block(mica_lists *lists, mica_list_space *space) {
         space->free = &b->elements[i];
     }
     return NULL;
+}
+
+static mica_status reserve(mica_lists *lists, size_t bytes, int64_t n) {
+    mica_list_space *space = space_for(lists, bytes);
+    if (!space) return MICA_NO_MEMORY();
+    while (space->n_elements < n) MICA_TRY(add_block(lists, space, n - space->n_elements));
+    return NULL;
+}
+
+mica_status mica_lists_init(mica_lists *lists, mica_device *device, int32_t n,
+                            const mica_list_rooms *rooms) {
+    *lists = (mica_lists){.device = device, .n = n};
+    if (!n) return NULL;
+    lists->tops = mica_calloc((size_t)n, sizeof *lists->tops);
+    if (!lists->tops) return MICA_NO_MEMORY();
+    mica_mutex *lock = &device->runtime->lock;
+    mica_mutex_lock(lock);
+    mica_list_rooms needed = *rooms;
+    mica_mutex_unlock(lock);
+    for (int32_t i = 0; i < MICA_LIST_ROOMS; i++)
+        if (needed.rooms[i].n) MICA_TRY(reserve(lists, needed.rooms[i].bytes, needed.rooms[i].n));
+    return NULL;
+}
+
+void mica_lists_remember(const mica_lists *lists, mica_list_rooms *rooms) {
+    mica_mutex *lock = &lists->device->runtime->lock;
+    mica_mutex_lock(lock);
+    for (const mica_list_space *s = lists->spaces; s; s = s->next)
+        for (int32_t i = 0; i < MICA_LIST_ROOMS; i++) {
+            if (rooms->rooms[i].n && rooms->rooms[i].bytes != s->bytes) continue;
+            rooms->rooms[i].bytes = s->bytes;
+            if (rooms->rooms[i].n < s->n_elements) rooms->rooms[i].n = s->n_elements;
+            break;
+        }
+    mica_mutex_unlock(lock);
 }
 
 /* Frees an element and those below it that only it held. */
@@ -97,7 +131,8 @@ mica_status mica_list_grow(mica_lists *lists, int32_t below, int32_t result, siz
                            mica_address *out_address) {
     mica_list_space *space = space_for(lists, bytes);
     if (!space) return MICA_NO_MEMORY();
-    if (!space->free) MICA_TRY(add_block(lists, space));
+    if (!space->free)
+        MICA_TRY(add_block(lists, space, space->n_elements ? space->n_elements : FIRST_ELEMENTS));
     mica_element *e = space->free;
     space->free = e->below;
     e->below = lists->tops[below];

@@ -2,7 +2,11 @@
  *
  * A list is a chain of elements, newest first, shared by all lists that were pushed on it: values
  * do not change. Elements of one size come from blocks that double; blocks come from the device's
- * pool and go back when the run has ended, because the device may use them until then. */
+ * pool and go back when the run's last command was issued.
+ *
+ * How many elements a loop pushes is known when it has run. So a program remembers the room that
+ * its lists took, and its next run acquires that much before the first command: only a run that
+ * pushes more than any before it asks for memory on the way. */
 #ifndef MICA_RUNTIME_LIST_H
 #define MICA_RUNTIME_LIST_H
 
@@ -22,8 +26,23 @@ typedef struct mica_lists {
     struct mica_list_space *spaces; /* one per element size */
 } mica_lists;
 
-MICA_MUST_CHECK mica_status mica_lists_init(mica_lists *lists, mica_device *device, int32_t n);
+/* The room that lists of one program took so far; the device's lock guards it. */
+enum { MICA_LIST_ROOMS = 4 };
+typedef struct mica_list_rooms {
+    struct {
+        size_t bytes; /* of an element; 0: not in use */
+        int64_t n;
+    } rooms[MICA_LIST_ROOMS];
+} mica_list_rooms;
+
+/* Lists with the room that was needed before. */
+MICA_MUST_CHECK mica_status mica_lists_init(mica_lists *lists, mica_device *device, int32_t n,
+                                            const mica_list_rooms *rooms);
+/* At the end of a run. */
+void mica_lists_remember(const mica_lists *lists, mica_list_rooms *rooms);
 void mica_lists_deinit(mica_lists *lists);
+/* All memory so far is in use up to this ticket. */
+void mica_lists_mark(mica_lists *lists, uint64_t ticket);
 
 /* Memory for one more element on top of list `below`, as list `result`; the caller fills it. */
 MICA_MUST_CHECK mica_status mica_list_grow(mica_lists *lists, int32_t below, int32_t result,

@@ -48,6 +48,7 @@ static void free_caches(mica_device *device) {
 }
 
 void mica_device_retain(mica_device *device) {
+    if (!device) return;
     mica_refcount_retain(&device->references);
 }
 
@@ -69,7 +70,18 @@ const char *mica_device_description(const mica_device *device) {
     return device->description;
 }
 
+bool mica_device_is_host_visible(const mica_device *device) {
+    if (!device) return false;
+    return device->vtable->host_pointer != NULL;
+}
+
+bool mica_device_checks_bounds(const mica_device *device) {
+    if (!device) return false;
+    return device->vtable->checks_bounds;
+}
+
 void mica_device_memory(const mica_device *device, size_t *out_now, size_t *out_peak) {
+    if (!device || !out_now || !out_peak) return;
     mica_device_runtime *r = device->runtime;
     if (mica_fork_happened()) {
         *out_now = *out_peak = 0;
@@ -174,6 +186,7 @@ static mica_status open_any(mica_device **out_device) {
 }
 
 mica_status mica_device_open(const char *name, mica_device **out_device) {
+    MICA_GIVEN(out_device);
     *out_device = NULL;
     MICA_TRY(mica_check_process("device"));
     mica_fork_watch();
@@ -192,6 +205,7 @@ mica_status mica_device_open(const char *name, mica_device **out_device) {
 }
 
 bool mica_device_enumerate(int32_t i, mica_device_info *out_info) {
+    if (!out_info) return false;
     for (int32_t d = 0; mica_drivers[d]; d++) {
         char description[160] = "";
         int32_t n = mica_drivers[d]->probe(description, sizeof description);
@@ -230,7 +244,8 @@ int32_t mica_threads(void) {
 static mica_device *first_to_close(void) {
     mica_mutex_lock(&registry.lock);
     mica_device *device = registry.first;
-    while (device && !device->runtime->is_open && !device->runtime->stream.thread)
+    while (device && !device->runtime->is_open && !device->runtime->stream.thread &&
+           !__atomic_load_n(&device->runtime->stream.live, __ATOMIC_SEQ_CST))
         device = device->runtime->next;
     if (device) mica_device_retain(device);
     mica_mutex_unlock(&registry.lock);

@@ -1,9 +1,11 @@
 /* Starting and ending runs. */
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "runtime/background.h"
 #include "runtime/executable.h"
+#include "runtime/replay.h"
 
 /* ---- the run's memory -------------------------------------------------------------------------*/
 
@@ -31,56 +33,61 @@ static mica_run *create_run(mica_executable *exe, mica_program *program) {
     return run;
 }
 
-/* Runs of a program that calls nothing back never overlap, since their stream is in order: those
- * that wait in its queue share one arena, which stays in the caches. */
+/* Runs of a program that calls nothing back never overlap, since their stream is in order: they
+ * share one arena. On the host it is the program's, and stays in the caches; beside the host it is
+ * the device's, at the same address in every run. */
 static mica_status acquire_arena(mica_run *run) {
     mica_program *program = run->program;
     mica_device *device = run->executable->device;
-    mica_mutex *lock = &device->runtime->lock;
     size_t bytes = program->plan ? program->plan->arena_bytes : 0;
     if (!bytes) return NULL;
-    if (!program->cannot_fail) return mica_buffer_create(device, bytes, &run->arena);
-    mica_mutex_lock(lock);
-    if (program->arena) {
-        run->arena = program->arena;
-        mica_buffer_retain(run->arena);
-        program->n_sharing++;
+    if (!program->in_order) {
+        MICA_TRY(mica_buffer_create_in_order(device, bytes, &run->arena));
+        mica_buffer_set_role(run->arena, MICA_HOLDS_ARENA);
+        return NULL;
     }
-    mica_mutex_unlock(lock);
-    if (run->arena) return NULL;
-    MICA_TRY(mica_buffer_create(device, bytes, &run->arena));
-    mica_mutex_lock(lock);
-    if (!program->arena) {
-        program->arena = run->arena;
-        program->n_sharing = 1;
-    }
-    mica_mutex_unlock(lock);
-    return NULL;
+    run->share = device->vtable->synchronous ? &program->arena : &device->runtime->arena;
+    return mica_arena_lease(device, run->share, bytes, &run->arena);
 }
 
 static void release_arena(mica_run *run) {
-    mica_program *program = run->program;
-    mica_mutex *lock = &run->executable->device->runtime->lock;
-    if (!run->arena) return;
-    mica_mutex_lock(lock);
-    if (program->arena == run->arena && --program->n_sharing == 0) program->arena = NULL;
-    mica_mutex_unlock(lock);
-    mica_buffer_release(run->arena);
+    if (run->arena) mica_arena_release(run->executable->device, run->share, run->arena);
 }
 
-/* Gives back what the run holds, but not the event. */
+/* The run's commands were issued; the memory is in use until they are done. The caller owns the
+ * stream, so that a later run marks it later. */
+static void mark_memory(mica_run *run) {
+    const mica_executable *exe = run->executable;
+    for (int32_t i = 0; i < exe->n_inputs; i++)
+        __atomic_store_n(&run->inputs[i]->ticket, run->ticket, __ATOMIC_RELAXED);
+    for (int32_t i = 0; i < exe->n_outputs; i++)
+        __atomic_store_n(&run->outputs[i]->ticket, run->ticket, __ATOMIC_RELAXED);
+    if (run->arena) __atomic_store_n(&run->arena->ticket, run->ticket, __ATOMIC_RELAXED);
+    if (run->lists.n) mica_lists_mark(&run->lists, run->ticket);
+}
+
+/* Gives back what the run holds, but not the events. */
 static void release_memory(mica_run *run) {
     const mica_executable *exe = run->executable;
     for (int32_t i = 0; i < exe->n_inputs; i++) {
         if (run->inputs[i]) mica_buffer_unuse(run->inputs[i]);
         if (run->pending[i]) mica_event_release(run->pending[i]);
+        run->inputs[i] = NULL;
+        run->pending[i] = NULL;
     }
-    for (int32_t i = 0; i < exe->n_outputs; i++)
+    for (int32_t i = 0; i < exe->n_outputs; i++) {
         if (run->outputs[i]) mica_buffer_unuse(run->outputs[i]);
-    if (run->lists.n) mica_lists_deinit(&run->lists);
+        run->outputs[i] = NULL;
+    }
+    if (run->lists.n) {
+        mica_lists_remember(&run->lists, &run->program->lists);
+        mica_lists_deinit(&run->lists);
+    }
+    run->lists.n = 0;
     release_arena(run);
+    run->arena = NULL;
     if (run->host) mica_free(run->host);
-    if (run->device_event) exe->device->vtable->event_destroy(run->device_event);
+    run->host = NULL;
 }
 
 static void destroy_run(mica_run *run) {
@@ -110,19 +117,26 @@ static void give_back(mica_run *run, int32_t i) {
     mica_tensor_release(tensor);
 }
 
-static void drop_consumed(mica_run *run, int32_t i) {
-    mica_tensor *tensor = run->overwritten[i];
+/* The commands that overwrite it were issued: its memory is the output's now. */
+static void take_memory(mica_tensor *tensor) {
     mica_buffer *buffer = tensor->buffer;
-    run->overwritten[i] = NULL;
     tensor->buffer = NULL;
-    mica_buffer_unuse(buffer);
+    if (buffer) mica_buffer_unuse(buffer);
+}
+
+/* After a failure the memory holds neither value: the tensor answers the run's status. */
+static void drop_consumed(mica_run *run, int32_t i, bool failed) {
+    mica_tensor *tensor = run->overwritten[i];
+    run->overwritten[i] = NULL;
+    if (failed && run->event) mica_tensor_lose(tensor, run->event);
+    take_memory(tensor);
     mica_tensor_release(tensor);
 }
 
 /* Chooses the donated inputs that become outputs. */
 static void consume_donated(mica_run *run, const mica_run_args *args) {
     const mica_executable *exe = run->executable;
-    if (!args->donate || !run->program->plan || !run->program->cannot_fail) return;
+    if (!args->donate || !run->program->plan || !run->program->may_donate) return;
     /* From within a callback this run overtakes others, which may still read what it is given. */
     bool overtakes = mica_stream_is_mine(run->stream), any = false;
     for (int32_t i = 0; i < exe->n_inputs; i++) {
@@ -184,8 +198,8 @@ static mica_status acquire_outputs(mica_run *run, mica_tensor **outputs) {
         if (buffer)
             mica_buffer_retain(buffer);
         else
-            MICA_TRY(
-                mica_buffer_create(exe->device, mica_type_bytes(&exe->output_types[i]), &buffer));
+            MICA_TRY(mica_buffer_create_again(exe->device, mica_type_bytes(&exe->output_types[i]),
+                                              mica_replay_wish(run->program, i), &buffer));
         if (!run->outputs[i]) {
             mica_buffer_use(buffer);
             run->outputs[i] = buffer;
@@ -199,7 +213,7 @@ static mica_status acquire_outputs(mica_run *run, mica_tensor **outputs) {
     return NULL;
 }
 
-static void set_bases(mica_run *run) {
+void mica_run_set_bases(mica_run *run) {
     const mica_executable *exe = run->executable;
     if (!run->program->plan) return;
     run->bases[MICA_BASE_ARENA] = run->arena ? run->arena->address : 0;
@@ -222,14 +236,15 @@ static mica_status acquire(mica_run *run, const mica_run_args *args, mica_tensor
     MICA_TRY(acquire_outputs(run, outputs));
     MICA_TRY(acquire_arena(run));
     if (run->program->plan && run->program->plan->n_lists)
-        MICA_TRY(mica_lists_init(&run->lists, exe->device, run->program->plan->n_lists));
+        MICA_TRY(mica_lists_init(&run->lists, exe->device, run->program->plan->n_lists,
+                                 &run->program->lists));
     if (run->program->plan && run->program->plan->host_bytes && !exe->device->vtable->synchronous) {
         run->host = mica_alloc(run->program->plan->host_bytes);
         if (!run->host) return MICA_NO_MEMORY();
     }
     if (!exe->device->vtable->synchronous)
-        MICA_TRY(exe->device->vtable->event_create(exe->device, &run->device_event));
-    set_bases(run);
+        MICA_TRY(mica_stream_take_event(run->stream, &run->device_event));
+    mica_run_set_bases(run);
     return NULL;
 }
 
@@ -256,8 +271,55 @@ static void cancel(mica_run *run, mica_tensor **outputs) {
         outputs[i] = NULL;
     }
     release_memory(run);
+    if (run->device_event) mica_stream_give_event(run->stream, run->device_event, true);
     if (run->event) mica_event_release(run->event);
     destroy_run(run);
+}
+
+/* Beside the host: no input comes from elsewhere, or from a run that waits in the queue. */
+static bool is_in_stream_order(const mica_run *run) {
+    for (int32_t i = 0; i < run->executable->n_inputs; i++) {
+        const mica_event *event = run->pending[i];
+        if (event && !mica_event_has_ended(event) &&
+            (&event->device->runtime->stream != run->stream ||
+             !__atomic_load_n(&event->issued, __ATOMIC_ACQUIRE)))
+            return false;
+    }
+    return true;
+}
+
+/* Whether the caller issues the run by itself; it then owns the stream. */
+static bool try_inline(mica_run *run, bool waits) {
+    const mica_program *program = run->program;
+    if (run->executable->device->vtable->synchronous)
+        return (program->is_small || waits) && !is_pending(run) && mica_stream_try_own(run->stream);
+    /* Nothing on the way is waited for. Who issues at the moment is done soon. */
+    if (!program->in_order || program->plan->has_branches || !is_in_stream_order(run)) return false;
+    for (int32_t i = 0; i < 100; i++)
+        if (mica_stream_try_own(run->stream)) return true;
+    return false;
+}
+
+/* What a run beside the host needs before it is given away. */
+static mica_status prepare_beside(mica_run *run, bool is_inline, bool is_mine) {
+    if (run->executable->device->vtable->synchronous) return NULL;
+    if (run->completed) MICA_TRY(mica_stream_start_thread(run->stream));
+    if (is_inline && !is_mine) mica_stream_make_room(run->stream);
+    return NULL;
+}
+
+/* The run goes to the stream: it is issued here or queued, and no longer the caller's. */
+static mica_status give_to_stream(mica_run *run, bool is_inline) {
+    mica_stream *stream = run->stream;
+    int32_t one = run->executable->device->vtable->synchronous ? 0 : 1;
+    if (one) __atomic_fetch_add(&stream->live, one, __ATOMIC_SEQ_CST);
+    if (is_inline) {
+        mica_run_issue(run);
+        return NULL;
+    }
+    mica_status status = mica_stream_enqueue(stream, run);
+    if (status && one) __atomic_fetch_sub(&stream->live, one, __ATOMIC_SEQ_CST);
+    return status;
 }
 
 /* Once it has started the run is no longer the caller's. */
@@ -267,11 +329,11 @@ static mica_status start(mica_run *run, const mica_run_args *args, mica_event **
     mica_stream *stream = run->stream;
     bool is_mine = mica_stream_is_mine(stream);
     bool waits = args->waits && exe->device->vtable->synchronous && !is_mine;
-    bool is_inline = is_mine || ((run->program->is_small || waits) && !is_pending(run) &&
-                                 mica_stream_try_own(stream));
-    mica_status status = NULL;
-    if (!is_inline || out_done || !run->program->cannot_fail || is_pending(run))
-        status = mica_event_create(exe->device, &run->event);
+    bool is_inline = is_mine || try_inline(run, waits);
+    bool needs_event =
+        !is_inline || out_done || !run->program->cannot_fail || !run->is_kept || is_pending(run);
+    mica_status status = prepare_beside(run, is_inline, is_mine);
+    if (!status && needs_event) status = mica_event_create(exe->device, &run->event);
     /* Without an event nothing may go wrong any more. */
     mica_device_stream *handle;
     if (!status && is_inline) status = mica_stream_handle(stream, &handle);
@@ -280,11 +342,9 @@ static mica_status start(mica_run *run, const mica_run_args *args, mica_event **
         mica_event_retain(event); /* for the caller, below */
         bind_outputs(run, args->outputs);
     }
-    if (!status && !is_inline) {
-        status = mica_stream_enqueue(stream, run);
+    if (!status) {
+        status = give_to_stream(run, is_inline);
         if (status) mica_event_release(event);
-    } else if (!status) {
-        if (mica_run_issue(run)) mica_run_finish(run);
     }
     if (is_inline && !is_mine) mica_stream_disown(stream);
     if (status) return status;
@@ -306,6 +366,7 @@ static void drop_outputs(const mica_run_args *args) {
 
 mica_status mica_executable_run(mica_executable *exe, const mica_run_args *args,
                                 mica_event **out_done) {
+    MICA_GIVEN(args);
     if (out_done) *out_done = NULL;
     for (int32_t i = 0; i < args->n_outputs; i++) args->outputs[i] = NULL;
     MICA_TRY(mica_check_process("run"));
@@ -317,6 +378,7 @@ mica_status mica_executable_run(mica_executable *exe, const mica_run_args *args,
     run->completed = args->completed;
     run->context = args->context;
     run->timed = args->completed || out_done;
+    run->is_kept = args->donate || run->program->is_small;
     bool started = false;
     mica_status status = acquire(run, args, args->outputs);
     if (!status) status = start(run, args, out_done, &started);
@@ -329,26 +391,55 @@ mica_status mica_executable_run(mica_executable *exe, const mica_run_args *args,
 
 /* ---- on the stream ----------------------------------------------------------------------------*/
 
-static void end_run(mica_run *run, mica_status status) {
-    double seconds = run->timed && run->started ? mica_clock_seconds() - run->start_time : 0;
+static void finish_event(mica_run *run, mica_status status) {
+    if (!run->event) return;
+    mica_event_finish(run->event, status, run->seconds);
+    mica_event_release(run->event);
+    run->event = NULL;
+}
+
+void mica_run_call_back(mica_run *run) {
+    mica_status status = run->status;
+    run->completed(run->context, status, run->seconds);
+    mica_status_release(status);
+    destroy_run(run);
+}
+
+void mica_run_end(mica_run *run, mica_status status) {
+    mica_stream *stream = run->stream;
+    bool is_beside = !run->executable->device->vtable->synchronous;
+    run->seconds = run->timed && run->started ? mica_clock_seconds() - run->start_time : 0;
     for (int32_t i = 0; i < run->executable->n_inputs; i++) {
         if (!run->overwritten[i]) continue;
         if (status && !run->started)
             give_back(run, i);
         else
-            drop_consumed(run, i);
+            drop_consumed(run, i, status != NULL);
     }
     release_memory(run);
+    mica_recorded_release(run->recorded);
+    run->recorded = NULL;
+    if (run->device_event) mica_stream_give_event(stream, run->device_event, !status);
+    run->device_event = NULL;
     if (status)
         mica_log_write(MICA_LOG_RUN, "'%s' on %s failed: %s", run->program->graph->name,
                        run->executable->device->name, mica_status_message(status));
-    if (run->event) {
-        mica_event_finish(run->event, status, seconds);
-        mica_event_release(run->event);
+    finish_event(run, status);
+    run->status = status;
+    mica_device *device = run->executable->device;
+    if (is_beside) mica_device_retain(device); /* the run may hold it last, and the stream is its */
+    if (run->completed && is_beside) {
+        mica_stream_call_back(stream, run);
+    } else if (run->completed) {
+        mica_run_call_back(run);
+    } else {
+        mica_status_release(status);
+        destroy_run(run);
     }
-    if (run->completed) run->completed(run->context, status, seconds);
-    mica_status_release(status);
-    destroy_run(run);
+    if (!is_beside) return;
+    __atomic_fetch_sub(&stream->live, 1, __ATOMIC_SEQ_CST);
+    mica_stream_notify(stream);
+    mica_device_release(device);
 }
 
 /* Inputs that earlier commands of this stream make need no waiting: the stream is in order. */
@@ -356,7 +447,7 @@ static mica_status wait_for_inputs(mica_run *run) {
     for (int32_t i = 0; i < run->executable->n_inputs; i++) {
         mica_event *event = run->pending[i];
         if (!event) continue;
-        if (!mica_event_is_done(event) && &event->device->runtime->stream == run->stream &&
+        if (!mica_event_has_ended(event) && &event->device->runtime->stream == run->stream &&
             __atomic_load_n(&event->issued, __ATOMIC_ACQUIRE))
             continue;
         MICA_TRY(mica_event_wait(event));
@@ -372,7 +463,10 @@ static mica_status issue(mica_run *run) {
     if (run->timed) run->start_time = mica_clock_seconds();
     run->started = true;
     run->stream->depth++;
+    mica_interrupt_scope scope;
+    mica_interrupt_enter(&scope, run->event ? &run->event->cancel : NULL, run->is_kept);
     mica_status status = mica_run_execute(run, handle);
+    if (mica_interrupt_leave(&scope) && !status) status = mica_interrupt_status();
     run->stream->depth--;
     return status;
 }
@@ -388,28 +482,33 @@ static mica_status settle(mica_run *run, mica_status status) {
     return mica_status_join(status, second);
 }
 
-bool mica_run_issue(mica_run *run) {
+void mica_run_issue(mica_run *run) {
     const mica_device_vtable *vtable = run->executable->device->vtable;
     mica_status status = issue(run);
-    if (!status && !vtable->synchronous)
-        status = vtable->event_record(run->stream->handle, run->device_event);
-    if (!status && !vtable->synchronous) {
-        if (run->event) __atomic_store_n(&run->event->issued, 1, __ATOMIC_RELEASE);
-        return true;
+    if (vtable->synchronous || status) {
+        mica_run_end(run, status ? settle(run, status) : NULL);
+        return;
     }
-    if (status) status = settle(run, status);
-    end_run(run, status);
-    return false;
+    status = vtable->event_record(run->stream->handle, run->device_event);
+    if (status) {
+        mica_run_end(run, settle(run, status));
+        return;
+    }
+    if (run->event) __atomic_store_n(&run->event->issued, 1, __ATOMIC_RELEASE);
+    mica_stream_take_ticket(run->stream, run);
+    mark_memory(run);
+    for (int32_t i = 0; i < run->executable->n_inputs; i++)
+        if (run->overwritten[i]) take_memory(run->overwritten[i]);
+    release_memory(run);
+    mica_stream_launch(run->stream, run); /* another thread may end it from now on */
 }
 
-void mica_run_finish(mica_run *run) {
+mica_status mica_run_wait(mica_run *run) {
     const mica_device_vtable *vtable = run->executable->device->vtable;
     mica_status status = vtable->event_wait(run->device_event);
+    if (!status) return NULL;
     if (mica_status_code(status) == MICA_DEVICE_ERROR) mica_stream_poison(run->stream, status);
     /* When waiting itself failed, the commands may still be under way. */
-    if (status && run->stream->depth == 0)
-        mica_stream_close(run->stream);
-    else if (status)
-        mica_status_release(vtable->event_wait(run->device_event));
-    end_run(run, status);
+    mica_status_release(vtable->event_wait(run->device_event));
+    return status;
 }

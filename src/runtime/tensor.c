@@ -2,7 +2,9 @@
 
 #include <string.h>
 
-enum { MOST_FREE_TENSORS = 1024 };
+#include "base/log.h"
+
+enum { MOST_FREE_TENSORS = 1024, MOST_HOST_SIDE_BYTES = 512 };
 
 /* ---- making and freeing -----------------------------------------------------------------------*/
 
@@ -55,6 +57,7 @@ mica_status mica_tensor_create_on(mica_buffer *buffer, const mica_type *type,
                             .buffer = buffer,
                             .bytes = mica_type_bytes(type),
                             .type = *type};
+    __atomic_store_n(&buffer->tensor, tensor, __ATOMIC_RELEASE);
     mica_device_retain(device);
     *out_tensor = tensor;
     return NULL;
@@ -62,6 +65,7 @@ mica_status mica_tensor_create_on(mica_buffer *buffer, const mica_type *type,
 
 mica_status mica_tensor_create(mica_device *device, const mica_type *type,
                                mica_tensor **out_tensor) {
+    MICA_GIVEN(out_tensor);
     *out_tensor = NULL;
     MICA_TRY(mica_check_process("tensor"));
     MICA_TRY(check_type(type, "tensor"));
@@ -72,23 +76,52 @@ mica_status mica_tensor_create(mica_device *device, const mica_type *type,
     return status;
 }
 
-mica_status mica_tensor_from_host(mica_device *device, const mica_type *type, const void *data,
-                                  mica_tensor **out_tensor) {
+static void log_move(const mica_type *type, const char *from, const char *to) {
+    if (mica_log_on(MICA_LOG_TRANSFER))
+        mica_log_write(MICA_LOG_TRANSFER, "%s, %zu bytes: %s -> %s", mica_type_text(type).chars,
+                       mica_type_bytes(type), from, to);
+}
+
+static bool has_host_side(const mica_tensor *tensor) {
+    return !tensor->buffer->host && tensor->bytes && tensor->bytes <= MOST_HOST_SIDE_BYTES;
+}
+
+/* Nobody else has the tensor yet, or the lock is held. Without memory there is none. */
+static void keep_host_side(mica_tensor *tensor, const void *data) {
+    if (tensor->host_side || !has_host_side(tensor)) return;
+    tensor->host_side = mica_alloc(tensor->bytes);
+    if (tensor->host_side) memcpy(tensor->host_side, data, tensor->bytes);
+}
+
+static mica_status create_from(mica_device *device, const mica_type *type, const void *data,
+                               const char *from, mica_tensor **out_tensor) {
     mica_tensor *tensor = NULL;
     *out_tensor = NULL;
     if (!data && mica_type_bytes(type)) return MICA_INVALID("[tensor] the data is NULL");
     MICA_TRY(mica_tensor_create(device, type, &tensor));
     mica_status status = mica_transfer_upload(tensor->buffer, 0, data, tensor->bytes);
-    if (status)
+    if (status) {
         mica_tensor_release(tensor);
-    else
-        *out_tensor = tensor;
-    return status;
+        return status;
+    }
+    if (!tensor->buffer->host) {
+        keep_host_side(tensor, data);
+        log_move(type, from, device->name);
+    }
+    *out_tensor = tensor;
+    return NULL;
+}
+
+mica_status mica_tensor_from_host(mica_device *device, const mica_type *type, const void *data,
+                                  mica_tensor **out_tensor) {
+    MICA_GIVEN(out_tensor);
+    return create_from(device, type, data, "host", out_tensor);
 }
 
 mica_status mica_tensor_wrap(mica_device *device, const mica_type *type, void *data,
                              void (*free_data)(void *context), void *context,
                              mica_tensor **out_tensor) {
+    MICA_GIVEN(out_tensor);
     *out_tensor = NULL;
     MICA_TRY(mica_check_process("tensor"));
     MICA_TRY(check_type(type, "tensor"));
@@ -111,6 +144,7 @@ mica_status mica_tensor_wrap(mica_device *device, const mica_type *type, void *d
 }
 
 void mica_tensor_retain(mica_tensor *tensor) {
+    if (!tensor) return;
     mica_refcount_retain(&tensor->references);
 }
 
@@ -122,8 +156,13 @@ void mica_tensor_release(mica_tensor *tensor) {
     mica_event *ready = tensor->ready;
     mica_buffer *buffer = tensor->buffer;
     if (__builtin_expect(tensor->staging != NULL, 0)) mica_free(tensor->staging);
-    bool last = buffer && mica_refcount_release(&buffer->references);
+    if (__builtin_expect(tensor->host_side != NULL, 0)) mica_free(tensor->host_side);
     mica_mutex_lock(&r->lock);
+    mica_tensor *mine = tensor;
+    if (buffer)
+        __atomic_compare_exchange_n(&buffer->tensor, &mine, NULL, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED);
+    bool last = buffer && mica_refcount_release(&buffer->references);
     if (last && buffer->size_class >= 0 && mica_pool_give(buffer)) last = false;
     bool kept = r->n_free_tensors < MOST_FREE_TENSORS;
     if (kept) mica_tensor_give(device, tensor);
@@ -139,15 +178,46 @@ const mica_type *mica_tensor_type(const mica_tensor *tensor) {
 }
 
 mica_device *mica_tensor_device(const mica_tensor *tensor) {
+    if (!tensor) return NULL;
     return tensor->device;
 }
 
 /* ---- readiness --------------------------------------------------------------------------------*/
 
+void mica_tensor_lose(mica_tensor *tensor, mica_event *event) {
+    mica_device_runtime *r = tensor->device->runtime;
+    mica_event_retain(event);
+    mica_mutex_lock(&r->lock);
+    mica_event *old = tensor->ready;
+    __atomic_store_n(&tensor->ready, event, __ATOMIC_RELEASE);
+    mica_mutex_unlock(&r->lock);
+    mica_event_release(old);
+}
+
+/* The failure of the run that a consumed tensor was donated to, or NULL. */
+static mica_status find_loss(const mica_tensor *tensor) {
+    mica_mutex *lock = &tensor->device->runtime->lock;
+    mica_mutex_lock(lock);
+    const mica_event *event = tensor->ready;
+    mica_status loss =
+        event && mica_event_has_ended(event) ? mica_status_share(event->status) : NULL;
+    mica_mutex_unlock(lock);
+    return loss;
+}
+
 mica_status mica_tensor_check(const mica_tensor *tensor, const char *where) {
     if (!__builtin_expect(__atomic_load_n(&tensor->consumed, __ATOMIC_ACQUIRE), 0)) return NULL;
     char text[256];
     mica_type_format(&tensor->type, text, sizeof text);
+    mica_status loss = find_loss(tensor);
+    if (loss) {
+        mica_status status =
+            MICA_ERROR(mica_status_code(loss),
+                       "[%s] the tensor %s was donated to a run that failed, and is lost: %s",
+                       where, text, mica_status_message(loss));
+        mica_status_release(loss);
+        return status;
+    }
     return MICA_ERROR(MICA_FAILED_PRECONDITION,
                       "[%s] the tensor %s was donated to a run and consumed", where, text);
 }
@@ -168,7 +238,7 @@ mica_event *mica_tensor_pending(mica_tensor *tensor) {
     mica_event *event = tensor->ready;
     if (event) mica_event_retain(event);
     mica_mutex_unlock(&r->lock);
-    if (event && mica_event_is_done(event) && !event->status) {
+    if (event && mica_event_has_ended(event) && !event->status) {
         forget_ready(tensor, event);
         mica_event_release(event);
         return NULL;
@@ -194,27 +264,51 @@ static mica_status wait_for_data(mica_tensor *tensor, const char *where) {
     return NULL;
 }
 
+/* From its host side. */
+static bool read_host_side(mica_tensor *tensor, void *data) {
+    mica_mutex *lock = &tensor->device->runtime->lock;
+    if (tensor->buffer->host) return false;
+    mica_mutex_lock(lock);
+    bool is_there = tensor->host_side != NULL;
+    if (is_there) memcpy(data, tensor->host_side, tensor->bytes);
+    mica_mutex_unlock(lock);
+    return is_there;
+}
+
+/* What the tensor holds; it is there, and no view writes it. */
+static mica_status read_data(mica_tensor *tensor, void *data, const char *to) {
+    if (read_host_side(tensor, data)) return NULL;
+    MICA_TRY(mica_transfer_download(data, tensor->buffer, 0, tensor->bytes));
+    if (tensor->buffer->host) return NULL;
+    log_move(&tensor->type, tensor->device->name, to);
+    mica_mutex_lock(&tensor->device->runtime->lock);
+    if (!tensor->staging_written) keep_host_side(tensor, data);
+    mica_mutex_unlock(&tensor->device->runtime->lock);
+    return NULL;
+}
+
 mica_status mica_tensor_to_host(mica_tensor *tensor, void *data, size_t bytes) {
     MICA_TRY(wait_for_data(tensor, "to_host"));
     if (bytes != tensor->bytes)
         return MICA_INVALID("[to_host] %zu bytes asked for, the tensor has %zu", bytes,
                             tensor->bytes);
-    MICA_TRY(mica_transfer_download(data, tensor->buffer, 0, bytes));
-    return NULL;
+    return read_data(tensor, data, "host");
 }
 
 static mica_status copy_through_host(mica_tensor *tensor, mica_device *device,
                                      mica_tensor **out_tensor) {
     void *data = mica_alloc(tensor->bytes);
     if (!data) return MICA_NO_MEMORY();
-    mica_status status = mica_transfer_download(data, tensor->buffer, 0, tensor->bytes);
-    if (!status) status = mica_tensor_from_host(device, &tensor->type, data, out_tensor);
+    mica_status status = read_data(tensor, data, device->name);
+    if (!status)
+        status = create_from(device, &tensor->type, data, tensor->device->name, out_tensor);
     mica_free(data);
     return status;
 }
 
 mica_status mica_tensor_copy_to(mica_tensor *tensor, mica_device *device,
                                 mica_tensor **out_tensor) {
+    MICA_GIVEN(tensor, out_tensor);
     *out_tensor = NULL;
     if (tensor->device == device) {
         MICA_TRY(mica_tensor_check(tensor, "copy_to"));
@@ -224,11 +318,18 @@ mica_status mica_tensor_copy_to(mica_tensor *tensor, mica_device *device,
     }
     MICA_TRY(wait_for_data(tensor, "copy_to"));
     if (tensor->buffer->host)
-        return mica_tensor_from_host(device, &tensor->type, tensor->buffer->host, out_tensor);
+        return create_from(device, &tensor->type, tensor->buffer->host, tensor->device->name,
+                           out_tensor);
     return copy_through_host(tensor, device, out_tensor);
 }
 
 /* ---- host views -------------------------------------------------------------------------------*/
+
+/* The lock is held. */
+static void drop_host_side(mica_tensor *tensor) {
+    mica_free(tensor->host_side);
+    tensor->host_side = NULL;
+}
 
 /* One copy serves all views of a tensor: it is made with the first and freed with the last. */
 static mica_status open_staging(mica_tensor *tensor, int access, void **out_data) {
@@ -236,11 +337,12 @@ static mica_status open_staging(mica_tensor *tensor, int access, void **out_data
     mica_mutex_lock(&r->lock);
     void *staging = tensor->staging;
     if (staging && (access & MICA_WRITE)) tensor->staging_written = true;
+    if (staging && (access & MICA_WRITE)) drop_host_side(tensor);
     mica_mutex_unlock(&r->lock);
     if (!staging) {
         staging = mica_alloc(tensor->bytes);
         if (!staging) return MICA_NO_MEMORY();
-        mica_status status = mica_transfer_download(staging, tensor->buffer, 0, tensor->bytes);
+        mica_status status = read_data(tensor, staging, "host");
         if (status) {
             mica_free(staging);
             return status;
@@ -249,6 +351,7 @@ static mica_status open_staging(mica_tensor *tensor, int access, void **out_data
         void *other = tensor->staging; /* another thread was faster */
         if (!other) tensor->staging = staging;
         if (access & MICA_WRITE) tensor->staging_written = true;
+        if (access & MICA_WRITE) drop_host_side(tensor);
         mica_mutex_unlock(&r->lock);
         if (other) mica_free(staging), staging = other;
     }
@@ -256,14 +359,22 @@ static mica_status open_staging(mica_tensor *tensor, int access, void **out_data
     return NULL;
 }
 
+/* By runs that were started. */
+static bool is_in_use(const mica_buffer *buffer) {
+    return __atomic_load_n(&buffer->uses, __ATOMIC_SEQ_CST) ||
+           !mica_stream_is_done(&buffer->device->runtime->stream,
+                                __atomic_load_n(&buffer->ticket, __ATOMIC_RELAXED));
+}
+
 mica_status mica_tensor_open_view(mica_tensor *tensor, int access, void **out_data) {
+    MICA_GIVEN(out_data);
     *out_data = NULL;
     if (!(access & (MICA_READ | MICA_WRITE)) || (access & ~(MICA_READ | MICA_WRITE)))
         return MICA_INVALID("[view] access %d is neither MICA_READ nor MICA_WRITE", access);
     MICA_TRY(wait_for_data(tensor, "view"));
     __atomic_fetch_add(&tensor->views, 1, __ATOMIC_SEQ_CST);
     /* Runs that were started before still read the old data. */
-    if ((access & MICA_WRITE) && __atomic_load_n(&tensor->buffer->uses, __ATOMIC_SEQ_CST))
+    if ((access & MICA_WRITE) && is_in_use(tensor->buffer))
         mica_stream_drain(&tensor->device->runtime->stream);
     *out_data = tensor->buffer->host;
     mica_status status = *out_data ? NULL : open_staging(tensor, access, out_data);
@@ -287,6 +398,7 @@ mica_status mica_tensor_close_view(mica_tensor *tensor) {
     tensor->staging_written = false;
     mica_mutex_unlock(&r->lock);
     mica_status status = NULL;
+    if (written && is_in_use(tensor->buffer)) mica_stream_drain(&r->stream);
     if (written) status = mica_transfer_upload(tensor->buffer, 0, staging, tensor->bytes);
     mica_free(staging);
     return status;

@@ -503,12 +503,14 @@ mica_status mica_tf_derive(const mica_tf_graph *g, const mica_tf_wish *wish, uin
 
 mica_status mica_tf_graph_backward(mica_tf_graph *g, const uint8_t *wanted, uint8_t *out_connected,
                                    mica_tf_graph **out_forward, mica_tf_graph **out_backward) {
+    MICA_GIVEN(g, wanted, out_connected, out_forward, out_backward);
     mica_tf_wish wish = {.wanted = wanted, .slices = true};
     return mica_tf_derive(g, &wish, out_connected, out_forward, out_backward);
 }
 
 mica_status mica_tf_graph_gradients(mica_tf_graph *g, const mica_tf_gradient_of *of,
                                     mica_tf_ref *out_gradients) {
+    MICA_GIVEN(g, of);
     mica_tf_walk w = {.forward = g, .backward = g};
     mica_arena_init(&w.arena);
     int32_t n_nodes = g->n_nodes;
@@ -557,6 +559,8 @@ static mica_status evaluate(const mica_tf_graph *g, mica_device *device, int32_t
 
 mica_status mica_tf_graph_evaluate(const mica_tf_graph *g, mica_device *device, mica_tf_ref ref,
                                    const mica_tf_value *parameters, mica_tf_value *out_value) {
+    MICA_GIVEN(g, out_value);
+    MICA_GIVEN(MICA_MANY(parameters, g->n_parameters));
     mica_tf_value *slots = mica_calloc((size_t)g->n_results + 1, sizeof *slots);
     *out_value = (mica_tf_value){0};
     if (!slots) return MICA_NO_MEMORY();

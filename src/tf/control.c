@@ -232,7 +232,11 @@ static mica_graph *carried_only(mica_tf_lowering *c, mica_graph *whole, const bo
         mica_value fails = mica_tf_check_fails(region, check, before);
         mica_output(region, mica_select(region, fails, before, room[n_in + k]));
     }
-    return region;
+    status = mica_graph_check(region);
+    if (!status) return region;
+    mica_graph_fail(c->g, status);
+    mica_graph_release(region);
+    return NULL;
 }
 
 /* The loop, with what is looked at behind what is carried. */
@@ -266,6 +270,7 @@ void tf_lower_while(mica_tf_lowering *c) {
     region_operands r;
     int32_t n_constants = 0;
     bool *is_constant = mica_arena_alloc(&c->session->arena, (size_t)c->n_inputs + 1);
+    if (!is_constant) mica_graph_fail(c->g, MICA_NO_MEMORY());
     if (!is_constant || !gather_region_operands(c, 0, &r)) return;
     order_loop(c, body, &r, is_constant, &n_constants);
     mica_tf_check *checks = NULL;
@@ -312,6 +317,7 @@ mica_status tf_host_case(mica_tf_host *c) {
     const mica_tf_attr *branches = mica_tf_attr_find(c->info, c->attrs, "branches");
     int64_t index;
     int32_t n;
+    if (branches->n == 0) return MICA_INVALID("[Case] has no branches; at least one is needed");
     MICA_TRY(mica_tf_tensor_ints(c->inputs[0].object, &index, 1, &n));
     if (index < 0 || index >= branches->n) index = branches->n - 1;
     return mica_tf_graph_run(branches->as.functions[index], c->device, c->inputs + 1,

@@ -10,12 +10,13 @@
 #include "tf/shape_rules.h"
 
 mica_status tf_shape_custom_gradient(mica_tf_inference *c) {
-    int32_t first = (int32_t)mica_tf_inference_int(c, "n");
+    int64_t n = mica_tf_inference_int(c, "n");
+    int32_t first = n >= 0 && n <= c->n_inputs - c->n_outputs ? (int32_t)n : -1;
     const mica_tf_graph *f = mica_tf_attr_find(c->info, c->attrs, "backward")->as.function;
     int32_t n_cotangents = f->n_parameters - (c->n_inputs - first - c->n_outputs);
     const mica_tf_attr *connected = mica_tf_attr_find(c->info, c->attrs, "connected");
-    if (first < 0 || first + c->n_outputs > c->n_inputs || n_cotangents < 0 ||
-        n_cotangents > c->n_outputs || connected->n != f->n_outputs)
+    if (first < 0 || n_cotangents < 0 || n_cotangents > c->n_outputs ||
+        connected->n != f->n_outputs)
         return MICA_INVALID("[CustomGradient] the function %s takes %d arguments and gives %d "
                             "results: not a gradient of %d results to %d arguments",
                             f->name, f->n_parameters, f->n_outputs, c->n_outputs, connected->n);

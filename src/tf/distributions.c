@@ -15,13 +15,14 @@ enum { BLOCKS_OF_ELEMENT = 256 };
 
 mica_status tf_shape_categorical(mica_tf_inference *c) {
     int64_t count;
-    int32_t n;
+    bool known;
+    MICA_TRY(mica_tf_input_number(c, 1, &count, &known));
     if (c->inputs[0].rank >= 0 && c->inputs[0].rank != 2)
         return MICA_INVALID("[%s] logits should be a matrix, got shape %s", c->info->name,
                             mica_tf_shape_text(&c->inputs[0]).chars);
     c->outputs[0] = mica_tf_unknown_of_rank(2);
     if (c->inputs[0].rank == 2) c->outputs[0].dims[0] = c->inputs[0].dims[0];
-    if (mica_tf_input_known(c, 1, &count, &n) && n == 1) c->outputs[0].dims[1] = count;
+    if (known) c->outputs[0].dims[1] = count;
     return NULL;
 }
 
@@ -78,6 +79,7 @@ static double normal(stream *s) {
 
 /* Marsaglia and Tsang. */
 static double gamma_of(stream *s, double alpha) {
+    if (!(alpha > 0)) return NAN;
     if (alpha == 1) return -log1p(-uniform(s));
     bool less = alpha < 1;
     double d = alpha + (less ? 2.0 / 3 : -1.0 / 3), c = 1.0 / 3 / sqrt(d);
@@ -209,6 +211,12 @@ static mica_status result_type(mica_tf_host *c, int32_t more, mica_type *out) {
 
 typedef double (*draw)(stream *s, double parameter);
 
+static mica_status do_not_fit(const mica_tf_host *c, int64_t n, int64_t total) {
+    return MICA_INVALID("[%s] a result of %lld elements must have as many for each of the %lld "
+                        "parameters",
+                        c->info->name, (long long)total, (long long)n);
+}
+
 /* Element k of parameter j is drawn as number j samples + k, and stands at [k][j]. */
 static mica_status fill(mica_tf_host *c, const mica_type *type, const uint32_t state[6],
                         int32_t parameter, draw one) {
@@ -216,9 +224,11 @@ static mica_status fill(mica_tf_host *c, const mica_type *type, const uint32_t s
     int64_t n, total = mica_type_elements(type);
     MICA_TRY(read_doubles(c, parameter, &parameters, &n));
     double *data = mica_alloc(((size_t)total + 1) * sizeof *data);
-    if (!data) {
+    bool fits = n ? total % n == 0 : total == 0;
+    if (!data || !fits) {
         mica_free(parameters);
-        return MICA_NO_MEMORY();
+        mica_free(data);
+        return fits ? MICA_NO_MEMORY() : do_not_fit(c, n, total);
     }
     int64_t samples = n ? total / n : 0;
     for (int64_t i = 0; i < samples * n; i++) {
@@ -274,7 +284,7 @@ mica_status tf_host_stateless_binomial(mica_tf_host *c) {
     double *data = mica_alloc(((size_t)total + 1) * sizeof *data);
     mica_status status = data ? read_doubles(c, 2, &counts, &n) : MICA_NO_MEMORY();
     if (!status) status = read_doubles(c, 3, &chances, &n_chances);
-    if (!status && (n != n_chances || (n && total % n)))
+    if (!status && (n != n_chances || (n ? total % n != 0 : total != 0)))
         status = MICA_INVALID("[StatelessRandomBinomial] counts and probs do not fit the shape");
     for (int64_t i = 0; !status && n && i < total; i++) {
         int64_t samples = total / n;

@@ -32,7 +32,7 @@ void mica_tf_set_log(void (*log)(void *context, const char *line), void *context
 
 static mica_mutex lock;
 static entry *buckets[BUCKETS];
-static int32_t n_entries;
+static int32_t n_entries; /* with the lock held, as the buckets */
 
 static void release_entry(entry *e) {
     if (!mica_refcount_release(&e->references)) return;
@@ -42,8 +42,8 @@ static void release_entry(entry *e) {
     mica_free(e);
 }
 
-void mica_tf_eager_clear(void) {
-    mica_mutex_lock(&lock);
+/* With the lock held. */
+static void evict_all(void) {
     for (int32_t i = 0; i < BUCKETS; i++)
         while (buckets[i]) {
             entry *e = buckets[i];
@@ -51,6 +51,11 @@ void mica_tf_eager_clear(void) {
             release_entry(e);
         }
     n_entries = 0;
+}
+
+void mica_tf_eager_clear(void) {
+    mica_mutex_lock(&lock);
+    evict_all();
     mica_mutex_unlock(&lock);
 }
 
@@ -145,7 +150,7 @@ static bool is_plain(const call *c) {
 
 /* ---- making entries ---------------------------------------------------------------------------*/
 
-static mica_status check_shapes(const call *c, int32_t n_outputs, bool is_lowered) {
+static mica_status check_shapes(const call *c, int32_t n_outputs) {
     mica_tf_shape shapes[MOST_INPUTS], *outputs;
     mica_tf_dtype dtypes[MOST_INPUTS];
     if (c->n_inputs > MOST_INPUTS) return NULL; /* lowering checks too */
@@ -166,7 +171,7 @@ static mica_status check_shapes(const call *c, int32_t n_outputs, bool is_lowere
     mica_status status = mica_tf_infer(&inference, c->op);
     /* Of operands that are all known only a value that is none of a size or an axis hides it;
      * Range is lowered before it has counted. */
-    bool must_be_known = is_lowered && c->op != MICA_TF_Range;
+    bool must_be_known = c->op != MICA_TF_Range;
     for (int32_t i = 0; !status && must_be_known && i < n_outputs; i++)
         if (!mica_tf_shape_is_known(&outputs[i]))
             status = MICA_INVALID("[%s] the result would have shape %s: a size or an axis must be "
@@ -230,7 +235,7 @@ static mica_status fill_entry(const call *c, entry *e) {
     mica_tf_dtype dtypes[MICA_TF_MAX_VALUES];
     e->n_outputs = mica_tf_output_dtypes(c->info, c->attrs, dtypes, MICA_TF_MAX_VALUES);
     if (e->n_outputs < 0) return MICA_INVALID("[%s] has too many outputs", c->info->name);
-    MICA_TRY(check_shapes(c, e->n_outputs, true));
+    MICA_TRY(check_shapes(c, e->n_outputs));
     MICA_TRY(mica_tf_operation_create(c->op, c->attrs, &e->operation));
     mica_graph *g = NULL;
     MICA_TRY(mica_graph_create(c->info->name, &g));
@@ -264,21 +269,21 @@ static mica_status create_entry(const call *c, entry **out_entry) {
     return status;
 }
 
-static mica_status find_entry(const call *c, entry **out_entry) {
+static mica_status find_entry(const call *c, entry **out_entry, bool *out_is_new) {
     mica_mutex_lock(&lock);
     entry *e = look_up(c);
     if (e) mica_refcount_retain(&e->references);
     mica_mutex_unlock(&lock);
     *out_entry = e;
+    *out_is_new = false;
     if (e) return NULL;
     MICA_TRY(create_entry(c, &e));
     mica_shutdown_first(mica_tf_eager_clear);
-    if (n_entries >= MOST_ENTRIES) {
-        if (log_sink) log_sink(log_context, "the cache of eager ops is full: all are evicted");
-        mica_tf_eager_clear();
-    }
     mica_mutex_lock(&lock);
-    if (!look_up(c)) {
+    bool is_full = n_entries >= MOST_ENTRIES;
+    if (is_full) evict_all();
+    *out_is_new = !look_up(c);
+    if (*out_is_new) {
         entry **bucket = &buckets[c->hash % BUCKETS];
         mica_refcount_retain(&e->references);
         e->next = *bucket;
@@ -286,6 +291,8 @@ static mica_status find_entry(const call *c, entry **out_entry) {
         n_entries++;
     }
     mica_mutex_unlock(&lock);
+    if (is_full && log_sink)
+        log_sink(log_context, "the cache of eager ops is full: all are evicted");
     *out_entry = e;
     return NULL;
 }
@@ -357,15 +364,15 @@ static mica_status run_lowered(call *c, mica_tf_value *outputs, int32_t capacity
     entry *e = NULL;
     MICA_TRY(
         make_key(c, strpbrk(c->info->roles, "so") || c->op == MICA_TF_Vjp || c->op == MICA_TF_Jvp));
-    int32_t before = n_entries;
-    MICA_TRY(find_entry(c, &e));
+    bool is_new;
+    MICA_TRY(find_entry(c, &e, &is_new));
     mica_status status = e->n_outputs > capacity
                              ? MICA_INVALID("[%s] gives %d results, room for %d", c->info->name,
                                             e->n_outputs, capacity)
                              : run_entry(c, e, outputs);
     if (!status) {
         *out_n = e->n_outputs;
-        if (log_sink) log_call(c, e, outputs, n_entries != before);
+        if (log_sink) log_call(c, e, outputs, is_new);
         if (out_operation) {
             mica_tf_operation_retain(e->operation);
             *out_operation = e->operation;
@@ -378,21 +385,13 @@ static mica_status run_lowered(call *c, mica_tf_value *outputs, int32_t capacity
 static mica_status run_on_host(const call *c, mica_tf_value *outputs, int32_t capacity,
                                int32_t *out_n, mica_tf_operation **out_operation) {
     mica_tf_dtype dtypes[MICA_TF_MAX_VALUES];
-    mica_tf_host_function host = mica_tf_rows[c->op].host;
     if (c->op == MICA_TF_Cast && c->n_inputs == 1)
         return MICA_ERROR(MICA_UNSUPPORTED, "[Cast] Cast %s to %s is not supported",
                           mica_tf_dtype_text(c->inputs[0].dtype),
                           mica_tf_dtype_text((mica_tf_dtype)c->attrs[1].as.integer));
-    if (!host)
-        return MICA_ERROR(MICA_UNSUPPORTED, "[%s] cannot be computed for these dtypes",
-                          c->info->name);
     int32_t n = mica_tf_output_dtypes(c->info, c->attrs, dtypes, MICA_TF_MAX_VALUES);
     if (n < 0 || n > capacity)
         return MICA_INVALID("[%s] gives %d results, room for %d", c->info->name, n, capacity);
-    mica_tf_run run = mica_tf_rows[c->op].run;
-    if (run == MICA_TF_HOST || run == MICA_TF_ARRAY || run == MICA_TF_MOVE)
-        MICA_TRY(check_shapes(c, n, false));
-    memset(outputs, 0, (size_t)n * sizeof *outputs);
     mica_tf_operation *operation = NULL;
     bool is_random = mica_tf_rows[c->op].effect == MICA_TF_RANDOM;
     if (is_random) MICA_TRY(mica_tf_operation_create(c->op, c->attrs, &operation));
@@ -406,16 +405,15 @@ static mica_status run_on_host(const call *c, mica_tf_value *outputs, int32_t ca
                             .inputs = c->inputs,
                             .output_dtypes = dtypes,
                             .outputs = outputs};
-    mica_status status = host(&context);
+    mica_status status = mica_tf_run_host(c->op, &context);
     mica_tf_operation_release(operation);
-    if (!status && out_operation) status = mica_tf_operation_create(c->op, c->attrs, out_operation);
-    if (status)
-        for (int32_t i = 0; i < n; i++) {
-            mica_tf_value_release(outputs[i]);
-            outputs[i].object = NULL;
-        }
-    else
-        *out_n = n;
+    MICA_TRY(status);
+    if (out_operation) status = mica_tf_operation_create(c->op, c->attrs, out_operation);
+    for (int32_t i = 0; status && i < n; i++) {
+        mica_tf_value_release(outputs[i]);
+        outputs[i].object = NULL;
+    }
+    if (!status) *out_n = n;
     return status;
 }
 
@@ -431,9 +429,43 @@ static bool runs_on_host(const call *c) {
     return false;
 }
 
+/* An op on a variable runs where its value is. */
+static mica_device *device_of(const call *c) {
+    for (int32_t i = 0; i < c->n_inputs; i++)
+        if (c->inputs[i].dtype == MICA_TF_resource && c->tensors[i])
+            return mica_tensor_device(c->tensors[i]);
+    return c->device;
+}
+
+static bool is_all_here(const call *c) {
+    for (int32_t i = 0; i < c->n_inputs; i++)
+        if (c->tensors[i] && mica_tensor_device(c->tensors[i]) != c->device) return false;
+    return true;
+}
+
+/* With operands brought to the device. Those that are only looked at (shape operands) come too: a
+ * program has them among its inputs. */
+static mica_status run_moved(call *c, mica_tf_value *outputs, int32_t capacity, int32_t *out_n,
+                             mica_tf_operation **out_operation) {
+    size_t n = (size_t)c->n_inputs;
+    mica_tensor **given = c->tensors;
+    mica_tensor **moved = mica_calloc(n, sizeof *moved);
+    if (!moved) return MICA_NO_MEMORY();
+    mica_status status = NULL;
+    for (size_t i = 0; i < n && !status; i++)
+        if (given[i]) status = mica_tensor_copy_to(given[i], c->device, &moved[i]);
+    c->tensors = moved;
+    if (!status) status = run_lowered(c, outputs, capacity, out_n, out_operation);
+    c->tensors = given;
+    for (size_t i = 0; i < n; i++) mica_tensor_release(moved[i]);
+    mica_free(moved);
+    return status;
+}
+
 mica_status mica_tf_eager(mica_device *device, mica_tf_op op, const mica_tf_attr *attrs,
                           const mica_tf_value *inputs, int32_t n_inputs, mica_tf_value *out_outputs,
                           int32_t capacity, int32_t *out_n, mica_tf_operation **out_operation) {
+    MICA_GIVEN(MICA_MANY(inputs, n_inputs), MICA_MANY(out_outputs, capacity), out_n);
     call c = {.device = device,
               .op = op,
               .info = mica_tf_op_describe(op),
@@ -443,6 +475,7 @@ mica_status mica_tf_eager(mica_device *device, mica_tf_op op, const mica_tf_attr
     *out_n = 0;
     if (out_operation) *out_operation = NULL;
     if (!c.info) return MICA_INVALID("[eager] %d is not an op", (int)op);
+    MICA_GIVEN(MICA_MANY(attrs, c.info->n_attrs));
     if (runs_on_host(&c)) return run_on_host(&c, out_outputs, capacity, out_n, out_operation);
     mica_tensor *few_tensors[8];
     int64_t few_words[8 * 24];
@@ -464,15 +497,20 @@ mica_status mica_tf_eager(mica_device *device, mica_tf_op op, const mica_tf_attr
     for (int32_t i = 0; i < n_inputs; i++) {
         c.tensors[i] = inputs[i].object;
         if (inputs[i].dtype != MICA_TF_resource) continue;
+        mica_tf_operation borrowed = {.op = op, .info = c.info, .attrs = (mica_tf_attr *)attrs};
+        if (!status) status = mica_tf_check_input(&borrowed, i, MICA_TF_resource);
         if (!status)
             status = mica_tf_variable_check(inputs[i], mica_tf_variable_dtype(inputs[i]), NULL);
         mica_tf_value *cell = status ? NULL : mica_tf_variable_cell(inputs[i]);
         c.tensors[i] = cell && mica_tf_is_core(cell->dtype) ? cell->object : NULL;
     }
-    if (!status && mica_tf_checks_values(op)) status = mica_tf_check_values(op, c.info, inputs);
-    if (!status && op == MICA_TF_StridedSlice)
-        status = check_shapes(&c, 1, true); /* places, each time */
-    if (!status) status = run_lowered(&c, out_outputs, capacity, out_n, out_operation);
+    if (!status) c.device = device_of(&c);
+    if (!status && mica_tf_checks_values(op) && mica_device_checks_bounds(c.device))
+        status = mica_tf_check_values(op, c.info, inputs);
+    if (!status && op == MICA_TF_StridedSlice) status = check_shapes(&c, 1); /* places, each time */
+    if (!status)
+        status = is_all_here(&c) ? run_lowered(&c, out_outputs, capacity, out_n, out_operation)
+                                 : run_moved(&c, out_outputs, capacity, out_n, out_operation);
     if (state) mica_tf_variables_unlock();
     mica_free(room);
     return status;

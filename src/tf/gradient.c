@@ -30,6 +30,12 @@ static mica_value *values(mica_tf_lowering *c, int32_t n) {
     return room;
 }
 
+static int32_t *places(mica_tf_lowering *c, int32_t n) {
+    int32_t *room = mica_arena_alloc(&c->session->arena, ((size_t)n + 1) * sizeof *room);
+    if (!room) mica_graph_fail(c->g, MICA_NO_MEMORY());
+    return room;
+}
+
 /* true when it had to change an input. */
 static bool tell_apart(mica_tf_lowering *c, forward_pass *f) {
     bool changed = false;
@@ -103,7 +109,7 @@ void tf_lower_vjp(mica_tf_lowering *c) {
     if (!run_forward(c, &f)) return;
     mica_value *cotangents = values(c, f.n_outputs), *outputs = values(c, f.n_outputs);
     mica_value *packed = values(c, f.n_inputs), *results = values(c, f.n_inputs);
-    int32_t *place = mica_arena_alloc(&c->session->arena, sizeof *place * (size_t)(f.n_inputs + 1));
+    int32_t *place = places(c, f.n_inputs);
     if (!cotangents || !outputs || !packed || !results || !place) return;
     int32_t n_given = 0;
     for (int32_t i = 0; i < given->n; i++) {
@@ -127,7 +133,7 @@ void tf_lower_jvp(mica_tf_lowering *c) {
     if (!run_forward(c, &f)) return;
     mica_value *tangents = values(c, f.n_inputs), *packed = values(c, f.n_inputs);
     mica_value *outputs = values(c, f.n_outputs), *results = values(c, f.n_outputs);
-    int32_t *place = mica_arena_alloc(&c->session->arena, sizeof *place * (size_t)(f.n_inputs + 1));
+    int32_t *place = places(c, f.n_inputs);
     if (!tangents || !packed || !outputs || !results || !place) return;
     int32_t n = pack_inputs(&f, packed, place);
     for (int32_t i = 0; i < given->n; i++)

@@ -9,6 +9,7 @@
 /* ---- making -----------------------------------------------------------------------------------*/
 
 mica_status mica_tf_graph_create(const char *name, mica_tf_graph **out_graph) {
+    MICA_GIVEN(name, out_graph);
     *out_graph = NULL;
     mica_tf_graph *g = mica_calloc(1, sizeof *g);
     if (!g) return MICA_NO_MEMORY();
@@ -25,6 +26,7 @@ mica_status mica_tf_graph_create(const char *name, mica_tf_graph **out_graph) {
 }
 
 void mica_tf_graph_retain(mica_tf_graph *g) {
+    if (!g) return;
     mica_refcount_retain(&g->references);
 }
 
@@ -134,6 +136,7 @@ static mica_status begin_node(mica_tf_graph *g, int32_t n_inputs, int32_t n_resu
 mica_status mica_tf_graph_parameter(mica_tf_graph *g, mica_tf_dtype dtype,
                                     const mica_tf_shape *shape, const char *name,
                                     mica_tf_ref *out_ref) {
+    MICA_GIVEN(g, shape, out_ref);
     mica_tf_node *node;
     MICA_TRY(grow(&g->parameters, g->n_parameters, &g->parameters_capacity, sizeof(mica_tf_ref)));
     MICA_TRY(begin_node(g, 0, 1, &node));
@@ -171,9 +174,42 @@ static mica_status infer_node(mica_tf_graph *g, mica_tf_node *node) {
     return status;
 }
 
+/* Counts a function that a node refers to. */
+static mica_status add_function(mica_tf_graph *g, const mica_tf_operation *operation,
+                                const mica_tf_graph *function, int32_t *depth, int64_t *n_inside) {
+    if (*depth <= function->depth) *depth = function->depth + 1;
+    *n_inside += function->n_nodes + function->n_inside;
+    if (*depth > MICA_TF_MAX_DEPTH)
+        return MICA_INVALID("[%s] functions nest deeper than %d in %s", operation->info->name,
+                            MICA_TF_MAX_DEPTH, g->name);
+    if (*n_inside > MICA_TF_MAX_NODES_INSIDE)
+        return MICA_ERROR(MICA_RESOURCE_EXHAUSTED,
+                          "[%s] %s would have more than %d nodes with its functions written out: "
+                          "they call each other too often",
+                          operation->info->name, g->name, MICA_TF_MAX_NODES_INSIDE);
+    return NULL;
+}
+
+static mica_status add_functions(mica_tf_graph *g, const mica_tf_operation *operation) {
+    const mica_tf_operation *o = mica_tf_innermost(operation);
+    int32_t depth = g->depth;
+    int64_t n_inside = g->n_inside;
+    for (int32_t i = 0; i < o->info->n_attrs; i++) {
+        const mica_tf_attr *attr = &o->attrs[i];
+        if (o->info->attrs[i].kind == MICA_TF_FUNCTION && attr->as.function)
+            MICA_TRY(add_function(g, o, attr->as.function, &depth, &n_inside));
+        for (int32_t k = 0; o->info->attrs[i].kind == MICA_TF_FUNCTIONS && k < attr->n; k++)
+            MICA_TRY(add_function(g, o, attr->as.functions[k], &depth, &n_inside));
+    }
+    g->depth = depth;
+    g->n_inside = n_inside;
+    return NULL;
+}
+
 mica_status mica_tf_graph_add(mica_tf_graph *g, mica_tf_op op, const mica_tf_attr *attrs,
                               const mica_tf_ref *inputs, int32_t n_inputs, const char *name,
                               mica_tf_ref *out_first) {
+    MICA_GIVEN(g, MICA_MANY(inputs, n_inputs), out_first);
     const mica_tf_op_info *info = mica_tf_op_describe(op);
     if (!info) return MICA_INVALID("[graph] %d is not an op", (int)op);
     mica_tf_attr own[MICA_TF_MAX_ATTRS];
@@ -196,7 +232,8 @@ mica_status mica_tf_graph_add(mica_tf_graph *g, mica_tf_op op, const mica_tf_att
     for (int32_t i = 0; i < n_results; i++) node->dtypes[i] = dtypes[i];
     MICA_TRY(unique_name(g, name ? name : info->name, &node->name));
     MICA_TRY(mica_tf_operation_create(op, own, &node->operation));
-    mica_status status = infer_node(g, node);
+    mica_status status = add_functions(g, node->operation);
+    if (!status) status = infer_node(g, node);
     if (status) {
         mica_tf_operation_release(node->operation);
         return status;
@@ -207,6 +244,7 @@ mica_status mica_tf_graph_add(mica_tf_graph *g, mica_tf_op op, const mica_tf_att
 }
 
 mica_status mica_tf_graph_output(mica_tf_graph *g, mica_tf_ref ref) {
+    MICA_GIVEN(g);
     MICA_TRY(check_open(g));
     if (!ref_is_valid(g, ref)) return MICA_INVALID("[graph] an output is not of %s", g->name);
     MICA_TRY(grow(&g->outputs, g->n_outputs, &g->outputs_capacity, sizeof(mica_tf_ref)));
@@ -215,6 +253,7 @@ mica_status mica_tf_graph_output(mica_tf_graph *g, mica_tf_ref ref) {
 }
 
 mica_status mica_tf_graph_set_shape(mica_tf_graph *g, mica_tf_ref ref, const mica_tf_shape *shape) {
+    MICA_GIVEN(g, shape);
     if (!ref_is_valid(g, ref)) return MICA_INVALID("[set_shape] not a tensor of %s", g->name);
     mica_tf_shape *known = &mica_tf_node_of(g, ref)->shapes[ref.index];
     if (mica_tf_shape_merge(known, shape, known)) return NULL;
@@ -225,45 +264,57 @@ mica_status mica_tf_graph_set_shape(mica_tf_graph *g, mica_tf_ref ref, const mic
 /* ---- looking ----------------------------------------------------------------------------------*/
 
 const char *mica_tf_graph_name(const mica_tf_graph *g) {
+    if (!g) return "";
     return g->name;
 }
 int32_t mica_tf_graph_parameter_count(const mica_tf_graph *g) {
+    if (!g) return 0;
     return g->n_parameters;
 }
 int32_t mica_tf_graph_output_count(const mica_tf_graph *g) {
+    if (!g) return 0;
     return g->n_outputs;
 }
 mica_tf_ref mica_tf_graph_parameter_ref(const mica_tf_graph *g, int32_t i) {
+    if (!g) return (mica_tf_ref){0};
     return g->parameters[i];
 }
 mica_tf_ref mica_tf_graph_output_ref(const mica_tf_graph *g, int32_t i) {
+    if (!g) return (mica_tf_ref){0};
     return g->outputs[i];
 }
 int32_t mica_tf_graph_node_count(const mica_tf_graph *g) {
+    if (!g) return 0;
     return g->n_nodes;
 }
 mica_tf_operation *mica_tf_graph_operation(const mica_tf_graph *g, int32_t node) {
+    if (!g) return NULL;
     return g->nodes[node].operation;
 }
 const char *mica_tf_graph_node_name(const mica_tf_graph *g, int32_t node) {
+    if (!g) return "";
     return g->nodes[node].name;
 }
 int32_t mica_tf_graph_inputs(const mica_tf_graph *g, int32_t node, const mica_tf_ref **out_inputs) {
+    if (!g || !out_inputs) return 0;
     *out_inputs = g->nodes[node].inputs;
     return g->nodes[node].n_inputs;
 }
 int32_t mica_tf_graph_result_count(const mica_tf_graph *g, int32_t node) {
+    if (!g) return 0;
     return g->nodes[node].n_results;
 }
 
 mica_tf_dtype mica_tf_graph_type(const mica_tf_graph *g, mica_tf_ref ref,
                                  mica_tf_shape *out_shape) {
+    if (!g) return MICA_TF_no_dtype;
     const mica_tf_node *node = mica_tf_node_of(g, ref);
     if (out_shape) *out_shape = node->shapes[ref.index];
     return node->dtypes[ref.index];
 }
 
 bool mica_tf_graph_has_effects(const mica_tf_graph *g) {
+    if (!g) return false;
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const mica_tf_operation *o = g->nodes[i].operation;
         if (o && mica_tf_rows[o->op].effect != MICA_TF_PURE) return true;
@@ -286,6 +337,7 @@ static void print_node(mica_text *text, const mica_tf_graph *g, const mica_tf_no
 }
 
 mica_status mica_tf_graph_print(const mica_tf_graph *g, char **out_text) {
+    MICA_GIVEN(g, out_text);
     mica_text text;
     mica_text_init(&text);
     mica_text_printf(&text, "%s:\n", g->name);

@@ -80,7 +80,8 @@ static bool is_suppressed(const suppression *s, candidate *c) {
             c->score *= expf(-0.5f / s->sigma * similar * similar);
         else if (similar > s->iou_threshold)
             return true;
-        if (c->score <= s->score_threshold) return true;
+        if (!(c->score > s->score_threshold))
+            return true; /* NaN too: it would come back for ever */
     }
     return false;
 }

@@ -1,6 +1,7 @@
 /* Host functions of datasets, iterators and optional values. */
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "mica/data.h"
 #include "tf/host_rules.h"
 
@@ -306,7 +307,8 @@ mica_status tf_host_reduce_dataset(mica_tf_host *c) {
         values[n_state + n + i] = c->inputs[1 + n_state + i];
     if (!status) status = mica_iterator_create(input, c->device, &it);
     for (bool end = false; !status;) {
-        status = mica_iterator_next(it, values + n_state, n, &end);
+        status = mica_interrupt_poll() ? mica_interrupt_status()
+                                       : mica_iterator_next(it, values + n_state, n, &end);
         if (status || end) break;
         status = reduce_step(c, graph, values, n_state, n_inputs, values + n_inputs);
         for (int32_t i = 0; i < n; i++) mica_tf_value_release(values[n_state + i]);

@@ -25,22 +25,6 @@ void mica_tf_set_host_call(mica_tf_host_call function, void *context) {
 
 /* ---- values as text ---------------------------------------------------------------------------*/
 
-static double half_value(uint16_t bits, bool is_bf16) {
-    if (is_bf16) {
-        uint32_t wide = (uint32_t)bits << 16;
-        float value;
-        memcpy(&value, &wide, sizeof value);
-        return value;
-    }
-    int exponent = bits >> 10 & 31, mantissa = bits & 1023;
-    double value = exponent == 31 ? (mantissa ? (double)__builtin_nan("") : __builtin_inf())
-                   : exponent     ? (1 + mantissa / 1024.0)
-                                  : mantissa / 1024.0 / 16384;
-    for (int i = 15; exponent && exponent < 31 && i < exponent; i++) value *= 2;
-    for (int i = exponent; exponent && exponent < 31 && i < 15; i++) value /= 2;
-    return bits >> 15 ? -value : value;
-}
-
 /* The shortest decimal that reads back as the same number. */
 static void print_real(mica_text *text, double value, bool is_single) {
     char chars[40];
@@ -73,7 +57,8 @@ static void print_element(mica_text *text, const void *data, mica_dtype dtype, i
         return;
     case MICA_DTYPE_f16:
     case MICA_DTYPE_bf16:
-        print_real(text, half_value(((const uint16_t *)data)[i], dtype == MICA_DTYPE_bf16), true);
+        print_real(text, mica_tf_half_value(((const uint16_t *)data)[i], dtype == MICA_DTYPE_bf16),
+                   true);
         return;
     case MICA_DTYPE_f32: print_real(text, ((const float *)data)[i], true); return;
     case MICA_DTYPE_f64: print_real(text, ((const double *)data)[i], false); return;
@@ -118,7 +103,7 @@ static void print_axis(printer *p, int32_t axis, int64_t first) {
     }
     int64_t size = p->shape.dims[axis], step = 1;
     for (int32_t i = axis + 1; i < p->shape.rank; i++) step *= p->shape.dims[i];
-    bool cut = p->summarize >= 0 && size > 2 * p->summarize;
+    bool cut = p->summarize >= 0 && size - p->summarize > p->summarize;
     mica_text_append_char(p->text, '[');
     for (int64_t i = 0; i < size; i++) {
         if (i) {

@@ -235,11 +235,12 @@ static size_t skip(const char *s, size_t n, int64_t count) {
 static mica_status write_part(mica_text *out, const char *bytes, size_t n, int64_t pos, int64_t len,
                               bool characters, int64_t element) {
     int64_t units = (int64_t)(characters ? mica_tf_utf8_count(bytes, n) : n);
-    if (pos < -units || pos > units)
+    if (pos < -units || pos > units || (characters && pos < 0 && len < 0))
         return MICA_INVALID("[Substr] pos %lld out of range for string at index %lld",
                             (long long)pos, (long long)element);
     if (pos < 0) pos += units;
-    if (len < 0) len = 0;
+    /* A negative length is a large one of bytes, and none of characters. */
+    if (len < 0) len = characters ? 0 : units;
     if (len > units - pos) len = units - pos;
     size_t begin = characters ? skip(bytes, n, pos) : (size_t)pos;
     size_t length = characters ? skip(bytes + begin, n - begin, len) : (size_t)len;

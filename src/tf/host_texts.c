@@ -21,11 +21,17 @@ static mica_status read_format(const mica_tf_host *c, mica_tf_dtype dtype, numbe
     bool is_real = dtype == MICA_TF_float32 || dtype == MICA_TF_float64 ||
                    dtype == MICA_TF_float16 || dtype == MICA_TF_bfloat16 ||
                    dtype == MICA_TF_complex64 || dtype == MICA_TF_complex128;
-    out->precision = (int)mica_tf_host_attr(c, "precision")->as.integer;
-    out->width = (int)mica_tf_host_attr(c, "width")->as.integer;
+    int64_t precision = mica_tf_host_attr(c, "precision")->as.integer;
+    int64_t width = mica_tf_host_attr(c, "width")->as.integer;
+    out->precision = precision < 0 ? -1 : precision > 1000 ? 1000 : (int)precision;
+    out->width = width < 0 ? -1 : width > 1000 ? 1000 : (int)width;
     out->conversion = scientific ? 'e' : shortest ? 'g' : 'f';
     out->fill = fill->n ? fill->as.string[0] : 0;
     if (fill->n > 1) return MICA_INVALID("[AsString] Fill string must be one or fewer characters");
+    if (out->fill && !strchr(" +-0#", out->fill)) /* it becomes a flag of printf */
+        return MICA_INVALID("[AsString] Fill argument not supported: '%c' is none of ' ', '+', "
+                            "'-', '0', '#'",
+                            out->fill);
     if (scientific && shortest)
         return MICA_INVALID("[AsString] Cannot select both scientific and shortest notation");
     if (!is_real && (scientific || shortest || out->precision >= 0))
@@ -241,35 +247,83 @@ mica_status tf_host_hash_bucket_strong(mica_tf_host *c) {
 
 /* ---- code points ------------------------------------------------------------------------------*/
 
-static mica_status only_utf8(const mica_tf_host *c, const char *attr) {
-    const char *encoding = mica_tf_host_attr(c, attr)->as.string;
-    if (!strcmp(encoding, "UTF-8") || !strcmp(encoding, "utf-8")) return NULL;
-    return MICA_ERROR(MICA_UNSUPPORTED, "[%s] encoding '%s' is not known here", c->info->name,
-                      encoding);
+static mica_status encoding_of(const mica_tf_host *c, const char *attr, mica_tf_encoding *out) {
+    const char *name = mica_tf_host_attr(c, attr)->as.string;
+    if (mica_tf_encoding_parse(name, out)) return NULL;
+    return MICA_INVALID("[%s] Could not create converter for encoding '%s': UTF-8, UTF-16-BE, "
+                        "UTF-32-BE, US-ASCII and latin1 are known",
+                        c->info->name, name);
 }
 
-static mica_status decode(const mica_tf_host *c, int64_t *splits, int32_t *codes) {
+/* What becomes of a code point that is not one: STRICT is an error, IGNORE leaves it out. */
+typedef enum mistakes { STRICT, IGNORE, REPLACE } mistakes;
+
+static mistakes mistakes_of(const mica_tf_host *c) {
     const char *errors = mica_tf_host_attr(c, "errors")->as.string;
-    int32_t replacement = (int32_t)mica_tf_host_attr(c, "replacement_char")->as.integer;
+    return !strcmp(errors, "strict") ? STRICT : !strcmp(errors, "ignore") ? IGNORE : REPLACE;
+}
+
+static bool is_code_point(int64_t code) {
+    return code >= 0 && code <= 0x10ffff && code >> 11 != 0x1b;
+}
+
+/* How an op reads code points. With replace_control_characters U+0000 to U+001F are mistakes; those
+ * are replaced where others are errors, but for UnicodeTranscode. */
+typedef struct decoding {
+    mica_tf_encoding encoding;
+    mistakes how, how_controls;
+    int32_t replacement, least;
+} decoding;
+
+static mica_status read_replacement(const mica_tf_host *c, int32_t *out) {
+    int64_t code = mica_tf_host_attr(c, "replacement_char")->as.integer;
+    *out = (int32_t)code;
+    if (code >= 0 && code <= 0x10ffff) return NULL;
+    return MICA_INVALID("[%s] replacement_char out of unicode codepoint range: %lld", c->info->name,
+                        (long long)code);
+}
+
+static mica_status decoding_of(const mica_tf_host *c, bool strict_controls, decoding *out) {
+    MICA_TRY(encoding_of(c, "input_encoding", &out->encoding));
+    out->how = out->how_controls = mistakes_of(c);
+    if (out->how == STRICT && !strict_controls) out->how_controls = REPLACE;
+    out->least = mica_tf_host_attr(c, "replace_control_characters")->as.integer ? 0x20 : 0;
+    return read_replacement(c, &out->replacement);
+}
+
+/* The next code point of a string, or -1 where it is left out. */
+static mica_status next_code(const mica_tf_host *c, const decoding *d, const char *bytes,
+                             size_t length, size_t *at, int32_t *out_code) {
+    *at += mica_tf_code_next(d->encoding, bytes + *at, length - *at, out_code);
+    if (*out_code >= d->least) return NULL;
+    mistakes how = *out_code < 0 ? d->how : d->how_controls;
+    if (how == STRICT)
+        return MICA_INVALID("[%s] Invalid formatting on input string", c->info->name);
+    *out_code = how == REPLACE ? d->replacement : -1;
+    return NULL;
+}
+
+/* `starts`: where in its string each code point begins, or NULL. */
+static mica_status decode(const mica_tf_host *c, int64_t *splits, int64_t *starts, int32_t *codes) {
+    decoding d;
+    MICA_TRY(decoding_of(c, false, &d));
     int64_t n = mica_tf_strings_count(c->inputs[0]), count = 0;
     for (int64_t i = 0; i < n; i++) {
         size_t length;
         const char *bytes = mica_tf_strings_get(c->inputs[0], i, &length);
         for (size_t at = 0; at < length;) {
-            int32_t code;
-            at += mica_tf_utf8_next(bytes + at, length - at, &code);
-            if (code < 0 && !strcmp(errors, "strict"))
-                return MICA_INVALID("[UnicodeDecode] Invalid formatting on input string");
-            if (code < 0 && !strcmp(errors, "ignore")) continue;
-            codes[count++] = code < 0 ? replacement : code;
+            size_t start = at;
+            MICA_TRY(next_code(c, &d, bytes, length, &at, &codes[count]));
+            if (codes[count] < 0) continue;
+            if (starts) starts[count] = (int64_t)start;
+            count++;
         }
         splits[i + 1] = count;
     }
     return NULL;
 }
 
-mica_status tf_host_unicode_decode(mica_tf_host *c) {
-    MICA_TRY(only_utf8(c, "input_encoding"));
+static mica_status give_decoded(mica_tf_host *c, bool with_starts) {
     int64_t n = mica_tf_strings_count(c->inputs[0]);
     size_t total = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -277,39 +331,104 @@ mica_status tf_host_unicode_decode(mica_tf_host *c) {
         mica_tf_strings_get(c->inputs[0], i, &length);
         total += length;
     }
-    int64_t *splits = mica_calloc((size_t)n + 2 + total, sizeof *splits);
+    int64_t *splits = mica_calloc((size_t)n + 3 + 2 * total, sizeof *splits);
     if (!splits) return MICA_NO_MEMORY();
-    int32_t *codes = (int32_t *)(splits + n + 1);
-    mica_status status = decode(c, splits, codes);
+    int64_t *starts = splits + n + 1;
+    int32_t *codes = (int32_t *)(starts + total);
+    mica_status status = decode(c, splits, with_starts ? starts : NULL, codes);
     if (!status) status = mica_tf_give_numbers(c, 0, MICA_DTYPE_i64, MICA_INTS(n + 1), splits);
     if (!status) status = mica_tf_give_numbers(c, 1, MICA_DTYPE_i32, MICA_INTS(splits[n]), codes);
+    if (!status && with_starts)
+        status = mica_tf_give_numbers(c, 2, MICA_DTYPE_i64, MICA_INTS(splits[n]), starts);
     mica_free(splits);
     return status;
 }
 
+mica_status tf_host_unicode_decode(mica_tf_host *c) {
+    return give_decoded(c, false);
+}
+
+mica_status tf_host_unicode_decode_with_offsets(mica_tf_host *c) {
+    return give_decoded(c, true);
+}
+
+/* Surrogates, which a replacement may be, are written as U+FFFD. */
+static void append_code(mica_tf_encoding encoding, mica_text *out, int32_t code) {
+    mica_tf_code_append(encoding, out, (uint32_t)(is_code_point(code) ? code : 0xfffd));
+}
+
+static mica_status transcode(const mica_tf_host *c, mica_tf_writer *w) {
+    decoding d;
+    mica_tf_encoding to;
+    MICA_TRY(decoding_of(c, true, &d));
+    MICA_TRY(encoding_of(c, "output_encoding", &to));
+    int64_t n = mica_tf_strings_count(c->inputs[0]);
+    for (int64_t i = 0; i < n; i++) {
+        size_t length;
+        const char *bytes = mica_tf_strings_get(c->inputs[0], i, &length);
+        for (size_t at = 0; at < length;) {
+            int32_t code;
+            MICA_TRY(next_code(c, &d, bytes, length, &at, &code));
+            if (code >= 0) append_code(to, &w->bytes, code);
+        }
+        mica_tf_writer_end(w);
+    }
+    return NULL;
+}
+
+mica_status tf_host_unicode_transcode(mica_tf_host *c) {
+    mica_tf_writer w;
+    mica_tf_shape shape;
+    mica_tf_value_shape(c->inputs[0], &shape);
+    mica_tf_writer_init(&w);
+    mica_status status = transcode(c, &w);
+    if (!status) return mica_tf_writer_finish(&w, mica_tf_dims(&shape), &c->outputs[0]);
+    mica_tf_writer_deinit(&w);
+    return status;
+}
+
+/* How an op writes code points. */
+typedef struct encoder {
+    mica_tf_encoding encoding;
+    mistakes how;
+    int32_t replacement;
+} encoder;
+
+static mica_status encode_row(mica_text *out, const int32_t *codes, int64_t n, const encoder *e) {
+    for (int64_t k = 0; k < n; k++) {
+        bool is_good = is_code_point(codes[k]);
+        if (!is_good && e->how == STRICT)
+            return MICA_INVALID("[UnicodeEncode] Code point is out of range for Unicode, or is a "
+                                "surrogate: %d",
+                                codes[k]);
+        if (is_good || e->how == REPLACE)
+            append_code(e->encoding, out, is_good ? codes[k] : e->replacement);
+    }
+    return NULL;
+}
+
 static mica_status encode(mica_tf_host *c, const int32_t *codes, const int64_t *splits,
                           int64_t rows, int64_t n_codes) {
+    encoder e = {.how = mistakes_of(c)};
+    MICA_TRY(encoding_of(c, "output_encoding", &e.encoding));
+    MICA_TRY(read_replacement(c, &e.replacement));
     mica_tf_writer w;
+    mica_status status = NULL;
     mica_tf_writer_init(&w);
-    uint32_t replacement = (uint32_t)mica_tf_host_attr(c, "replacement_char")->as.integer;
-    for (int64_t i = 0; i < rows; i++) {
-        if (splits[i] < 0 || splits[i + 1] < splits[i] || splits[i + 1] > n_codes) {
-            mica_tf_writer_deinit(&w);
-            return MICA_INVALID("[UnicodeEncode] Values in input_splits must be in order and "
-                                "within the values");
-        }
-        for (int64_t k = splits[i]; k < splits[i + 1]; k++) {
-            uint32_t code = (uint32_t)codes[k];
-            mica_tf_utf8_append(&w.bytes,
-                                code > 0x10ffff || code >> 11 == 0x1b ? replacement : code);
-        }
+    for (int64_t i = 0; i < rows && !status; i++) {
+        if (splits[i] < 0 || splits[i + 1] < splits[i] || splits[i + 1] > n_codes)
+            status = MICA_INVALID("[UnicodeEncode] Values in input_splits must be in order and "
+                                  "within the values");
+        else
+            status = encode_row(&w.bytes, codes + splits[i], splits[i + 1] - splits[i], &e);
         mica_tf_writer_end(&w);
     }
-    return mica_tf_writer_finish(&w, MICA_INTS(rows), &c->outputs[0]);
+    if (!status) return mica_tf_writer_finish(&w, MICA_INTS(rows), &c->outputs[0]);
+    mica_tf_writer_deinit(&w);
+    return status;
 }
 
 mica_status tf_host_unicode_encode(mica_tf_host *c) {
-    MICA_TRY(only_utf8(c, "output_encoding"));
     mica_tf_shape values, splits;
     mica_tf_value_shape(c->inputs[0], &values);
     mica_tf_value_shape(c->inputs[1], &splits);
@@ -337,36 +456,68 @@ static void turn_around(uint8_t *bytes, size_t n, size_t size) {
         }
 }
 
-mica_status tf_host_decode_raw(mica_tf_host *c) {
+/* Of each string `length` bytes, with zeros behind those that are shorter, as numbers. */
+static mica_status give_bytes(mica_tf_host *c, size_t length) {
     mica_dtype dtype = mica_tf_dtype_core(c->output_dtypes[0]);
     bool is_little = mica_tf_host_attr(c, "little_endian")->as.integer != 0;
-    size_t size = mica_dtype_bytes(dtype), length = 0, part = size;
+    size_t size = mica_dtype_bytes(dtype), part = size, bytes;
     if (mica_dtype_kind_of(dtype) == MICA_KIND_COMPLEX) part /= 2;
     mica_tf_shape shape;
     mica_tf_value_shape(c->inputs[0], &shape);
     int64_t n = mica_tf_strings_count(c->inputs[0]);
-    if (shape.rank >= MICA_MAX_RANK) return MICA_INVALID("[DecodeRaw] rank is too high");
+    if (shape.rank >= MICA_MAX_RANK)
+        return MICA_INVALID("[%s] strings of rank %d are too many axes: at most %d", c->info->name,
+                            shape.rank, MICA_MAX_RANK - 1);
+    if (__builtin_mul_overflow((size_t)n, length, &bytes) || bytes >= PTRDIFF_MAX)
+        return MICA_NO_MEMORY();
+    uint8_t *all = mica_calloc(bytes + 1, 1);
+    if (!all) return MICA_NO_MEMORY();
+    for (int64_t i = 0; i < n && length; i++) {
+        size_t own;
+        const char *text = mica_tf_strings_get(c->inputs[0], i, &own);
+        if (own) memcpy(all + (size_t)i * length, text, own < length ? own : length);
+    }
+    if (!is_little) turn_around(all, bytes, part);
+    shape.dims[shape.rank++] = (int64_t)(length / size);
+    mica_status status = mica_tf_give_numbers(c, 0, dtype, mica_tf_dims(&shape), all);
+    mica_free(all);
+    return status;
+}
+
+mica_status tf_host_decode_raw(mica_tf_host *c) {
+    mica_dtype dtype = mica_tf_dtype_core(c->output_dtypes[0]);
+    size_t size = mica_dtype_bytes(dtype), length = 0;
+    int64_t n = mica_tf_strings_count(c->inputs[0]);
     if (n) mica_tf_strings_get(c->inputs[0], 0, &length);
     if (length % size)
         return MICA_INVALID("[DecodeRaw] Input to DecodeRaw has length %zu that is not a multiple "
                             "of %zu, the size of %s",
                             length, size, mica_tf_dtype_text(c->output_dtypes[0]));
-    uint8_t *all = mica_alloc((size_t)n * length + 1);
-    if (!all) return MICA_NO_MEMORY();
-    mica_status status = NULL;
-    for (int64_t i = 0; i < n && !status; i++) {
+    for (int64_t i = 0; i < n; i++) {
         size_t own;
-        const char *bytes = mica_tf_strings_get(c->inputs[0], i, &own);
+        mica_tf_strings_get(c->inputs[0], i, &own);
         if (own != length)
-            status = MICA_INVALID("[DecodeRaw] DecodeRaw requires input strings to all be the same "
-                                  "size, but element %lld has size %zu != %zu",
-                                  (long long)i, own, length);
-        else if (length)
-            memcpy(all + (size_t)i * length, bytes, length);
+            return MICA_INVALID("[DecodeRaw] DecodeRaw requires input strings to all be the same "
+                                "size, but element %lld has size %zu != %zu",
+                                (long long)i, own, length);
     }
-    if (!is_little) turn_around(all, (size_t)n * length, part);
-    shape.dims[shape.rank++] = (int64_t)(length / size);
-    if (!status) status = mica_tf_give_numbers(c, 0, dtype, mica_tf_dims(&shape), all);
-    mica_free(all);
-    return status;
+    return give_bytes(c, length);
+}
+
+mica_status tf_host_decode_padded_raw(mica_tf_host *c) {
+    size_t size = mica_dtype_bytes(mica_tf_dtype_core(c->output_dtypes[0]));
+    mica_tf_shape shape;
+    mica_tf_value_shape(c->inputs[1], &shape);
+    if (shape.rank != 0)
+        return MICA_INVALID("[DecodePaddedRaw] fixed_length must be a scalar, not of shape %s",
+                            mica_tf_shape_text(&shape).chars);
+    const void *data;
+    MICA_TRY(mica_tf_open(c->inputs[1], &data));
+    int32_t length = *(const int32_t *)data;
+    mica_tf_close(c->inputs[1]);
+    if (length <= 0 || (size_t)length % size)
+        return MICA_INVALID("[DecodePaddedRaw] fixed_length (%d) must be greater than zero and a "
+                            "multiple of %zu, the size of %s",
+                            length, size, mica_tf_dtype_text(c->output_dtypes[0]));
+    return give_bytes(c, (size_t)length);
 }

@@ -1,4 +1,6 @@
 /* Lowerings of ops that make, reshape and select. */
+#include <math.h>
+
 #include "mica/nn.h"
 #include "tf/lower_rules.h"
 
@@ -64,18 +66,25 @@ static mica_value ints_constant(mica_tf_lowering *c, const int64_t *ints, int32_
     return mica_constant(c->g, (mica_data){&type, data});
 }
 
-void tf_lower_shape_of(mica_tf_lowering *c) {
+/* A handle is a scalar. */
+static mica_type shape_type(const mica_tf_lowering *c) {
     const mica_type *type = mica_tf_type(c, 0);
-    c->outputs[0] = ints_constant(c, type->dims, type->rank, 1);
+    return type ? *type : mica_type_scalar(MICA_DTYPE_bool);
+}
+
+void tf_lower_shape_of(mica_tf_lowering *c) {
+    mica_type type = shape_type(c);
+    c->outputs[0] = ints_constant(c, type.dims, type.rank, 1);
 }
 
 void tf_lower_size_of(mica_tf_lowering *c) {
-    int64_t n = mica_type_elements(mica_tf_type(c, 0));
+    mica_type type = shape_type(c);
+    int64_t n = mica_type_elements(&type);
     c->outputs[0] = ints_constant(c, &n, 1, 0);
 }
 
 void tf_lower_rank_of(mica_tf_lowering *c) {
-    int64_t rank = mica_tf_type(c, 0)->rank;
+    int64_t rank = shape_type(c).rank;
     c->outputs[0] = ints_constant(c, &rank, 1, 0);
 }
 
@@ -93,32 +102,85 @@ void tf_lower_ones_like(mica_tf_lowering *c) {
     c->outputs[0] = mica_full_like(c->g, c->inputs[0], 1.0);
 }
 
-void tf_lower_range(mica_tf_lowering *c) {
-    const mica_type *type = mica_tf_type(c, 0);
-    double start = 0, limit = 0, delta = 0;
-    double *numbers[3] = {&start, &limit, &delta};
+/* A number as a float of this dtype has it, but for subnormals. */
+static double rounded(double x, mica_dtype dtype) {
+    int exponent, bits = dtype == MICA_DTYPE_f16 ? 11 : dtype == MICA_DTYPE_bf16 ? 8 : 24;
+    if (dtype == MICA_DTYPE_f64 || x - x != 0) return x;
+    double fraction = frexp(x, &exponent);
+    return ldexp(rint(ldexp(fraction, bits)), exponent - bits);
+}
+
+/* How many elements a range of floats has, in the operands' own arithmetic: 0.1, 0.2, ...
+ * before 1.1 are ten of float32. */
+static bool float_range_length(mica_tf_lowering *c, mica_dtype dtype, int64_t *out) {
+    double numbers[3] = {0};
     for (int32_t i = 0; i < 3; i++) {
-        mica_status status = mica_tf_tensor_double(c->constants[i], numbers[i]);
+        mica_status status = mica_tf_tensor_double(c->constants[i], &numbers[i]);
         if (status) {
             mica_graph_fail(c->g, status);
-            return;
+            return false;
         }
     }
+    double start = numbers[0], limit = numbers[1], delta = numbers[2];
     if (delta == 0 || (delta > 0 ? start > limit : start < limit)) {
         MICA_TF_FAIL(c,
                      delta == 0 ? "[Range] Requires delta != 0: %g"
                                 : "[Range] Requires start <= limit when delta > 0: %g",
                      delta);
-        return;
+        return false;
     }
-    /* In the operands' own arithmetic: 0.1, 0.2, ... before 1.1 are ten of float32. */
-    double steps = type->dtype == MICA_DTYPE_f32
-                       ? (double)(((float)limit - (float)start) / (float)delta)
-                       : (limit - start) / delta;
-    int64_t n = (int64_t)steps;
-    if ((double)n < steps) n++;
-    mica_value i = mica_iota(c->g, MICA_INTS(n), 0, type->dtype);
-    c->outputs[0] = mica_add(c->g, c->inputs[0], mica_mul(c->g, i, c->inputs[2]));
+    double steps = rounded(rounded(limit - start, dtype) / delta, dtype);
+    if (!(steps < 0x1p59)) { /* NaN too */
+        MICA_TF_FAIL(c, "[Range] from %g to %g in steps of %g are more numbers than can be counted",
+                     start, limit, delta);
+        return false;
+    }
+    *out = (int64_t)ceil(steps);
+    return true;
+}
+
+static bool int_range_length(mica_tf_lowering *c, int64_t *out) {
+    int64_t numbers[3];
+    int32_t n;
+    for (int32_t i = 0; i < 3; i++) {
+        /* Not by mica_tf_constant_ints: the least integer is a number like any other here. */
+        mica_status status = mica_tf_tensor_ints(c->constants[i], &numbers[i], 1, &n);
+        if (!status && n != 1)
+            status = MICA_INVALID("[Range] operand %d must be a scalar, not of no elements", i);
+        if (status) {
+            mica_graph_fail(c->g, status);
+            return false;
+        }
+    }
+    int64_t start = numbers[0], limit = numbers[1], delta = numbers[2];
+    if (delta == 0 || (delta > 0 ? start > limit : start < limit)) {
+        MICA_TF_FAIL(c,
+                     delta == 0 ? "[Range] Requires delta != 0: %lld"
+                                : "[Range] Requires start <= limit when delta > 0: %lld",
+                     (long long)delta);
+        return false;
+    }
+    *out = mica_tf_range_length(start, limit, delta);
+    return true;
+}
+
+void tf_lower_range(mica_tf_lowering *c) {
+    mica_dtype dtype = mica_tf_type(c, 0)->dtype;
+    bool is_half = dtype == MICA_DTYPE_f16 || dtype == MICA_DTYPE_bf16;
+    bool is_float = mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT;
+    int64_t n = 0;
+    if (is_float ? !float_range_length(c, dtype, &n) : !int_range_length(c, &n)) return;
+    /* Halves are rounded once, at the end. */
+    mica_dtype wide = is_half ? MICA_DTYPE_f32 : dtype;
+    mica_value start = mica_reshape(c->g, c->inputs[0], MICA_NO_INTS);
+    mica_value delta = mica_reshape(c->g, c->inputs[2], MICA_NO_INTS);
+    if (is_half) {
+        start = mica_convert(c->g, start, wide);
+        delta = mica_convert(c->g, delta, wide);
+    }
+    mica_value i = mica_iota(c->g, MICA_INTS(n), 0, wide);
+    mica_value numbers = mica_add(c->g, start, mica_mul(c->g, i, delta));
+    c->outputs[0] = is_half ? mica_convert(c->g, numbers, dtype) : numbers;
 }
 
 /* ---- moving elements --------------------------------------------------------------------------*/
@@ -251,6 +313,7 @@ static bool known_bounds(mica_tf_lowering *c, int32_t input, int64_t shrink, int
         return true;
     }
     if (mica_tf_graph_ints(c->frame->graph, c->refs[input], out, n)) return true;
+    /* The shape function has bounded how many there are. */
     *n = (int32_t)mica_type_elements(mica_tf_type(c, input));
     for (int32_t i = 0; i < *n; i++) out[i] = MICA_TF_UNKNOWN_INT;
     return true;
@@ -328,6 +391,22 @@ void tf_lower_strided_slice(mica_tf_lowering *c) {
     c->outputs[0] = mica_reshape(c->g, slice_strided(c->g, x, &slice), ints_of(&slice.result));
 }
 
+mica_value mica_tf_with_room(mica_tf_lowering *c, mica_value x, const int64_t *sizes,
+                             int32_t first) {
+    const mica_type *type = mica_value_type(x);
+    if (!type) return x;
+    int64_t none[MICA_MAX_RANK] = {0}, high[MICA_MAX_RANK];
+    bool lacks = false;
+    for (int32_t i = 0; i < type->rank; i++) {
+        high[i] = i >= first && type->dims[i] == 0 && sizes[i] == 1;
+        lacks |= high[i];
+    }
+    if (!lacks) return x;
+    mica_ints low = {none, type->rank};
+    return mica_pad(c->g, x, mica_scalar(c->g, type->dtype, 0), low, (mica_ints){high, type->rank},
+                    low);
+}
+
 /* params with axes (batch..., before, axis, after), indices (batch..., rest):
  * (batch..., before, rest, after). Out of range reads as zeros, as TensorFlow does on a GPU. */
 void tf_lower_gather(mica_tf_lowering *c) {
@@ -350,7 +429,8 @@ void tf_lower_gather(mica_tf_lowering *c) {
     }
     for (int32_t i = 0; i < batch; i++) batch_dims[i] = i;
     mica_ints shared = {batch_dims, (int32_t)batch};
-    c->outputs[0] = mica_gather(c->g, c->inputs[0], c->inputs[1], (mica_ints){offset, n_offset},
+    mica_value params = mica_tf_with_room(c, c->inputs[0], sizes, (int32_t)batch);
+    c->outputs[0] = mica_gather(c->g, params, c->inputs[1], (mica_ints){offset, n_offset},
                                 MICA_INTS(axis[0]), shared, shared, MICA_INTS(axis[0]),
                                 indices->rank, (mica_ints){sizes, x->rank}, "fill");
 }

@@ -138,7 +138,7 @@ static void back_power(mica_graph *g, const mica_value *x, mica_value y, mica_va
 /* Of floats and complex numbers. */
 void tf_lower_float_pow(mica_tf_lowering *c) {
     mica_value operands[2];
-    if (broadcast(c, operands)) lower(c, operands, 2, &(kink){power, back_power});
+    if (broadcast(c, operands)) lower_by(c, operands, 2, &(kink){power, back_power}, true);
 }
 
 static mica_value product(mica_graph *g, const mica_value *x) {

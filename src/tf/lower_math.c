@@ -138,7 +138,7 @@ void tf_lower_batch_matmul(mica_tf_lowering *c) {
 
 /* ---- reductions -------------------------------------------------------------------------------*/
 
-/* The axes of input 1 counted from the start, each once. */
+/* The axes of input 1, which the shape function has bounded, counted from the start, each once. */
 static bool reduced_axes(mica_tf_lowering *c, int64_t *out, int32_t *out_n) {
     int64_t axes[MICA_MAX_RANK * 4];
     int32_t n, rank = mica_tf_type(c, 0)->rank;

@@ -22,7 +22,7 @@ void tf_lower_slice(mica_tf_lowering *c) {
     mica_type type = *mica_tf_type(c, 0);
     if (!mica_tf_constant_ints(c, 1, begin, &n) || !mica_tf_constant_ints(c, 2, size, &n)) return;
     for (int32_t i = 0; i < n; i++) {
-        size[i] = size[i] < 0 ? type.dims[i] : begin[i] + size[i];
+        size[i] = size[i] < 0 ? type.dims[i] : begin[i] + size[i]; /* within the axis */
         stride[i] = 1;
     }
     c->outputs[0] = mica_slice(c->g, c->inputs[0], (mica_ints){begin, n}, (mica_ints){size, n},
@@ -161,7 +161,8 @@ void tf_lower_gather_nd(mica_tf_lowering *c) {
         else
             offset[n_offset] = indices->rank - 1 + n_offset, n_offset++;
     }
-    c->outputs[0] = mica_gather(c->g, c->inputs[0], c->inputs[1], (mica_ints){offset, n_offset},
+    mica_value params = mica_tf_with_room(c, c->inputs[0], sizes, 0);
+    c->outputs[0] = mica_gather(c->g, params, c->inputs[1], (mica_ints){offset, n_offset},
                                 (mica_ints){named, depth}, MICA_NO_INTS, MICA_NO_INTS,
                                 (mica_ints){named, depth}, indices->rank - 1,
                                 (mica_ints){sizes, x->rank}, "fill");
@@ -172,6 +173,7 @@ static mica_value scatter(mica_tf_lowering *c, const char *kind, mica_value targ
     const mica_type *x = mica_value_type(target), *places = mica_value_type(indices);
     int64_t window[MICA_MAX_RANK], named[MICA_MAX_RANK];
     if (!x || !places) return MICA_NULL_VALUE;
+    if (mica_type_elements(x) == 0) return target; /* there is no place to write to */
     int32_t depth = (int32_t)places->dims[places->rank - 1], n_window = 0;
     for (int32_t i = 0; i < depth; i++) named[i] = i;
     for (int32_t i = depth; i < x->rank; i++)

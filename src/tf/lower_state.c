@@ -23,6 +23,10 @@ void tf_lower_read_variable(mica_tf_lowering *c) {
 void tf_lower_assign_variable(mica_tf_lowering *c) {
     mica_tf_variable_slot *slot = slot_of(c);
     if (!slot) return;
+    if (mica_value_is_null(c->inputs[1])) {
+        MICA_TF_FAIL(c, "[%s] a handle is no value of a variable", c->info->name);
+        return;
+    }
     slot->value = c->inputs[1];
     slot->written = true;
 }

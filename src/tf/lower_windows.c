@@ -137,7 +137,12 @@ void tf_lower_log_softmax(mica_tf_lowering *c) {
 
 void tf_lower_bias_add(mica_tf_lowering *c) {
     mica_type type = *mica_tf_type(c, 0);
-    bool first = mica_tf_lowering_string(c, "data_format")[1] == 'C';
+    bool first = false;
+    mica_status status = mica_tf_channels_first(c->info, c->attrs, &first);
+    if (status) {
+        mica_graph_fail(c->g, status);
+        return;
+    }
     int64_t axis = first ? 1 : type.rank - 1;
     mica_value bias =
         mica_broadcast(c->g, c->inputs[1], (mica_ints){type.dims, type.rank}, MICA_INTS(axis));

@@ -158,6 +158,7 @@ static void hold_attr(mica_tf_attr_kind kind, const mica_tf_attr *a, bool retain
 
 mica_status mica_tf_operation_create(mica_tf_op op, const mica_tf_attr *attrs,
                                      mica_tf_operation **out_operation) {
+    MICA_GIVEN(attrs, out_operation);
     *out_operation = NULL;
     const mica_tf_op_info *info = mica_tf_op_describe(op);
     if (!info) return MICA_INVALID("[operation] %d is not an op", (int)op);
@@ -186,6 +187,7 @@ mica_status mica_tf_operation_create(mica_tf_op op, const mica_tf_attr *attrs,
 }
 
 void mica_tf_operation_retain(mica_tf_operation *operation) {
+    if (!operation) return;
     mica_refcount_retain(&operation->references);
 }
 
@@ -200,9 +202,11 @@ void mica_tf_operation_release(mica_tf_operation *operation) {
 }
 
 mica_tf_op mica_tf_operation_op(const mica_tf_operation *operation) {
+    if (!operation) return MICA_TF_OP_COUNT;
     return operation->op;
 }
 
 const mica_tf_attr *mica_tf_operation_attrs(const mica_tf_operation *operation) {
+    if (!operation) return NULL;
     return operation->attrs;
 }

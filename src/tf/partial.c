@@ -15,6 +15,7 @@ static bool constant_ints(const mica_tf_operation *o, int64_t *out, int32_t *n) 
     mica_status status = mica_tf_tensor_ints(value.object, out, MOST, n);
     bool read = status == NULL;
     mica_status_release(status);
+    if (read) mica_tf_as_known(out, *n);
     return read;
 }
 
@@ -24,13 +25,18 @@ static void shape_ints(const mica_tf_shape *shape, int64_t *out, int32_t *n) {
         out[i] = shape->dims[i] < 0 ? MICA_TF_UNKNOWN_INT : shape->dims[i];
 }
 
+/* What does not fit into 64 bits is left to the op itself, which wraps as its dtype does. */
 static int64_t combine(mica_tf_op op, int64_t x, int64_t y) {
+    int64_t sum, difference, product;
+    bool adds = !__builtin_add_overflow(x, y, &sum);
+    bool subtracts = !__builtin_sub_overflow(x, y, &difference);
+    bool multiplies = !__builtin_mul_overflow(x, y, &product);
     if (x == MICA_TF_UNKNOWN_INT || y == MICA_TF_UNKNOWN_INT) return MICA_TF_UNKNOWN_INT;
     switch (op) {
     case MICA_TF_AddV2:
-    case MICA_TF_Add: return x + y;
-    case MICA_TF_Sub: return x - y;
-    case MICA_TF_Mul: return x * y;
+    case MICA_TF_Add: return adds ? sum : MICA_TF_UNKNOWN_INT;
+    case MICA_TF_Sub: return subtracts ? difference : MICA_TF_UNKNOWN_INT;
+    case MICA_TF_Mul: return multiplies ? product : MICA_TF_UNKNOWN_INT;
     case MICA_TF_Maximum: return x > y ? x : y;
     case MICA_TF_Minimum: return x < y ? x : y;
     default: return MICA_TF_UNKNOWN_INT;
@@ -81,7 +87,9 @@ static bool sliced_ints(const mica_tf_graph *g, const mica_tf_node *node, int64_
                                         "shrink_axis_mask"};
     int64_t x[MOST], bounds[3][MOST], masks[5];
     int32_t n_x, n_bounds[3];
-    if (!ints_of(g, node->inputs[0], x, &n_x, depth)) return false;
+    mica_tf_shape vector;
+    mica_tf_graph_type(g, node->inputs[0], &vector);
+    if (vector.rank != 1 || !ints_of(g, node->inputs[0], x, &n_x, depth)) return false;
     for (int32_t i = 0; i < 3; i++)
         if (!ints_of(g, node->inputs[i + 1], bounds[i], &n_bounds[i], depth) || n_bounds[i] != 1 ||
             bounds[i][0] == MICA_TF_UNKNOWN_INT)
@@ -146,6 +154,7 @@ static bool ints_of(const mica_tf_graph *g, mica_tf_ref ref, int64_t *out, int32
 
 bool mica_tf_graph_ints(const mica_tf_graph *g, mica_tf_ref ref, int64_t *out_ints,
                         int32_t *out_n) {
+    if (!g) return false;
     mica_tf_dtype dtype = mica_tf_graph_type(g, ref, NULL);
     if (!mica_tf_is_core(dtype)) return false;
     mica_dtype_kind kind = mica_dtype_kind_of(mica_tf_dtype_core(dtype));

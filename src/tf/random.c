@@ -121,6 +121,7 @@ struct mica_tf_generators {
 static _Thread_local mica_tf_generators *entered;
 
 mica_status mica_tf_generators_create(mica_tf_generators **out_generators) {
+    MICA_GIVEN(out_generators);
     mica_tf_generators *made = *out_generators = mica_calloc(1, sizeof *made);
     if (!made) return MICA_NO_MEMORY();
     mica_refcount_init(&made->references);
@@ -128,6 +129,7 @@ mica_status mica_tf_generators_create(mica_tf_generators **out_generators) {
 }
 
 void mica_tf_generators_retain(mica_tf_generators *generators) {
+    if (!generators) return;
     mica_refcount_retain(&generators->references);
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/interrupt.h"
 #include "base/strings.h"
 #include "tf/random.h"
 #include "tf/steps.h"
@@ -45,6 +46,25 @@ static mica_tf_value *cell_of(const segment *s, int32_t i) {
 static mica_tensor *tensor_of(const segment *s, int32_t i) {
     mica_tf_value *cell = cell_of(s, i);
     return mica_tf_is_core(cell->dtype) ? cell->object : NULL;
+}
+
+/* ---- where values are -------------------------------------------------------------------------*/
+
+static mica_status move(mica_tf_value *value, mica_device *device) {
+    mica_tf_value before = *value, moved;
+    if (mica_tf_value_is_on(before, device)) return NULL;
+    MICA_TRY(mica_tf_value_move(before, device, &moved));
+    *value = moved;
+    mica_tf_value_release(before);
+    return NULL;
+}
+
+/* Inputs and variables come to the device that the graph runs on; variables stay there. */
+static mica_status bring_inputs(segment *s) {
+    for (int32_t i = 0; i < s->step->n_inputs; i++)
+        MICA_TRY(move(&s->run->slots[s->step->inputs[i]], s->run->device));
+    for (int32_t i = 0; i < s->n_handles; i++) MICA_TRY(move(cell_of(s, i), s->run->device));
+    return NULL;
 }
 
 /* ---- keys -------------------------------------------------------------------------------------*/
@@ -180,7 +200,7 @@ static mica_status lower_segment(segment *s, mica_tf_program *program, int32_t *
     mica_graph *g = NULL;
     MICA_TRY(mica_graph_create(s->run->g->name, &g));
     mica_tf_session_init(&session, s->run->device);
-    session.looks = !strncmp(mica_device_name(s->run->device), "cpu", 3);
+    session.looks = mica_device_checks_bounds(s->run->device);
     mica_tf_frame *frame = mica_tf_frame_create(&session, s->run->g, g);
     mica_status status = frame ? bind(s, &session, frame) : mica_graph_check(g);
     for (int32_t i = 0; !status && i < s->step->n_nodes && !session.region_varies; i++) {
@@ -387,7 +407,8 @@ static mica_status run_segment(run *r, mica_tf_step *step, int32_t *failed_node)
     mica_tf_program *program = NULL;
     if (n_variables) mica_tf_variables_lock();
     gather_variables(&s);
-    mica_status status = make_key(&s);
+    mica_status status = bring_inputs(&s);
+    if (!status) status = make_key(&s);
     if (!status) status = find_program(&s, &program, failed_node);
     if (!status) status = check_writes(&s, program);
     if (!status)
@@ -422,10 +443,7 @@ static mica_status run_host(run *r, const mica_tf_node *node) {
                       .inputs = inputs,
                       .output_dtypes = node->dtypes,
                       .outputs = r->slots + node->first};
-    mica_tf_host_function host = mica_tf_rows[o->op].host;
-    mica_status status =
-        host ? host(&c)
-             : MICA_ERROR(MICA_UNSUPPORTED, "[%s] cannot run on the host", o->info->name);
+    mica_status status = mica_tf_run_host(o->op, &c);
     if (inputs != few) mica_free(inputs);
     return status;
 }
@@ -485,6 +503,7 @@ static mica_status run_step(run *r, int32_t k) {
 
 static mica_status run_steps(run *r) {
     for (int32_t k = 0; k < r->steps->n; k++) {
+        MICA_TRY_UNINTERRUPTED();
         MICA_TRY(run_step(r, k));
         const mica_tf_step *step = &r->steps->data[k];
         for (int32_t i = 0; i < step->n_releases; i++) {
@@ -532,6 +551,7 @@ static mica_status check_arguments(const mica_tf_graph *g, const mica_tf_value *
 
 mica_status mica_tf_graph_run(mica_tf_graph *g, mica_device *device, const mica_tf_value *inputs,
                               int32_t n_inputs, mica_tf_value *out_outputs, int32_t n_outputs) {
+    MICA_GIVEN(g, MICA_MANY(inputs, n_inputs), MICA_MANY(out_outputs, n_outputs));
     for (int32_t i = 0; i < n_outputs; i++) out_outputs[i] = (mica_tf_value){0};
     MICA_TRY(check_arguments(g, inputs, n_inputs, n_outputs));
     mica_tf_value few[FEW];
@@ -546,6 +566,7 @@ mica_status mica_tf_graph_run(mica_tf_graph *g, mica_device *device, const mica_
 }
 
 mica_status mica_tf_graph_segments(mica_tf_graph *g, int32_t *out_n) {
+    MICA_GIVEN(g, out_n);
     mica_tf_steps *steps;
     *out_n = 0;
     MICA_TRY(get_steps(g, &steps));
@@ -578,6 +599,7 @@ static mica_status describe_programs(mica_text *text, const mica_tf_step *step, 
 }
 
 mica_status mica_tf_graph_describe(mica_tf_graph *g, char **out_text) {
+    MICA_GIVEN(g, out_text);
     mica_tf_steps *steps;
     mica_text text;
     mica_status status = NULL;
@@ -601,6 +623,7 @@ mica_status mica_tf_graph_describe(mica_tf_graph *g, char **out_text) {
 }
 
 int32_t mica_tf_graph_segment_size(const mica_tf_graph *g, int32_t i) {
+    if (!g) return 0;
     const mica_tf_steps *steps = __atomic_load_n(&g->steps, __ATOMIC_ACQUIRE);
     for (int32_t k = 0; steps && k < steps->n; k++)
         if (steps->data[k].node < 0 && i-- == 0) return steps->data[k].n_nodes;

@@ -55,7 +55,9 @@ bool mica_tf_is_dynamic(const mica_tf_graph *g, const mica_tf_operation *operati
     if (g && !known) {
         mica_tf_shape shape;
         mica_tf_graph_type(g, inputs[1], &shape);
-        n = shape.rank == 1 && shape.dims[0] >= 0 ? (int32_t)shape.dims[0] : MICA_MAX_RANK;
+        n = shape.rank == 1 && shape.dims[0] >= 0 && shape.dims[0] <= MICA_MAX_RANK * 2
+                ? (int32_t)shape.dims[0]
+                : MICA_MAX_RANK;
     }
     int64_t masks[5];
     static const char *const names[] = {"begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask",
@@ -160,6 +162,7 @@ mica_tf_lowers mica_tf_graph_lowers(mica_tf_graph *g) {
 }
 
 bool mica_tf_graph_is_lowered(mica_tf_graph *g) {
+    if (!g) return false;
     return mica_tf_graph_lowers(g) == MICA_TF_LOWERS;
 }
 

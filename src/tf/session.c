@@ -67,7 +67,7 @@ const mica_value *mica_tf_recall(const mica_tf_session *session, const mica_grap
     return NULL;
 }
 
-static void remember(const mica_tf_lowering *c) {
+void mica_tf_remember(const mica_tf_lowering *c) {
     mica_arena *arena = &c->session->arena;
     mica_tf_memo *m = mica_arena_alloc(arena, sizeof *m);
     size_t value = sizeof(mica_value);
@@ -93,18 +93,6 @@ mica_value mica_tf_session_random(mica_tf_session *session, mica_graph *g,
     *last = slot;
     session->n_randoms++;
     return mica_parameter(g, &type);
-}
-
-void mica_tf_lower(mica_tf_lowering *c) {
-    mica_tf_lower_function lower = mica_tf_rows[c->operation->op].lower;
-    for (int32_t i = 0; i < c->n_outputs; i++) c->outputs[i] = MICA_NULL_VALUE;
-    if (!lower) {
-        MICA_TF_FAIL(c, "[%s] runs on the host only", c->info->name);
-        return;
-    }
-    lower(c);
-    mica_tf_lower_checks(c);
-    remember(c);
 }
 
 /* ---- constants --------------------------------------------------------------------------------*/
@@ -289,58 +277,4 @@ void mica_tf_lower_body(mica_tf_lowering *c, mica_tf_graph *body, const mica_val
         else
             out[i] = frame->values[slot];
     }
-}
-
-/* ---- helpers of lowerings ---------------------------------------------------------------------*/
-
-int64_t mica_tf_lowering_int(const mica_tf_lowering *c, const char *name) {
-    return mica_tf_attr_find(c->info, c->attrs, name)->as.integer;
-}
-
-const char *mica_tf_lowering_string(const mica_tf_lowering *c, const char *name) {
-    return mica_tf_attr_find(c->info, c->attrs, name)->as.string;
-}
-
-bool mica_tf_constant_ints(mica_tf_lowering *c, int32_t i, int64_t *out, int32_t *out_n) {
-    mica_status status =
-        !c->constants || !c->constants[i]
-            ? MICA_ERROR(MICA_UNSUPPORTED, "[%s] the value of input %d is not known", c->info->name,
-                         i)
-            : mica_tf_tensor_ints(c->constants[i], out, MICA_MAX_RANK * 4, out_n);
-    if (status) mica_graph_fail(c->g, status);
-    return status == NULL;
-}
-
-bool mica_tf_result_dims(mica_tf_lowering *c, mica_tf_shape *out) {
-    mica_tf_shape shapes[16], outputs[16];
-    mica_tf_dtype dtypes[16];
-    mica_tf_value values[16];
-    if (c->n_inputs > 16 || c->n_outputs > 16) {
-        MICA_TF_FAIL(c, "[%s] has too many inputs", c->info->name);
-        return false;
-    }
-    for (int32_t i = 0; i < c->n_inputs; i++) {
-        const mica_type *type = mica_tf_type(c, i);
-        shapes[i] = type ? mica_tf_shape_of(type) : mica_tf_unknown();
-        dtypes[i] = type ? mica_tf_dtype_of_core(type->dtype) : MICA_TF_resource;
-        values[i] = (mica_tf_value){dtypes[i], c->constants ? c->constants[i] : NULL};
-    }
-    mica_tf_inference inference = {.info = c->info,
-                                   .attrs = c->attrs,
-                                   .n_inputs = c->n_inputs,
-                                   .n_outputs = c->n_outputs,
-                                   .dtypes = dtypes,
-                                   .inputs = shapes,
-                                   .outputs = outputs,
-                                   .values = values};
-    mica_status status = mica_tf_infer(&inference, c->operation->op);
-    if (!status && !mica_tf_shape_is_known(&outputs[0]))
-        status = MICA_INVALID("[%s] the result would have shape %s: a size must be one number, and "
-                              "must be >= 0",
-                              c->info->name, mica_tf_shape_text(&outputs[0]).chars);
-    if (status)
-        mica_graph_fail(c->g, status);
-    else
-        *out = outputs[0];
-    return status == NULL;
 }

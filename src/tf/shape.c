@@ -23,6 +23,7 @@ mica_tf_text mica_tf_shape_text(const mica_tf_shape *shape) {
 
 mica_tf_shape mica_tf_unknown_of_rank(int32_t rank) {
     mica_tf_shape shape = {.rank = rank};
+    if (rank < 0 || rank > MICA_MAX_RANK) return mica_tf_unknown();
     for (int32_t i = 0; i < rank; i++) shape.dims[i] = -1;
     return shape;
 }
@@ -50,7 +51,9 @@ bool mica_tf_shape_equal(const mica_tf_shape *a, const mica_tf_shape *b) {
 int64_t mica_tf_shape_elements(const mica_tf_shape *shape) {
     int64_t n = 1;
     if (!mica_tf_shape_is_known(shape)) return -1;
-    for (int32_t i = 0; i < shape->rank; i++) n *= shape->dims[i];
+    for (int32_t i = 0; i < shape->rank; i++)
+        if (shape->dims[i] == 0) return 0;
+    for (int32_t i = 0; i < shape->rank; i++) n = mica_tf_times(n, shape->dims[i]);
     return n;
 }
 
@@ -121,7 +124,30 @@ bool mica_tf_input_ints(const mica_tf_inference *c, int32_t i, int64_t *out_ints
         mica_tf_tensor_ints(c->values[i].object, out_ints, MICA_MAX_RANK * 4, out_n);
     bool read = status == NULL;
     mica_status_release(status);
+    if (read) mica_tf_as_known(out_ints, *out_n);
     return read;
+}
+
+static const char *name_of(const mica_tf_inference *c, int32_t i) {
+    const mica_tf_operation borrowed = {.info = c->info, .attrs = (mica_tf_attr *)c->attrs};
+    const mica_tf_argument *argument = mica_tf_argument_of(&borrowed, i);
+    return argument ? argument->name : "an operand";
+}
+
+mica_status mica_tf_input_number(const mica_tf_inference *c, int32_t i, int64_t *out,
+                                 bool *out_known) {
+    int64_t ints[MICA_MAX_RANK * 4];
+    int32_t n = 0;
+    int64_t elements = mica_tf_shape_elements(&c->inputs[i]);
+    *out = 0;
+    *out_known = false;
+    if (elements >= 0 && elements != 1)
+        return MICA_INVALID("[%s] %s must be one number, not of shape %s", c->info->name,
+                            name_of(c, i), mica_tf_shape_text(&c->inputs[i]).chars);
+    if (!mica_tf_input_known(c, i, ints, &n) || n != 1) return NULL;
+    *out = ints[0];
+    *out_known = true;
+    return NULL;
 }
 
 bool mica_tf_input_known(const mica_tf_inference *c, int32_t i, int64_t *out_ints, int32_t *out_n) {
@@ -131,7 +157,27 @@ bool mica_tf_input_known(const mica_tf_inference *c, int32_t i, int64_t *out_int
     return true;
 }
 
+static mica_status check_result(const mica_tf_inference *c, const mica_tf_shape *shape) {
+    int64_t elements = 1;
+    bool is_empty = false;
+    if (shape->rank > MICA_MAX_RANK)
+        return MICA_INVALID("[%s] the result would have rank %d: at most %d is possible",
+                            c->info->name, shape->rank, MICA_MAX_RANK);
+    for (int32_t i = 0; i < shape->rank; i++) {
+        if (shape->dims[i] < -1)
+            return MICA_INVALID("[%s] Dimension %lld must be >= 0", c->info->name,
+                                (long long)shape->dims[i]);
+        is_empty |= shape->dims[i] == 0;
+        if (shape->dims[i] > 0) elements = mica_tf_times(elements, shape->dims[i]);
+    }
+    if (is_empty || elements < INT64_MAX / 16) return NULL; /* 16: the bytes of an element */
+    return MICA_INVALID("[%s] the result would have shape %s: more elements than can be counted",
+                        c->info->name, mica_tf_shape_text(shape).chars);
+}
+
 mica_status mica_tf_infer(mica_tf_inference *c, mica_tf_op op) {
     for (int32_t i = 0; i < c->n_outputs; i++) c->outputs[i] = mica_tf_unknown();
-    return mica_tf_rows[op].shape(c);
+    MICA_TRY(mica_tf_rows[op].shape(c));
+    for (int32_t i = 0; i < c->n_outputs; i++) MICA_TRY(check_result(c, &c->outputs[i]));
+    return NULL;
 }

@@ -48,6 +48,9 @@ static mica_status shape_from_operand(mica_tf_inference *c, int32_t i, mica_tf_s
     if (operand->rank > 1)
         return MICA_INVALID("[%s] dims must be a vector, got shape %s", c->info->name,
                             mica_tf_shape_text(operand).chars);
+    if (operand->rank == 1 && operand->dims[0] > MICA_MAX_RANK)
+        return MICA_INVALID("[%s] the result would have rank %lld: at most %d is possible",
+                            c->info->name, (long long)operand->dims[0], MICA_MAX_RANK);
     if (mica_tf_input_ints(c, i, ints, &n) && n <= MICA_MAX_RANK) {
         *out = (mica_tf_shape){.rank = n};
         for (int32_t k = 0; k < n; k++)
@@ -90,7 +93,7 @@ mica_status tf_shape_reshape(mica_tf_inference *c) {
         if (shape.dims[i] < 0)
             unknown = i, n_unknown++;
         else
-            product *= shape.dims[i];
+            product = mica_tf_times(product, shape.dims[i]);
     }
     if (n_unknown > 1 && !c->graph)
         return MICA_INVALID("[Reshape] Only one input size may be -1, not both %s",
@@ -101,7 +104,9 @@ mica_status tf_shape_reshape(mica_tf_inference *c) {
                     ? product == elements
                     : n_unknown > 1 || (product == 0 ? elements == 0 : elements % product == 0);
     if (!fits) return does_not_fit(c, elements, &shape, product);
-    if (n_unknown == 1) c->outputs[0].dims[unknown] = product ? elements / product : 0;
+    /* Of no elements any size can be; it is known when the operand is. */
+    if (n_unknown == 1 && (product || !c->graph))
+        c->outputs[0].dims[unknown] = product ? elements / product : 0;
     return NULL;
 }
 
@@ -131,6 +136,7 @@ mica_status tf_shape_fill_like(mica_tf_inference *c) {
 
 /* ---- strided slices ---------------------------------------------------------------------------*/
 
+enum { MOST_ENTRIES = 32 }; /* as many as the masks have bits */
 enum { BEGIN_MASK, END_MASK, ELLIPSIS_MASK, NEW_AXIS_MASK, SHRINK_AXIS_MASK };
 
 /* Where an index lies in an axis of a given size; for a negative stride one step further left. */
@@ -149,6 +155,10 @@ static mica_status slice_axis(mica_tf_slice *s, int32_t axis, int64_t size, int6
         return NULL;
     }
     if (stride == 0) return MICA_INVALID("[StridedSlice] strides[%d] must be non-zero", axis);
+    /* A step beyond the end of any axis takes one element, as every longer one does. */
+    const int64_t longest = INT64_MAX / 4;
+    if (stride < -longest) stride = -longest;
+    if (stride > longest) stride = longest;
     s->stride[axis] = stride;
     s->begin[axis] = s->size[axis] = -1;
     if (shrink) {
@@ -177,7 +187,7 @@ static mica_status slice_axis(mica_tf_slice *s, int32_t axis, int64_t size, int6
     int64_t last = has_end ? clamp_bound(end, size, negative) : negative ? -1 : size;
     int64_t span = negative ? first - last : last - first, step = negative ? -stride : stride;
     s->begin[axis] = first;
-    s->size[axis] = span <= 0 ? 0 : (span + step - 1) / step;
+    s->size[axis] = span <= 0 ? 0 : (span - 1) / step + 1;
     return NULL;
 }
 
@@ -201,6 +211,8 @@ mica_status mica_tf_slice_make(const mica_tf_shape *input, const int64_t *begin,
     for (int32_t i = 0; i <= n; i++) {
         if (i == n || i == ellipsis) {
             if (i == n && ellipsis >= 0) break;
+            if (out->result.rank + skipped > MICA_MAX_RANK)
+                return MICA_INVALID("[StridedSlice] the result's rank is too high");
             for (int32_t k = 0; k < skipped; k++, axis++) {
                 int64_t size = input->dims[axis];
                 out->begin[axis] = 0, out->size[axis] = size, out->stride[axis] = 1;
@@ -233,6 +245,15 @@ mica_status tf_shape_strided_slice(mica_tf_inference *c) {
     int64_t bounds[3][MICA_MAX_RANK * 4], masks[5];
     int32_t n[3];
     bool known = true;
+    for (int32_t i = 1; i < 4; i++) {
+        const mica_tf_shape *given = &c->inputs[i];
+        if (given->rank > 1 || given->rank == 0 ||
+            (given->rank == 1 && given->dims[0] > MOST_ENTRIES))
+            return MICA_INVALID("[StridedSlice] begin, end and strides must be vectors of equal "
+                                "length, at most %d: %s is of shape %s",
+                                MOST_ENTRIES, c->info->inputs[i].name,
+                                mica_tf_shape_text(given).chars);
+    }
     for (int32_t i = 0; i < 3; i++) known &= mica_tf_input_ints(c, i + 1, bounds[i], &n[i]);
     if (c->inputs[0].rank < 0) return NULL;
     read_masks(c, masks);
@@ -247,7 +268,13 @@ mica_status tf_shape_strided_slice(mica_tf_inference *c) {
         return NULL;
     }
     const mica_tf_shape *count = &c->inputs[1];
-    if (count->rank != 1 || count->dims[0] < 0 || count->dims[0] > 32) return NULL;
+    if (count->rank != 1 || count->dims[0] < 0) return NULL;
+    for (int32_t i = 2; i < 4; i++)
+        if (c->inputs[i].rank == 1 && c->inputs[i].dims[0] >= 0 &&
+            c->inputs[i].dims[0] != count->dims[0])
+            return MICA_INVALID("[StridedSlice] begin and %s have %lld and %lld entries",
+                                c->info->inputs[i].name, (long long)count->dims[0],
+                                (long long)c->inputs[i].dims[0]);
     int32_t entries = (int32_t)count->dims[0], rank = c->inputs[0].rank;
     for (int32_t i = 0; i < entries; i++) {
         if (masks[NEW_AXIS_MASK] >> i & 1)
@@ -271,12 +298,12 @@ mica_status tf_shape_expand_dims(mica_tf_inference *c) {
     int64_t ints[MICA_MAX_RANK * 4];
     int32_t n, axis, rank = c->inputs[0].rank;
     if (rank < 0) return NULL;
+    if (rank + 1 > MICA_MAX_RANK) return MICA_INVALID("[ExpandDims] rank %d is too high", rank + 1);
     if (!mica_tf_input_known(c, 1, ints, &n)) {
         c->outputs[0] = mica_tf_unknown_of_rank(rank + 1);
         return NULL;
     }
     if (n != 1) return MICA_INVALID("[ExpandDims] 'dim' must be one integer, %d given", n);
-    if (rank + 1 > MICA_MAX_RANK) return MICA_INVALID("[ExpandDims] rank %d is too high", rank + 1);
     if (ints[0] < -rank - 1 || ints[0] > rank)
         return c->graph ? MICA_INVALID("[ExpandDims] dim %lld not in the interval [%d, %d].",
                                        (long long)ints[0], -rank - 1, rank)
@@ -326,6 +353,9 @@ mica_status tf_shape_transpose(mica_tf_inference *c) {
         return MICA_INVALID("[Transpose] transpose expects a vector of size %d. But input(1) is a "
                             "vector of size %d",
                             x->rank, n);
+    if (n > MICA_MAX_RANK)
+        return MICA_INVALID("[Transpose] perm has %d entries: at most %d are possible", n,
+                            MICA_MAX_RANK);
     mica_tf_shape shape = mica_tf_unknown_of_rank(n);
     uint32_t seen = 0;
     for (int32_t i = 0; i < n; i++) {
@@ -360,21 +390,23 @@ static mica_status concat_differs(const mica_tf_inference *c, int32_t i, int32_t
 }
 
 mica_status tf_shape_concat(mica_tf_inference *c) {
-    int64_t ints[MICA_MAX_RANK * 4];
-    int32_t n_axis, axis, n = c->n_inputs - 1;
+    int64_t given;
+    int32_t axis, n = c->n_inputs - 1;
+    bool known;
     mica_tf_shape shape = mica_tf_unknown();
+    MICA_TRY(mica_tf_input_number(c, n, &given, &known));
     for (int32_t i = 0; i < n && shape.rank < 0; i++)
         if (c->inputs[i].rank >= 0) shape = mica_tf_unknown_of_rank(c->inputs[i].rank);
     if (shape.rank < 0) return NULL;
     c->outputs[0] = shape;
-    if (!mica_tf_input_known(c, n, ints, &n_axis) || n_axis != 1) return NULL;
+    if (!known) return NULL;
     if (shape.rank == 0)
         return MICA_INVALID("[ConcatV2] Can't concatenate scalars (use tf.stack instead)");
-    if (ints[0] < -shape.rank || ints[0] >= shape.rank)
+    if (given < -shape.rank || given >= shape.rank)
         return MICA_INVALID("[ConcatV2] Expected concatenating dimensions in the range [%d, %d), "
                             "but got %lld",
-                            -shape.rank, shape.rank, (long long)ints[0]);
-    axis = (int32_t)(ints[0] < 0 ? ints[0] + shape.rank : ints[0]);
+                            -shape.rank, shape.rank, (long long)given);
+    axis = (int32_t)(given < 0 ? given + shape.rank : given);
     shape.dims[axis] = 0;
     for (int32_t i = 0; i < n; i++) {
         mica_tf_shape part = c->inputs[i];
@@ -387,7 +419,8 @@ mica_status tf_shape_concat(mica_tf_inference *c) {
         for (int32_t k = 0; k < shape.rank; k++) {
             int64_t size = part.dims[k];
             if (k == axis)
-                shape.dims[k] = shape.dims[k] < 0 || size < 0 ? -1 : shape.dims[k] + size;
+                shape.dims[k] =
+                    shape.dims[k] < 0 || size < 0 ? -1 : mica_tf_plus(shape.dims[k], size);
             else if (shape.dims[k] < 0)
                 shape.dims[k] = size;
             else if (size >= 0 && size != shape.dims[k])
@@ -432,30 +465,42 @@ mica_status tf_shape_unpack(mica_tf_inference *c) {
     return NULL;
 }
 
+/* As unsigned numbers the distance and the step are exact. */
+int64_t mica_tf_range_length(int64_t start, int64_t limit, int64_t delta) {
+    bool is_empty = delta > 0 ? limit <= start : limit >= start;
+    uint64_t span =
+        delta > 0 ? (uint64_t)limit - (uint64_t)start : (uint64_t)start - (uint64_t)limit;
+    uint64_t step = delta > 0 ? (uint64_t)delta : -(uint64_t)delta;
+    uint64_t count = is_empty ? 0 : (span - 1) / step + 1;
+    return count > INT64_MAX ? INT64_MAX : (int64_t)count;
+}
+
 mica_status tf_shape_range(mica_tf_inference *c) {
-    int64_t values[3][MICA_MAX_RANK * 4];
-    int32_t n;
+    int64_t values[3];
+    bool known;
     c->outputs[0] = mica_tf_unknown_of_rank(1);
     mica_dtype_kind kind = mica_dtype_kind_of(mica_tf_dtype_core(c->dtypes[0]));
     for (int32_t i = 0; i < 3; i++) {
-        if (c->inputs[i].rank > 0)
+        if (c->inputs[i].rank > 1 || (c->inputs[i].rank == 1 && c->inputs[i].dims[0] > 1))
             return MICA_INVALID("[Range] operand %d must be a scalar, not of shape %s", i,
                                 mica_tf_shape_text(&c->inputs[i]).chars);
-        if (kind == MICA_KIND_FLOAT || !mica_tf_input_known(c, i, values[i], &n) || n != 1)
-            return NULL;
+        MICA_TRY(mica_tf_input_number(c, i, &values[i], &known));
+        /* The least integer stands for what is not known, and is read as the one above it. */
+        if (kind == MICA_KIND_FLOAT || !known || values[i] == MICA_TF_UNKNOWN_INT + 1) return NULL;
     }
-    int64_t start = values[0][0], limit = values[1][0], delta = values[2][0];
+    int64_t start = values[0], limit = values[1], delta = values[2];
     if (delta == 0) return MICA_INVALID("[Range] Requires delta != 0%s", c->graph ? "" : ": 0");
-    int64_t span = delta > 0 ? limit - start : start - limit, step = delta > 0 ? delta : -delta;
-    c->outputs[0].dims[0] = span <= 0 ? 0 : (span + step - 1) / step;
+    c->outputs[0].dims[0] = mica_tf_range_length(start, limit, delta);
     return NULL;
 }
 
 mica_status tf_shape_gather(mica_tf_inference *c) {
-    int64_t ints[MICA_MAX_RANK * 4];
-    int32_t n, axis;
+    int64_t given;
+    int32_t axis;
+    bool known;
     const mica_tf_shape *x = &c->inputs[0], *indices = &c->inputs[1];
     int64_t batch = mica_tf_inference_int(c, "batch_dims");
+    MICA_TRY(mica_tf_input_number(c, 2, &given, &known));
     if (x->rank < 0 || indices->rank < 0) return NULL;
     if (batch < 0) batch += indices->rank;
     if (batch < 0 || batch > indices->rank || batch > x->rank)
@@ -465,8 +510,11 @@ mica_status tf_shape_gather(mica_tf_inference *c) {
     if (rank < 0 || rank > MICA_MAX_RANK)
         return MICA_INVALID("[GatherV2] a result of rank %d is not possible", rank);
     c->outputs[0] = mica_tf_unknown_of_rank(rank);
-    if (!mica_tf_input_known(c, 2, ints, &n) || n != 1) return NULL;
-    MICA_TRY(mica_tf_axis("GatherV2", ints[0], x->rank, &axis));
+    if (!known) return NULL;
+    MICA_TRY(mica_tf_axis("GatherV2", given, x->rank, &axis));
+    if (batch > axis)
+        return MICA_INVALID("[GatherV2] batch_dims (%lld) must be less than or equal to axis (%d)",
+                            (long long)batch, axis);
     int32_t k = 0;
     for (int32_t i = 0; i < axis; i++) c->outputs[0].dims[k++] = x->dims[i];
     for (int32_t i = (int32_t)batch; i < indices->rank; i++)
@@ -487,7 +535,11 @@ mica_status tf_shape_tile(mica_tf_inference *c) {
             "[Tile] Expected multiples argument to be a vector of length %d but got "
             "length %d",
             x->rank, n);
-    for (int32_t i = 0; i < n; i++)
-        c->outputs[0].dims[i] = x->dims[i] < 0 || ints[i] < 0 ? -1 : x->dims[i] * ints[i];
+    for (int32_t i = 0; i < n; i++) {
+        if (ints[i] < 0)
+            return MICA_INVALID("[Tile] Expected multiples[%d] >= 0, but got %lld", i,
+                                (long long)ints[i]);
+        c->outputs[0].dims[i] = x->dims[i] < 0 ? -1 : mica_tf_times(x->dims[i], ints[i]);
+    }
     return NULL;
 }

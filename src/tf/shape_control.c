@@ -47,6 +47,7 @@ mica_status tf_shape_if(mica_tf_inference *c) {
 
 mica_status tf_shape_case(mica_tf_inference *c) {
     const mica_tf_attr *branches = mica_tf_attr_find(c->info, c->attrs, "branches");
+    if (branches->n == 0) return MICA_INVALID("[Case] has no branches; at least one is needed");
     return join_branches(c, branches->as.functions, branches->n);
 }
 
@@ -58,16 +59,44 @@ mica_status tf_shape_while(mica_tf_inference *c) {
     MICA_TRY(check_function(c, body, 0, c->n_inputs));
     MICA_TRY(check_function(c, cond, 0, 1));
     for (int32_t i = 0; i < c->n_outputs; i++) {
+        mica_tf_shape merged;
         if (i < given->n)
             c->outputs[i] = given->as.shapes[i];
         else
             mica_tf_graph_type(body, body->parameters[i], &c->outputs[i]);
+        if (!mica_tf_shape_merge(&c->outputs[i], &c->inputs[i], &merged))
+            return MICA_INVALID("[%s] output %d is said to be %s; it begins as %s", c->info->name,
+                                i, mica_tf_shape_text(&c->outputs[i]).chars,
+                                mica_tf_shape_text(&c->inputs[i]).chars);
     }
     return NULL;
 }
 
+/* Both derivatives: n inputs of the forward op, then a tensor for each output or input named. */
+static mica_status check_derivative(const mica_tf_inference *c, const char *given) {
+    const mica_tf_operation *forward = c->attrs[0].as.operation;
+    mica_tf_dtype dtypes[MICA_TF_MAX_VALUES];
+    int64_t n = mica_tf_inference_int(c, "n");
+    int32_t n_outputs =
+        mica_tf_output_dtypes(forward->info, forward->attrs, dtypes, MICA_TF_MAX_VALUES);
+    const mica_tf_attr *outputs = mica_tf_attr_find(c->info, c->attrs, "outputs");
+    const mica_tf_attr *inputs = mica_tf_attr_find(c->info, c->attrs, "inputs");
+    bool fits = n >= 0 && n <= c->n_inputs &&
+                c->n_inputs - n == mica_tf_attr_find(c->info, c->attrs, given)->n;
+    for (int32_t i = 0; fits && i < outputs->n; i++)
+        fits = outputs->as.ints[i] >= 0 && outputs->as.ints[i] < n_outputs;
+    for (int32_t i = 0; fits && i < inputs->n; i++)
+        fits = inputs->as.ints[i] >= 0 && inputs->as.ints[i] < n;
+    fits = fits && c->n_outputs == (given[0] == 'o' ? inputs->n : outputs->n);
+    if (fits) return NULL;
+    return MICA_INVALID("[%s] of %s: %d tensors are not its inputs and a %s for each that is named",
+                        c->info->name, forward->info->name, c->n_inputs,
+                        given[0] == 'o' ? "cotangent" : "tangent");
+}
+
 mica_status tf_shape_vjp(mica_tf_inference *c) {
     const mica_tf_attr *inputs = mica_tf_attr_find(c->info, c->attrs, "inputs");
+    MICA_TRY(check_derivative(c, "outputs"));
     for (int32_t i = 0; i < c->n_outputs; i++) c->outputs[i] = c->inputs[inputs->as.ints[i]];
     return NULL;
 }
@@ -78,6 +107,7 @@ mica_status tf_shape_jvp(mica_tf_inference *c) {
     mica_tf_dtype dtypes[MICA_TF_MAX_VALUES];
     int32_t n = mica_tf_output_dtypes(forward->info, forward->attrs, dtypes, MICA_TF_MAX_VALUES);
     const mica_tf_attr *outputs = mica_tf_attr_find(c->info, c->attrs, "outputs");
+    MICA_TRY(check_derivative(c, "inputs"));
     if (n < 0) return MICA_INVALID("[Jvp] the forward op has too many outputs");
     mica_tf_shape *shapes = mica_calloc((size_t)n + 1, sizeof *shapes);
     if (!shapes) return MICA_NO_MEMORY();

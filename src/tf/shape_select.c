@@ -2,11 +2,67 @@
 #include "tf/shape_rules.h"
 
 static mica_status known_axis(mica_tf_inference *c, int32_t input, int32_t rank, int32_t *out) {
-    int64_t ints[MICA_MAX_RANK * 4];
-    int32_t n;
+    int64_t axis;
+    bool known;
     *out = -1;
-    if (rank < 0 || !mica_tf_input_known(c, input, ints, &n) || n != 1) return NULL;
-    return mica_tf_axis(c->info->name, ints[0], rank, out);
+    MICA_TRY(mica_tf_input_number(c, input, &axis, &known));
+    return known && rank >= 0 ? mica_tf_axis(c->info->name, axis, rank, out) : NULL;
+}
+
+mica_status tf_shape_cumulative(mica_tf_inference *c) {
+    int32_t axis;
+    c->outputs[0] = c->inputs[0];
+    return known_axis(c, 1, c->inputs[0].rank, &axis);
+}
+
+/* Each of the axes that operand i names, within the rank and once. */
+static mica_status known_axes(mica_tf_inference *c, int32_t i, int32_t rank) {
+    int64_t axes[MICA_MAX_RANK * 4];
+    int32_t n, axis;
+    uint32_t seen = 0;
+    if (rank < 0 || !mica_tf_input_known(c, i, axes, &n)) return NULL;
+    for (int32_t k = 0; k < n; k++) {
+        MICA_TRY(mica_tf_axis(c->info->name, axes[k], rank, &axis));
+        if (seen >> axis & 1)
+            return MICA_INVALID("[%s] axis %d specified more than once.", c->info->name, axis);
+        seen |= UINT32_C(1) << axis;
+    }
+    return NULL;
+}
+
+mica_status tf_shape_reverse(mica_tf_inference *c) {
+    c->outputs[0] = c->inputs[0];
+    return known_axes(c, 1, c->inputs[0].rank);
+}
+
+mica_status tf_shape_roll(mica_tf_inference *c) {
+    const mica_tf_shape *x = &c->inputs[0], *shift = &c->inputs[1], *axis = &c->inputs[2];
+    int64_t axes[MICA_MAX_RANK * 4];
+    int32_t n, at;
+    c->outputs[0] = *x;
+    if (x->rank == 0) return MICA_INVALID("[Roll] input must be 1-D or higher");
+    if (shift->rank > 1 || axis->rank > 1)
+        return MICA_INVALID("[Roll] shift and axis must be scalars or vectors, not of shapes %s "
+                            "and %s",
+                            mica_tf_shape_text(shift).chars, mica_tf_shape_text(axis).chars);
+    int64_t n_shift = mica_tf_shape_elements(shift), n_axis = mica_tf_shape_elements(axis);
+    if (n_shift >= 0 && n_axis >= 0 && n_shift != n_axis)
+        return MICA_INVALID("[Roll] shift and axis must have the same size, not %lld and %lld",
+                            (long long)n_shift, (long long)n_axis);
+    if (x->rank < 0 || !mica_tf_input_known(c, 2, axes, &n)) return NULL;
+    for (int32_t i = 0; i < n; i++) MICA_TRY(mica_tf_axis("Roll", axes[i], x->rank, &at));
+    return NULL;
+}
+
+mica_status tf_shape_band(mica_tf_inference *c) {
+    int64_t number;
+    bool known;
+    c->outputs[0] = c->inputs[0];
+    if (c->inputs[0].rank >= 0 && c->inputs[0].rank < 2)
+        return MICA_INVALID("[MatrixBandPart] input must be at least 2-dim, received shape: %s",
+                            mica_tf_shape_text(&c->inputs[0]).chars);
+    MICA_TRY(mica_tf_input_number(c, 1, &number, &known));
+    return mica_tf_input_number(c, 2, &number, &known);
 }
 
 mica_status tf_shape_arg_reduce(mica_tf_inference *c) {
@@ -27,24 +83,28 @@ mica_status tf_shape_arg_reduce(mica_tf_inference *c) {
 
 mica_status tf_shape_top_k(mica_tf_inference *c) {
     mica_tf_shape shape = c->inputs[0];
-    int64_t k[MICA_MAX_RANK * 4];
-    int32_t n;
-    bool known = mica_tf_input_known(c, 1, k, &n) && n == 1;
+    int64_t k;
+    bool known;
+    MICA_TRY(mica_tf_input_number(c, 1, &k, &known));
     if (shape.rank < 0) return NULL;
     if (shape.rank == 0) return MICA_INVALID("[TopKV2] input must be >= 1-D, got shape []");
     int64_t last = shape.dims[shape.rank - 1];
-    if (known && (k[0] < 0 || (last >= 0 && k[0] > last)))
+    if (known && (k < 0 || (last >= 0 && k > last)))
         return MICA_INVALID("[TopKV2] input must have at least k columns. Had %lld, needed %lld",
-                            (long long)last, (long long)k[0]);
-    shape.dims[shape.rank - 1] = known ? k[0] : -1;
+                            (long long)last, (long long)k);
+    shape.dims[shape.rank - 1] = known ? k : -1;
     c->outputs[0] = c->outputs[1] = shape;
     return NULL;
 }
 
 mica_status tf_shape_segments(mica_tf_inference *c) {
     const mica_tf_shape *data = &c->inputs[0], *ids = &c->inputs[1];
-    int64_t count[MICA_MAX_RANK * 4];
-    int32_t n;
+    int64_t count;
+    bool known;
+    MICA_TRY(mica_tf_input_number(c, 2, &count, &known));
+    if (known && count < 0)
+        return MICA_INVALID("[%s] Input num_segments == %lld must not be negative.", c->info->name,
+                            (long long)count);
     if (data->rank < 0 || ids->rank < 0) return NULL;
     mica_tf_shape start = *data, merged;
     start.rank = ids->rank;
@@ -55,7 +115,7 @@ mica_status tf_shape_segments(mica_tf_inference *c) {
     if (data->rank - ids->rank + 1 > MICA_MAX_RANK)
         return MICA_INVALID("[%s] the result's rank is too high", c->info->name);
     mica_tf_shape shape = {.rank = 1, .dims = {-1}};
-    if (mica_tf_input_known(c, 2, count, &n) && n == 1) shape.dims[0] = count[0];
+    if (known) shape.dims[0] = count;
     for (int32_t i = ids->rank; i < data->rank; i++) shape.dims[shape.rank++] = data->dims[i];
     c->outputs[0] = shape;
     return NULL;
@@ -80,15 +140,15 @@ mica_status tf_shape_slice(mica_tf_inference *c) {
     for (int32_t i = 0; i < x->rank; i++) {
         bool from = has_begin && begin[i] != MICA_TF_UNKNOWN_INT;
         if (!has_size || size[i] == MICA_TF_UNKNOWN_INT) continue;
-        if (size[i] < 0) {
-            if (from && x->dims[i] >= 0) shape.dims[i] = x->dims[i] - begin[i];
-        } else
-            shape.dims[i] = size[i];
         bool is_known = from && x->dims[i] >= 0;
-        int64_t end = size[i] < 0 ? x->dims[i] : begin[i] + size[i];
-        if (is_known && (begin[i] < 0 || begin[i] > x->dims[i] || end > x->dims[i]))
+        int64_t room = is_known ? mica_tf_plus(x->dims[i], -begin[i]) : INT64_MAX;
+        if (size[i] < -1 || (is_known && (begin[i] < 0 || room < 0 || size[i] > room)))
             return MICA_INVALID("[Slice] Expected begin[%d] in [0, %lld] and size[%d] in [0, %lld]",
-                                i, (long long)x->dims[i], i, (long long)(x->dims[i] - begin[i]));
+                                i, (long long)x->dims[i], i, (long long)room);
+        if (size[i] >= 0)
+            shape.dims[i] = size[i];
+        else if (is_known)
+            shape.dims[i] = room;
     }
     c->outputs[0] = shape;
     return NULL;
@@ -118,19 +178,30 @@ mica_status tf_shape_split_v(mica_tf_inference *c) {
     if (x->rank < 0) return NULL;
     MICA_TRY(known_axis(c, 2, x->rank, &axis));
     mica_tf_shape shape = axis >= 0 ? *x : mica_tf_unknown_of_rank(x->rank);
+    int64_t given = mica_tf_shape_elements(&c->inputs[1]);
+    int32_t n_open = 0;
+    if (given >= 0 && given != c->n_outputs)
+        return MICA_INVALID("[SplitV] size_splits must have %d entries, one for each part, not "
+                            "%lld",
+                            c->n_outputs, (long long)given);
     bool has_sizes = mica_tf_input_known(c, 1, sizes, &n) && n == c->n_outputs;
-    for (int32_t i = 0; has_sizes && i < n; i++) known += sizes[i] < 0 ? 0 : sizes[i];
+    for (int32_t i = 0; has_sizes && i < n; i++) {
+        if (sizes[i] < -1)
+            return MICA_INVALID("[SplitV] a size of %lld: it must be >= 0, or -1 for the rest",
+                                (long long)sizes[i]);
+        n_open += sizes[i] < 0;
+        known = mica_tf_plus(known, sizes[i] < 0 ? 0 : sizes[i]);
+    }
+    if (n_open > 1) return MICA_INVALID("[SplitV] only one of the sizes may be -1, not %d", n_open);
     for (int32_t i = 0; i < c->n_outputs; i++) {
         if (axis >= 0) {
-            int64_t rest = x->dims[axis] < 0 ? -1 : x->dims[axis] - known;
+            int64_t rest = x->dims[axis] < known ? -1 : x->dims[axis] - known;
             shape.dims[axis] = !has_sizes ? -1 : sizes[i] < 0 ? rest : sizes[i];
         }
         c->outputs[i] = shape;
     }
-    bool is_open = false;
-    for (int32_t i = 0; has_sizes && i < n; i++) is_open |= sizes[i] < 0;
     if (has_sizes && axis >= 0 && x->dims[axis] >= 0 &&
-        (is_open ? known > x->dims[axis] : known != x->dims[axis]))
+        (n_open ? known > x->dims[axis] : known != x->dims[axis]))
         return MICA_INVALID("[SplitV] the sizes sum to %lld, the axis to split has %lld",
                             (long long)known, (long long)x->dims[axis]);
     return NULL;
@@ -142,6 +213,9 @@ mica_status tf_shape_pad(mica_tf_inference *c) {
     int32_t n;
     bool known = mica_tf_input_known(c, 1, ints, &n);
     if (shape.rank < 0) return NULL;
+    if (c->n_inputs > 2 && c->inputs[2].rank > 0)
+        return MICA_INVALID("[%s] constant_values must be a scalar, not of shape %s", c->info->name,
+                            mica_tf_shape_text(&c->inputs[2]).chars);
     if (known && n != 2 * shape.rank)
         return MICA_INVALID("[%s] The first dimension of paddings must be the rank of inputs %s",
                             c->info->name, mica_tf_shape_text(&shape).chars);
@@ -152,7 +226,7 @@ mica_status tf_shape_pad(mica_tf_inference *c) {
         if (!known || shape.dims[i] < 0)
             shape.dims[i] = -1;
         else
-            shape.dims[i] += ints[2 * i] + ints[2 * i + 1];
+            shape.dims[i] = mica_tf_plus(shape.dims[i], mica_tf_plus(ints[2 * i], ints[2 * i + 1]));
     }
     c->outputs[0] = shape;
     return NULL;
@@ -179,21 +253,58 @@ mica_status tf_shape_gather_nd(mica_tf_inference *c) {
     return NULL;
 }
 
+/* Coordinates along the last axis of the indices, at most as many as the target has axes; the
+ * updates are slices of it. */
+static mica_status check_places(const mica_tf_inference *c, const mica_tf_shape *indices,
+                                const mica_tf_shape *updates, const mica_tf_shape *target) {
+    if (indices->rank == 0)
+        return MICA_INVALID("[%s] indices must be at least a vector: %s", c->info->name,
+                            mica_tf_shape_text(indices).chars);
+    if (indices->rank < 0 || target->rank < 0) return NULL;
+    int64_t depth = indices->dims[indices->rank - 1];
+    if (depth > target->rank)
+        return MICA_INVALID("[%s] index innermost dimension length must be <= the rank of the "
+                            "target; saw: %lld vs. %d",
+                            c->info->name, (long long)depth, target->rank);
+    if (depth < 0 || updates->rank < 0) return NULL;
+    mica_tf_shape wanted = {.rank = indices->rank - 1}, both;
+    for (int32_t i = 0; i < wanted.rank; i++) wanted.dims[i] = indices->dims[i];
+    bool fits = wanted.rank + target->rank - depth == updates->rank;
+    for (int32_t i = (int32_t)depth; fits && i < target->rank; i++)
+        wanted.dims[wanted.rank++] = target->dims[i];
+    if (fits && mica_tf_shape_merge(&wanted, updates, &both)) return NULL;
+    return MICA_INVALID("[%s] the shape %s of updates must be that of indices %s without the last "
+                        "axis, then what is left of the shape %s",
+                        c->info->name, mica_tf_shape_text(updates).chars,
+                        mica_tf_shape_text(indices).chars, mica_tf_shape_text(target).chars);
+}
+
 mica_status tf_shape_scatter_nd(mica_tf_inference *c) {
     int64_t ints[MICA_MAX_RANK * 4];
     int32_t n;
     const mica_tf_shape *operand = &c->inputs[2];
+    if (operand->rank == 1 && operand->dims[0] > MICA_MAX_RANK)
+        return MICA_INVALID("[ScatterNd] the result would have rank %lld: at most %d is possible",
+                            (long long)operand->dims[0], MICA_MAX_RANK);
     if (mica_tf_input_ints(c, 2, ints, &n) && n <= MICA_MAX_RANK) {
         c->outputs[0] = mica_tf_unknown_of_rank(n);
         for (int32_t i = 0; i < n; i++)
             if (ints[i] != MICA_TF_UNKNOWN_INT) c->outputs[0].dims[i] = ints[i];
-    } else if (operand->rank == 1 && operand->dims[0] >= 0 && operand->dims[0] <= MICA_MAX_RANK)
+    } else if (operand->rank == 1 && operand->dims[0] >= 0)
         c->outputs[0] = mica_tf_unknown_of_rank((int32_t)operand->dims[0]);
-    return NULL;
+    return check_places(c, &c->inputs[0], &c->inputs[1], &c->outputs[0]);
+}
+
+mica_status tf_shape_tensor_scatter(mica_tf_inference *c) {
+    c->outputs[0] = c->inputs[0];
+    return check_places(c, &c->inputs[1], &c->inputs[2], &c->inputs[0]);
 }
 
 mica_status tf_shape_read_element(mica_tf_inference *c) {
     const mica_tf_shape *buffer = &c->inputs[0];
+    int64_t index;
+    bool known;
+    MICA_TRY(mica_tf_input_number(c, 1, &index, &known));
     if (buffer->rank == 0) return MICA_INVALID("[ReadElement] a scalar has no slices");
     if (buffer->rank < 0) return NULL;
     c->outputs[0].rank = buffer->rank - 1;
@@ -203,6 +314,9 @@ mica_status tf_shape_read_element(mica_tf_inference *c) {
 
 mica_status tf_shape_write_element(mica_tf_inference *c) {
     const mica_tf_shape *buffer = &c->inputs[0], *value = &c->inputs[2];
+    int64_t index;
+    bool known;
+    MICA_TRY(mica_tf_input_number(c, 1, &index, &known));
     c->outputs[0] = *buffer;
     if (buffer->rank == 0 || value->rank >= MICA_MAX_RANK)
         return MICA_INVALID("[WriteElement] a slice %s of %s", mica_tf_shape_text(value).chars,
@@ -217,18 +331,23 @@ mica_status tf_shape_write_element(mica_tf_inference *c) {
 
 mica_status tf_shape_one_hot(mica_tf_inference *c) {
     const mica_tf_shape *x = &c->inputs[0];
-    int64_t depth[MICA_MAX_RANK * 4], axis = mica_tf_inference_int(c, "axis");
-    int32_t n, at;
+    int64_t depth, axis = mica_tf_inference_int(c, "axis");
+    int32_t at;
+    bool known;
+    MICA_TRY(mica_tf_input_number(c, 1, &depth, &known));
+    for (int32_t i = 2; i < 4; i++)
+        if (c->inputs[i].rank > 0)
+            return MICA_INVALID("[OneHot] %s must be a scalar, but got %s", c->info->inputs[i].name,
+                                mica_tf_shape_text(&c->inputs[i]).chars);
     if (x->rank < 0) return NULL;
     if (x->rank + 1 > MICA_MAX_RANK)
         return MICA_INVALID("[OneHot] rank %d is too high", x->rank + 1);
-    bool known = mica_tf_input_known(c, 1, depth, &n) && n == 1;
-    if (known && depth[0] < 0)
-        return MICA_INVALID("[OneHot] depth must be non-negative, got: %lld", (long long)depth[0]);
+    if (known && depth < 0)
+        return MICA_INVALID("[OneHot] depth must be non-negative, got: %lld", (long long)depth);
     MICA_TRY(mica_tf_axis("OneHot", axis, x->rank + 1, &at));
     mica_tf_shape shape = {.rank = x->rank + 1};
     for (int32_t i = 0, k = 0; i < shape.rank; i++)
-        shape.dims[i] = i == at ? (known ? depth[0] : -1) : x->dims[k++];
+        shape.dims[i] = i == at ? (known ? depth : -1) : x->dims[k++];
     c->outputs[0] = shape;
     return NULL;
 }

@@ -45,7 +45,7 @@ mica_status tf_shape_string_split(mica_tf_inference *c) {
 mica_status tf_shape_unicode_decode(mica_tf_inference *c) {
     int64_t n = mica_tf_shape_elements(&c->inputs[0]);
     c->outputs[0] = (mica_tf_shape){.rank = 1, .dims = {n < 0 ? -1 : n + 1}};
-    c->outputs[1] = mica_tf_unknown_of_rank(1);
+    for (int32_t i = 1; i < c->n_outputs; i++) c->outputs[i] = mica_tf_unknown_of_rank(1);
     return NULL;
 }
 

@@ -19,7 +19,9 @@ static mica_status read_list(const mica_tf_op_info *info, const mica_tf_attr *li
         return MICA_INVALID("[%s] %s must have %d entries, not %d", info->name, name, w->rank + 2,
                             list->n);
     for (int32_t i = 0; i < list->n; i++) {
-        if (list->as.ints[i] < 1) return MICA_INVALID("[%s] %s must be positive", info->name, name);
+        if (list->as.ints[i] < 1 || list->as.ints[i] > INT32_MAX)
+            return MICA_INVALID("[%s] %s must be positive, and at most %d", info->name, name,
+                                INT32_MAX);
         if (list->as.ints[i] != 1 && (i == 0 || i == mica_tf_channel_axis(w)))
             return MICA_ERROR(MICA_UNSUPPORTED,
                               "[%s] %s of the batch and of the channels must be 1", info->name,
@@ -29,16 +31,36 @@ static mica_status read_list(const mica_tf_op_info *info, const mica_tf_attr *li
     return NULL;
 }
 
+mica_status mica_tf_channels_first(const mica_tf_op_info *info, const mica_tf_attr *attrs,
+                                   bool *out) {
+    static const char *const formats[] = {"NHWC", "NDHWC", "NCHW", "NCDHW"};
+    const char *format = mica_tf_attr_find(info, attrs, "data_format")->as.string;
+    for (int32_t i = 0; i < 4; i++)
+        if (strcmp(format, formats[i]) == 0) {
+            *out = i >= 2;
+            return NULL;
+        }
+    return MICA_INVALID("[%s] data_format '%s' must be NHWC, NCHW, NDHWC or NCDHW", info->name,
+                        format);
+}
+
+/* How many elements a window reaches over. */
+static int64_t reach_of(const mica_tf_windows *w, int32_t axis) {
+    return mica_tf_plus(mica_tf_times(w->window[axis] - 1, w->dilation[axis]), 1);
+}
+
 mica_status mica_tf_windows_read(const mica_tf_op_info *info, const mica_tf_attr *attrs,
                                  int32_t rank, mica_tf_windows *out) {
     *out = (mica_tf_windows){.rank = rank - 2};
-    const char *format = mica_tf_attr_find(info, attrs, "data_format")->as.string;
     const char *padding = mica_tf_attr_find(info, attrs, "padding")->as.string;
     const mica_tf_attr *explicit_paddings = optional_attr(info, attrs, "explicit_paddings");
     if (rank != 4 && rank != 5)
         return MICA_INVALID("[%s] the input must have rank 4 or 5, not %d", info->name, rank);
-    out->channels_first = format[1] == 'C';
+    MICA_TRY(mica_tf_channels_first(info, attrs, &out->channels_first));
     out->padding = strcmp(padding, "SAME") == 0 ? 's' : strcmp(padding, "VALID") == 0 ? 'v' : 'e';
+    if (out->padding == 'e' && strcmp(padding, "EXPLICIT") != 0)
+        return MICA_INVALID("[%s] padding '%s' must be SAME, VALID or EXPLICIT", info->name,
+                            padding);
     MICA_TRY(read_list(info, optional_attr(info, attrs, "ksize"), out, "ksize", out->window));
     MICA_TRY(read_list(info, optional_attr(info, attrs, "strides"), out, "strides", out->stride));
     MICA_TRY(
@@ -46,6 +68,10 @@ mica_status mica_tf_windows_read(const mica_tf_op_info *info, const mica_tf_attr
     if (out->padding != 'e') return NULL;
     if (!explicit_paddings || explicit_paddings->n != 2 * rank)
         return MICA_INVALID("[%s] explicit_paddings must have %d entries", info->name, 2 * rank);
+    for (int32_t i = 0; i < 2 * rank; i++)
+        if (explicit_paddings->as.ints[i] < 0 || explicit_paddings->as.ints[i] > INT32_MAX)
+            return MICA_INVALID("[%s] explicit_paddings must be >= 0, and at most %d", info->name,
+                                INT32_MAX);
     for (int32_t i = 0; i < out->rank; i++) {
         out->low[i] = explicit_paddings->as.ints[2 * mica_tf_spatial_axis(out, i)];
         out->high[i] = explicit_paddings->as.ints[2 * mica_tf_spatial_axis(out, i) + 1];
@@ -55,17 +81,18 @@ mica_status mica_tf_windows_read(const mica_tf_op_info *info, const mica_tf_attr
 
 int64_t mica_tf_windows_fit(const mica_tf_windows *w, int32_t axis, int64_t size, int64_t *out_low,
                             int64_t *out_high) {
-    int64_t reach = (w->window[axis] - 1) * w->dilation[axis] + 1, stride = w->stride[axis];
+    int64_t reach = reach_of(w, axis), stride = w->stride[axis];
     *out_low = *out_high = 0;
     if (w->padding == 's') {
-        int64_t n = (size + stride - 1) / stride, total = (n - 1) * stride + reach - size;
+        int64_t n = size / stride + (size % stride != 0);
+        int64_t total = mica_tf_plus((n - 1) * stride - size, reach);
         if (total < 0) total = 0;
         *out_low = total / 2;
         *out_high = total - total / 2;
         return n;
     }
     if (w->padding == 'e') *out_low = w->low[axis], *out_high = w->high[axis];
-    int64_t room = size + *out_low + *out_high - reach;
+    int64_t room = mica_tf_plus(size, *out_low + *out_high - reach);
     return room < 0 ? 0 : room / stride + 1;
 }
 
@@ -77,7 +104,7 @@ static mica_status spatial_sizes(mica_tf_inference *c, const mica_tf_windows *w,
         out->dims[axis] = -1;
         if (x->dims[axis] < 0 || w->window[i] < 0) continue;
         out->dims[axis] = mica_tf_windows_fit(w, i, x->dims[axis], &low, &high);
-        int64_t reach = (w->window[i] - 1) * w->dilation[i] + 1;
+        int64_t reach = reach_of(w, i);
         if (w->padding != 's' && x->dims[axis] + low + high < reach)
             return c->graph
                        ? MICA_INVALID("[%s] Negative dimension size caused by subtracting %lld "
@@ -107,6 +134,10 @@ static mica_status filter_windows(mica_tf_inference *c, mica_tf_windows *w, int3
         return MICA_INVALID("[%s] the filter must have rank %d: %s", c->info->name, rank,
                             mica_tf_shape_text(filter).chars);
     for (int32_t i = 0; i < w->rank; i++) w->window[i] = filter->rank < 0 ? -1 : filter->dims[i];
+    for (int32_t i = 0; i < filter->rank; i++)
+        if (filter->dims[i] == 0)
+            return MICA_INVALID("[%s] the filter must not be empty: %s", c->info->name,
+                                mica_tf_shape_text(filter).chars);
     return NULL;
 }
 
@@ -137,6 +168,8 @@ mica_status tf_shape_depthwise_conv(mica_tf_inference *c) {
     const mica_tf_shape *x = &c->inputs[0], *filter = &c->inputs[1];
     int32_t rank = x->rank >= 0 ? x->rank : filter->rank;
     if (rank < 0) return NULL;
+    if (rank != 4)
+        return MICA_INVALID("[%s] the input must have rank 4, not %d", c->info->name, rank);
     MICA_TRY(filter_windows(c, &w, rank, filter));
     mica_tf_shape images = x->rank >= 0 ? *x : mica_tf_unknown_of_rank(rank);
     int32_t channels = mica_tf_channel_axis(&w);
@@ -147,15 +180,17 @@ mica_status tf_shape_depthwise_conv(mica_tf_inference *c) {
         return MICA_INVALID("[%s] input and filter must have the same depth: %lld vs %lld",
                             c->info->name, (long long)in, (long long)filter->dims[2]);
     if (filter->rank >= 0 && filter->dims[2] >= 0 && filter->dims[3] >= 0)
-        c->outputs[0].dims[channels] = filter->dims[2] * filter->dims[3];
+        c->outputs[0].dims[channels] = mica_tf_times(filter->dims[2], filter->dims[3]);
     return spatial_sizes(c, &w, &images, &c->outputs[0]);
 }
 
 mica_status tf_shape_conv_transpose(mica_tf_inference *c) {
     int64_t sizes[MICA_MAX_RANK * 4];
     int32_t n, rank = c->inputs[2].rank >= 0 ? c->inputs[2].rank : c->inputs[1].rank;
+    mica_tf_windows w;
+    if (rank >= 0) MICA_TRY(filter_windows(c, &w, rank, &c->inputs[1]));
     if (mica_tf_input_ints(c, 0, sizes, &n)) {
-        if (rank >= 0 && n != rank)
+        if ((rank >= 0 && n != rank) || n > MICA_MAX_RANK)
             return MICA_INVALID("[%s] input_sizes must have %d entries, not %d", c->info->name,
                                 rank, n);
         c->outputs[0] = mica_tf_unknown_of_rank(n);
@@ -170,7 +205,8 @@ mica_status tf_shape_bias_add(mica_tf_inference *c) {
     const mica_tf_shape *x = &c->inputs[0], *bias = &c->inputs[1];
     c->outputs[0] = *x;
     if (x->rank < 0 || bias->rank < 0) return NULL;
-    bool first = mica_tf_attr_find(c->info, c->attrs, "data_format")->as.string[1] == 'C';
+    bool first = false;
+    MICA_TRY(mica_tf_channels_first(c->info, c->attrs, &first));
     int32_t axis = first ? 1 : x->rank - 1;
     if (x->rank < 2 || bias->rank != 1 ||
         (x->dims[axis] >= 0 && bias->dims[0] >= 0 && x->dims[axis] != bias->dims[0]))
@@ -178,5 +214,22 @@ mica_status tf_shape_bias_add(mica_tf_inference *c) {
                             "input tensor: %s vs. %s",
                             mica_tf_shape_text(bias).chars, mica_tf_shape_text(x).chars);
     if (x->dims[axis] < 0) c->outputs[0].dims[axis] = bias->dims[0];
+    return NULL;
+}
+
+/* Two matrices that broadcast: a loss for each row, and the matrix of slopes. */
+mica_status tf_shape_softmax_cross_entropy(mica_tf_inference *c) {
+    mica_tf_shape both;
+    if (!mica_tf_shape_broadcast(&c->inputs[0], &c->inputs[1], &both))
+        return MICA_INVALID("[%s] logits and labels must be broadcastable: logits_size=%s "
+                            "labels_size=%s",
+                            c->info->name, mica_tf_shape_text(&c->inputs[0]).chars,
+                            mica_tf_shape_text(&c->inputs[1]).chars);
+    if (both.rank < 0) both = (mica_tf_shape){.rank = 2, .dims = {-1, -1}};
+    if (both.rank != 2)
+        return MICA_INVALID("[%s] logits and labels must be matrices, not of rank %d",
+                            c->info->name, both.rank);
+    c->outputs[0] = (mica_tf_shape){.rank = 1, .dims = {both.dims[0]}};
+    c->outputs[1] = both;
     return NULL;
 }

@@ -24,6 +24,22 @@ MICA_MUST_CHECK mica_status mica_tf_writer_finish(mica_tf_writer *w, mica_ints d
  * is a character of one byte, with out_code -1. out_code may be NULL. */
 size_t mica_tf_utf8_next(const char *s, size_t n, int32_t *out_code);
 void mica_tf_utf8_append(mica_text *text, uint32_t code);
+
+/* How code points are written as bytes. */
+typedef enum mica_tf_encoding {
+    MICA_TF_UTF8,
+    MICA_TF_UTF16_BE,
+    MICA_TF_UTF32_BE,
+    MICA_TF_ASCII,
+    MICA_TF_LATIN1,
+} mica_tf_encoding;
+
+/* Whether the name, in any case, is that of an encoding. */
+bool mica_tf_encoding_parse(const char *name, mica_tf_encoding *out);
+/* How many of the n > 0 bytes make the next code point, which is -1 where they make none. */
+size_t mica_tf_code_next(mica_tf_encoding encoding, const char *s, size_t n, int32_t *out_code);
+/* Appends a code point that is one, in UTF-8, UTF-16 or UTF-32. */
+void mica_tf_code_append(mica_tf_encoding encoding, mica_text *text, uint32_t code);
 size_t mica_tf_utf8_count(const char *s, size_t n);
 
 static inline mica_ints mica_tf_dims(const mica_tf_shape *shape) {

@@ -133,7 +133,8 @@ static uint32_t dtype_set(const char *word) {
         bool is_float = core && kind == MICA_KIND_FLOAT,
              complex = core && kind == MICA_KIND_COMPLEX;
         bool in =
-            !strcmp(word, "any") || (!strcmp(word, "number") && (integer || is_float || complex)) ||
+            (!strcmp(word, "any") && (core || i == MICA_TF_string)) ||
+            (!strcmp(word, "number") && (integer || is_float || complex)) ||
             (!strcmp(word, "addable") && (integer || is_float || complex || i == MICA_TF_string)) ||
             (!strcmp(word, "real") && (integer || is_float)) ||
             (!strcmp(word, "floating") && is_float) ||
@@ -176,6 +177,13 @@ static mica_tf_attr_kind list_of(mica_tf_attr_kind kind) {
 static void read_kind(reader *r, mica_tf_attr_info *attr) {
     char word[32];
     if (take(r, '{')) {
+        if (skip_spaces(r), *r->at == '\'') {
+            attr->kind = MICA_TF_STRING;
+            attr->choices = r->at;
+            while (*r->at && *r->at != '}') r->at++;
+            if (!take(r, '}')) r->failed = true;
+            return;
+        }
         attr->kind = MICA_TF_TYPE;
         do {
             take_word(r, word, sizeof word);
@@ -292,6 +300,28 @@ static int32_t read_arguments(mica_tf_op_info *info, reader *r, const char *text
     return n;
 }
 
+static bool has_elements(const mica_tf_argument *a) {
+    return a->dtype != MICA_TF_resource && a->dtype != MICA_TF_variant;
+}
+
+/* Follows from the row: no effect that others see, no functions, nothing but elements; a STATE or a
+ * CHECK may take one variable, first. */
+static mica_tf_remote remote_of(const mica_tf_op_info *info, mica_tf_effect effect) {
+    bool of_variable = info->n_inputs > 0 && info->inputs[0].dtype == MICA_TF_resource &&
+                       (effect == MICA_TF_STATE || effect == MICA_TF_CHECK);
+    if (effect == MICA_TF_EFFECT) return MICA_TF_REMOTE_NONE;
+    for (int32_t i = of_variable ? 1 : 0; i < info->n_inputs; i++)
+        if (!has_elements(&info->inputs[i])) return MICA_TF_REMOTE_NONE;
+    for (int32_t i = 0; i < info->n_outputs; i++)
+        if (!has_elements(&info->outputs[i])) return MICA_TF_REMOTE_NONE;
+    for (int32_t i = 0; i < info->n_attrs; i++) {
+        mica_tf_attr_kind kind = info->attrs[i].kind;
+        if (kind == MICA_TF_FUNCTION || kind == MICA_TF_FUNCTIONS || kind == MICA_TF_OPERATION)
+            return MICA_TF_REMOTE_NONE;
+    }
+    return of_variable ? MICA_TF_REMOTE_VARIABLE : MICA_TF_REMOTE_VALUES;
+}
+
 static void read_row(int32_t op) {
     mica_tf_op_info *info = &infos[op];
     reader r = {.at = ""};
@@ -313,6 +343,7 @@ static void read_row(int32_t op) {
         if (a->count_attr >= 0) info->attrs[a->count_attr].is_inferred = true;
     }
     if (r.failed) info->n_inputs = info->n_outputs = -1;
+    info->remote = remote_of(info, mica_tf_rows[op].effect);
 }
 
 static int table_state; /* 0 unread, 2 read */
@@ -335,6 +366,7 @@ const mica_tf_op_info *mica_tf_op_describe(mica_tf_op op) {
 }
 
 bool mica_tf_op_parse(const char *name, mica_tf_op *out_op) {
+    if (!name) return false;
     for (int32_t i = 0; i < MICA_TF_OP_COUNT; i++)
         if (!strcmp(texts[i].name, name)) {
             *out_op = (mica_tf_op)i;
@@ -416,10 +448,31 @@ static mica_status infer_argument(const mica_tf_op_info *info, const mica_tf_arg
     return NULL;
 }
 
-/* The dtypes that the caller chose. */
+static mica_status check_choice(const mica_tf_op_info *info, const mica_tf_attr_info *attr,
+                                const mica_tf_attr *given) {
+    int32_t length = (int32_t)strcspn(attr->choices, "}");
+    const char *end = attr->choices + length;
+    const char *text = given->as.string ? given->as.string : "";
+    size_t n = strlen(text);
+    for (const char *at = attr->choices; at < end;) { /* 'A', 'B' */
+        size_t size = strcspn(at + 1, "'");
+        if (size == n && !memcmp(at + 1, text, n)) return NULL;
+        at += size + 2;
+        at += strspn(at, ", ");
+    }
+    return MICA_INVALID("[%s] Value for attr '%s' of \"%s\" is not in the list of allowed values: "
+                        "%.*s",
+                        info->name, attr->name, text, length, attr->choices);
+}
+
+/* The dtypes and strings that the caller chose. */
 static mica_status check_given(const mica_tf_op_info *info, const mica_tf_attr *attrs) {
     for (int32_t i = 0; i < info->n_attrs; i++) {
         const mica_tf_attr_info *attr = &info->attrs[i];
+        if (attr->choices) {
+            MICA_TRY(check_choice(info, attr, &attrs[i]));
+            continue;
+        }
         int64_t dtype = attrs[i].as.integer;
         if (attr->kind != MICA_TF_TYPE || attr->is_inferred || dtype == 0) continue;
         if ((uint64_t)dtype >= 32 || !(attr->allowed >> dtype & 1))
@@ -433,6 +486,8 @@ static mica_status check_given(const mica_tf_op_info *info, const mica_tf_attr *
 mica_status mica_tf_op_infer_types(mica_tf_op op, const mica_tf_dtype *inputs, int32_t n,
                                    mica_tf_attr *attrs) {
     const mica_tf_op_info *info = mica_tf_op_describe(op);
+    if (!info) return MICA_INVALID("[op] there is no op %d", (int)op);
+    MICA_GIVEN(MICA_MANY(inputs, n), MICA_MANY(attrs, info->n_attrs));
     MICA_TRY(check_given(info, attrs));
     int32_t fixed = 0, variadic = -1;
     for (int32_t i = 0; i < info->n_inputs; i++) {
@@ -481,25 +536,60 @@ static char role_of_custom(const mica_tf_operation *operation, int32_t i) {
     return '-';
 }
 
-char mica_tf_operation_role(const mica_tf_operation *operation, int32_t i) {
+const mica_tf_argument *mica_tf_argument_of(const mica_tf_operation *operation, int32_t i) {
     const mica_tf_op_info *info = operation->info;
+    for (int32_t k = 0; k < info->n_inputs; k++) {
+        int32_t count = argument_count(&info->inputs[k], info, operation->attrs);
+        if (i < count) return &info->inputs[k];
+        i -= count;
+    }
+    return NULL;
+}
+
+mica_status mica_tf_check_input(const mica_tf_operation *operation, int32_t i,
+                                mica_tf_dtype dtype) {
+    const mica_tf_argument *a = mica_tf_argument_of(operation, i);
+    if (!a)
+        return MICA_INVALID("[%s] has no input %d with these attributes", operation->info->name, i);
+    if (!a->dtype)
+        return check_dtype(operation->info, &operation->info->attrs[a->type_attr], i, dtype);
+    if (dtype == (mica_tf_dtype)a->dtype) return NULL;
+    return wrong_dtype(operation->info, i, (mica_tf_dtype)a->dtype, dtype);
+}
+
+/* Steps of the reals turn among the complex numbers: there they have a derivative. */
+static bool is_complex(const mica_tf_operation *operation, const mica_tf_argument *a) {
+    if (a->type_attr < 0) return false;
+    int64_t dtype = operation->attrs[a->type_attr].as.integer;
+    return dtype == MICA_TF_complex64 || dtype == MICA_TF_complex128;
+}
+
+static char role_in_row(const mica_tf_operation *operation, int32_t i) {
+    const mica_tf_op_info *info = operation->info;
+    const mica_tf_argument *a = mica_tf_argument_of(operation, i);
+    if (!a) return '-';
+    size_t k = (size_t)(a - info->inputs), last = strlen(info->roles) - 1;
+    char role = info->roles[k < last ? k : last];
+    return role == 'z' && is_complex(operation, a) ? 'd' : role;
+}
+
+/* Whether a derivative with respect to these inputs can depend on the value of input i. */
+static bool derivative_needs(const mica_tf_operation *of, int32_t i, const mica_tf_attr *inputs) {
+    char role = role_in_row(of, i);
+    if (role != 'b') return role != 'l';
+    for (int32_t k = 0; k < inputs->n; k++)
+        if (inputs->as.ints[k] != i) return true;
+    return false;
+}
+
+char mica_tf_operation_role(const mica_tf_operation *operation, int32_t i) {
+    if (!operation) return 0;
     if (operation->op == MICA_TF_Vjp || operation->op == MICA_TF_Jvp) {
         const mica_tf_operation *of = operation->attrs[0].as.operation;
         if (i >= operation->attrs[1].as.integer || of->op == MICA_TF_CustomGradient) return 'd';
-        return mica_tf_operation_role(of, i);
+        return derivative_needs(of, i, &operation->attrs[3]) ? mica_tf_operation_role(of, i) : '-';
     }
     if (operation->op == MICA_TF_CustomGradient) return role_of_custom(operation, i);
-    /* The argument that input i belongs to: those before a variadic one count from the front,
-     * those after it from the back. */
-    int32_t place = i;
-    for (int32_t k = 0; k < info->n_inputs; k++) {
-        const mica_tf_argument *a = &info->inputs[k];
-        int32_t count = argument_count(a, info, operation->attrs);
-        if (place < count) {
-            size_t last = strlen(info->roles) - 1;
-            return info->roles[(size_t)k < last ? (size_t)k : last];
-        }
-        place -= count;
-    }
-    return '-';
+    char role = role_in_row(operation, i);
+    return role == 'l' || role == 'b' ? 'd' : role;
 }

@@ -46,7 +46,16 @@ MICA_MUST_CHECK mica_status mica_tf_tensor_ints(mica_tensor *tensor, int64_t *ou
                                                 int32_t *out_n);
 /* A scalar of any real dtype, as a double. */
 MICA_MUST_CHECK mica_status mica_tf_tensor_double(mica_tensor *tensor, double *out);
+double mica_tf_half_value(uint16_t bits, bool is_bf16);
 /* A vector (rank 1) or scalar (rank 0) of i32 or i64. */
+/* The value where it is needed: itself, retained, or a copy. What is no tensor stays where it is.
+ */
+MICA_MUST_CHECK mica_status mica_tf_value_move(mica_tf_value value, mica_device *device,
+                                               mica_tf_value *out_value);
+static inline bool mica_tf_value_is_on(mica_tf_value value, const mica_device *device) {
+    return !mica_tf_is_core(value.dtype) || !value.object ||
+           mica_tensor_device(value.object) == device;
+}
 MICA_MUST_CHECK mica_status mica_tf_ints_tensor(mica_device *device, mica_dtype dtype,
                                                 const int64_t *ints, int32_t n, int32_t rank,
                                                 mica_tensor **out_tensor);
@@ -72,11 +81,25 @@ mica_tf_text mica_tf_shape_text(const mica_tf_shape *shape); /* "[2,?]", "<unkno
 static inline mica_tf_shape mica_tf_unknown(void) {
     return (mica_tf_shape){.rank = -1};
 }
+/* Of unknown rank too where a rank above MICA_MAX_RANK is asked for: no array is written beyond. */
 mica_tf_shape mica_tf_unknown_of_rank(int32_t rank);
 mica_tf_shape mica_tf_shape_of(const mica_type *type);
 bool mica_tf_shape_is_known(const mica_tf_shape *shape);
 bool mica_tf_shape_equal(const mica_tf_shape *a, const mica_tf_shape *b);
-int64_t mica_tf_shape_elements(const mica_tf_shape *shape); /* -1 when unknown */
+/* -1 when unknown; INT64_MAX when there are more. */
+int64_t mica_tf_shape_elements(const mica_tf_shape *shape);
+/* Sums and products of sizes and places, INT64_MIN or INT64_MAX where they are beyond: such a
+ * number is none of a size, and is refused where it becomes one. */
+static inline int64_t mica_tf_plus(int64_t a, int64_t b) {
+    int64_t sum;
+    if (!__builtin_add_overflow(a, b, &sum)) return sum;
+    return a < 0 ? INT64_MIN + 1 : INT64_MAX;
+}
+static inline int64_t mica_tf_times(int64_t a, int64_t b) {
+    int64_t product;
+    if (!__builtin_mul_overflow(a, b, &product)) return product;
+    return (a < 0) != (b < 0) ? INT64_MIN + 1 : INT64_MAX;
+}
 /* What both say; false when they contradict each other. */
 bool mica_tf_shape_merge(const mica_tf_shape *a, const mica_tf_shape *b, mica_tf_shape *out);
 /* What holds for either. */
@@ -103,6 +126,11 @@ bool mica_tf_attrs_equal(const mica_tf_op_info *info, const mica_tf_attr *a, con
 /* By name; a row's own attribute, so it is there. */
 const mica_tf_attr *mica_tf_attr_find(const mica_tf_op_info *info, const mica_tf_attr *attrs,
                                       const char *name);
+/* The row's argument that input i belongs to; NULL: there is none. */
+const mica_tf_argument *mica_tf_argument_of(const mica_tf_operation *operation, int32_t i);
+/* Whether the row lets input i have this dtype. */
+MICA_MUST_CHECK mica_status mica_tf_check_input(const mica_tf_operation *operation, int32_t i,
+                                                mica_tf_dtype dtype);
 /* Results of an op with these attributes; the count, or -1 when there are more than capacity. */
 int32_t mica_tf_output_dtypes(const mica_tf_op_info *info, const mica_tf_attr *attrs,
                               mica_tf_dtype *out, int32_t capacity);
@@ -124,13 +152,26 @@ typedef struct mica_tf_inference {
 } mica_tf_inference;
 
 typedef mica_status (*mica_tf_shape_function)(mica_tf_inference *c);
+/* Numbers that are known: INT64_MIN, which stands for one that is not, becomes the next above it,
+ * as far out of any range. */
+static inline void mica_tf_as_known(int64_t *ints, int32_t n) {
+    for (int32_t i = 0; i < n; i++)
+        if (ints[i] == MICA_TF_UNKNOWN_INT) ints[i]++;
+}
 /* As mica_tf_graph_ints for an input. */
 bool mica_tf_input_ints(const mica_tf_inference *c, int32_t i, int64_t *out_ints, int32_t *out_n);
 /* The same, and every element is known. */
 bool mica_tf_input_known(const mica_tf_inference *c, int32_t i, int64_t *out_ints, int32_t *out_n);
+/* An operand that must be one number; *out_known is false where it is not known yet. */
+MICA_MUST_CHECK mica_status mica_tf_input_number(const mica_tf_inference *c, int32_t i,
+                                                 int64_t *out, bool *out_known);
 int64_t mica_tf_inference_int(const mica_tf_inference *c, const char *name);
+/* The row's shape function, and what holds for every result: its rank is at most MICA_MAX_RANK, no
+ * size is negative, and its elements can be counted. */
 MICA_MUST_CHECK mica_status mica_tf_infer(mica_tf_inference *c, mica_tf_op op);
 /* axis (maybe negative) within rank. */
+/* How many numbers from start on, delta apart, lie before limit; delta is not 0. */
+int64_t mica_tf_range_length(int64_t start, int64_t limit, int64_t delta);
 MICA_MUST_CHECK mica_status mica_tf_axis(const char *op, int64_t axis, int32_t rank, int32_t *out);
 /* What StridedSlice selects, axis by axis; shared by its shape function and its lowering. */
 typedef struct mica_tf_slice {
@@ -157,6 +198,12 @@ typedef struct mica_tf_node {
 
 typedef struct mica_tf_steps mica_tf_steps;
 
+/* Functions inside functions, and the nodes of a graph with all of them written out: bounds of what
+ * lowering and differentiation make, which enter a function once for each node that refers to it.
+ */
+#define MICA_TF_MAX_DEPTH 200
+#define MICA_TF_MAX_NODES_INSIDE (1 << 21)
+
 struct mica_tf_graph {
     mica_refcount references;
     mica_arena arena;
@@ -166,6 +213,8 @@ struct mica_tf_graph {
     struct mica_tf_name *names; /* graph.c */
     mica_tf_ref *parameters, *outputs;
     int32_t n_parameters, parameters_capacity, n_outputs, outputs_capacity;
+    int32_t depth;        /* how deep functions nest in it; at most MICA_TF_MAX_DEPTH */
+    int64_t n_inside;     /* nodes of all functions, each written out where a node refers to it */
     mica_mutex lock;      /* of what follows */
     mica_tf_steps *steps; /* made when it first runs */
     int8_t lowers;        /* mica_tf_graph_lowers' answer + 1; 0: not asked yet */
@@ -215,7 +264,8 @@ typedef struct mica_tf_session mica_tf_session;
 typedef struct mica_tf_check mica_tf_check;
 typedef struct mica_tf_frame mica_tf_frame;
 
-/* One op being lowered. `inputs` are null values where an input is no tensor. */
+/* One op being lowered. `inputs` are null values where an input is a handle, which only rows have
+ * whose dtypes name resource. */
 typedef struct mica_tf_lowering {
     mica_graph *g;
     mica_tf_operation *operation;
@@ -229,10 +279,16 @@ typedef struct mica_tf_lowering {
     mica_tf_session *session;
     mica_tf_frame *frame; /* where `refs`, the inputs, are; or NULL */
     const mica_tf_ref *refs;
+    const mica_tf_shape *shapes; /* of the results, as the shape function sees them now */
 } mica_tf_lowering;
 
 typedef void (*mica_tf_lower_function)(mica_tf_lowering *c);
-void mica_tf_lower(mica_tf_lowering *c); /* errors stick to c->g */
+/* The only caller of lowerings (lower.c). The row's shape function runs first, with the types and
+ * values that are known now, so that a lowering never indexes by a number that nobody has bounded;
+ * afterwards the results must have the dtypes and shapes that it promised. Errors stick to c->g. */
+void mica_tf_lower(mica_tf_lowering *c);
+/* Appends an op that was lowered to what mica_tf_recall finds. */
+void mica_tf_remember(const mica_tf_lowering *c);
 
 #define MICA_TF_FAIL(c, ...) mica_graph_fail((c)->g, MICA_INVALID(__VA_ARGS__))
 static inline const mica_type *mica_tf_type(const mica_tf_lowering *c, int32_t i) {
@@ -242,6 +298,10 @@ int64_t mica_tf_lowering_int(const mica_tf_lowering *c, const char *name);
 const char *mica_tf_lowering_string(const mica_tf_lowering *c, const char *name);
 /* The elements of an input with role s. false with a sticky error. */
 bool mica_tf_constant_ints(mica_tf_lowering *c, int32_t i, int64_t *out, int32_t *out_n);
+/* x with an element of zeros along the axes from `first` on that have none where a window of
+ * `sizes` has one: what is gathered there, if anything, is zeros. */
+mica_value mica_tf_with_room(mica_tf_lowering *c, mica_value x, const int64_t *sizes,
+                             int32_t first);
 /* The shape function's answer for what is being lowered, all known; false with a sticky error. */
 bool mica_tf_result_dims(mica_tf_lowering *c, mica_tf_shape *out);
 
@@ -361,6 +421,9 @@ typedef struct mica_tf_host {
 } mica_tf_host;
 
 typedef mica_status (*mica_tf_host_function)(mica_tf_host *c);
+/* The only caller of host functions (lower.c), with the promise of mica_tf_lower. After an error
+ * there are no results. */
+MICA_MUST_CHECK mica_status mica_tf_run_host(mica_tf_op op, mica_tf_host *c);
 static inline const mica_tf_attr *mica_tf_host_attr(const mica_tf_host *c, const char *name) {
     return mica_tf_attr_find(c->info, c->attrs, name);
 }
@@ -379,6 +442,7 @@ typedef enum mica_tf_effect {
     MICA_TF_PURE,
     MICA_TF_RANDOM,
     MICA_TF_STATE,
+    MICA_TF_CHECK,
     MICA_TF_EFFECT
 } mica_tf_effect;
 typedef enum mica_tf_run {

@@ -8,6 +8,7 @@ static bool is_tensor(mica_tf_value value) {
 }
 
 void mica_tf_value_retain(mica_tf_value value) {
+    if (!value.object) return;
     if (is_tensor(value))
         mica_tensor_retain(value.object);
     else
@@ -25,17 +26,33 @@ void mica_tf_value_release(mica_tf_value value) {
 }
 
 mica_tf_value mica_tf_value_of(mica_tensor *tensor) {
+    if (!tensor) return (mica_tf_value){0};
     return (mica_tf_value){mica_tf_dtype_of_core(mica_tensor_type(tensor)->dtype), tensor};
 }
 
 void mica_tf_value_shape(mica_tf_value value, mica_tf_shape *out) {
+    if (!out) return;
     *out = (mica_tf_shape){.rank = 0};
+    if (!value.object) return;
     if (is_tensor(value)) {
         *out = mica_tf_shape_of(mica_tensor_type(value.object));
         return;
     }
     const mica_tf_object *object = value.object;
     if (object->kind->shape) object->kind->shape(object, out);
+}
+
+mica_status mica_tf_value_move(mica_tf_value value, mica_device *device, mica_tf_value *out_value) {
+    *out_value = value;
+    if (mica_tf_value_is_on(value, device)) {
+        mica_tf_value_retain(value);
+        return NULL;
+    }
+    mica_tensor *moved = NULL;
+    out_value->object = NULL;
+    MICA_TRY(mica_tensor_copy_to(value.object, device, &moved));
+    out_value->object = moved;
+    return NULL;
 }
 
 /* ---- strings ----------------------------------------------------------------------------------*/
@@ -62,14 +79,20 @@ static const mica_tf_class strings_class = {"string", destroy_strings, shape_of_
 
 mica_status mica_tf_strings_create(mica_ints dims, const char *const *data, const size_t *lengths,
                                    mica_tf_value *out_value) {
+    MICA_GIVEN(MICA_ARRAY(dims), out_value);
     *out_value = (mica_tf_value){MICA_TF_string, NULL};
     if (dims.n > MICA_MAX_RANK) return MICA_INVALID("[string] rank %d is too high", dims.n);
     int64_t n = 1;
     for (int32_t i = 0; i < dims.n; i++)
         if (dims.data[i] < 0 || __builtin_mul_overflow(n, dims.data[i], &n))
             return MICA_INVALID("[string] a size of %lld is not possible", (long long)dims.data[i]);
+    MICA_GIVEN(MICA_MANY(data, n), MICA_MANY(lengths, n));
     size_t total = 0;
-    for (int64_t i = 0; i < n; i++) total += lengths[i];
+    for (int64_t i = 0; i < n; i++) {
+        if (lengths[i] && !data[i])
+            return MICA_INVALID("[string] element %lld is NULL", (long long)i);
+        total += lengths[i];
+    }
     strings *s = mica_alloc(sizeof *s + (size_t)n * sizeof *s->ends + total + 1);
     if (!s) return MICA_NO_MEMORY();
     mica_refcount_init(&s->object.references);
@@ -90,11 +113,15 @@ mica_status mica_tf_strings_create(mica_ints dims, const char *const *data, cons
 }
 
 int64_t mica_tf_strings_count(mica_tf_value value) {
+    if (!value.object || value.dtype != MICA_TF_string) return 0;
     return ((const strings *)value.object)->n;
 }
 
 const char *mica_tf_strings_get(mica_tf_value value, int64_t i, size_t *out_length) {
-    const strings *s = value.object;
+    const strings *s = value.dtype == MICA_TF_string ? value.object : NULL;
+    if (!out_length || !s) return "";
+    *out_length = 0;
+    if (i < 0 || i >= s->n) return "";
     size_t begin = i ? s->ends[i - 1] : 0;
     *out_length = s->ends[i] - begin;
     return s->bytes + begin;
@@ -119,6 +146,7 @@ static const mica_tf_class foreign_class = {"object", destroy_foreign, NULL};
 
 mica_status mica_tf_object_value(mica_tf_dtype dtype, const char *kind, void *object,
                                  void (*release)(void *object), mica_tf_value *out_value) {
+    MICA_GIVEN(out_value);
     *out_value = (mica_tf_value){dtype, NULL};
     if (is_tensor(*out_value) || dtype == MICA_TF_string)
         return MICA_INVALID("[object] %s is no dtype of objects", mica_tf_dtype_name(dtype));
@@ -187,6 +215,22 @@ mica_status mica_tf_tensor_ints(mica_tensor *tensor, int64_t *out, int32_t capac
     return mica_tensor_close_view(tensor);
 }
 
+double mica_tf_half_value(uint16_t bits, bool is_bf16) {
+    if (is_bf16) {
+        uint32_t wide = (uint32_t)bits << 16;
+        float value;
+        memcpy(&value, &wide, sizeof value);
+        return value;
+    }
+    int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+    double value = exponent == 31 ? (mantissa ? (double)__builtin_nan("") : __builtin_inf())
+                   : exponent     ? (1 + mantissa / 1024.0)
+                                  : mantissa / 1024.0 / 16384;
+    for (int i = 15; exponent && exponent < 31 && i < exponent; i++) value *= 2;
+    for (int i = exponent; exponent && exponent < 31 && i < 15; i++) value /= 2;
+    return bits >> 15 ? -value : value;
+}
+
 mica_status mica_tf_tensor_double(mica_tensor *tensor, double *out) {
     const mica_type *type = mica_tensor_type(tensor);
     if (mica_type_elements(type) != 1) return MICA_INVALID("[scalar] one number is needed");
@@ -196,6 +240,8 @@ mica_status mica_tf_tensor_double(mica_tensor *tensor, double *out) {
         *out = *(const float *)data;
     else if (type->dtype == MICA_DTYPE_f64)
         *out = *(const double *)data;
+    else if (type->dtype == MICA_DTYPE_f16 || type->dtype == MICA_DTYPE_bf16)
+        *out = mica_tf_half_value(*(const uint16_t *)data, type->dtype == MICA_DTYPE_bf16);
     else
         *out = (double)element_int(data, type->dtype, 0);
     return mica_tensor_close_view(tensor);

@@ -31,6 +31,7 @@ const mica_tf_class mica_tf_variable_class = {"variable", destroy, NULL};
 
 mica_status mica_tf_variable_create(const char *name, mica_tf_dtype dtype,
                                     const mica_tf_shape *shape, mica_tf_value *out_handle) {
+    MICA_GIVEN(name, shape, out_handle);
     *out_handle = (mica_tf_value){MICA_TF_resource, NULL};
     size_t length = strlen(name);
     variable *v = mica_calloc(1, sizeof *v + length + 1);
@@ -44,10 +45,14 @@ mica_status mica_tf_variable_create(const char *name, mica_tf_dtype dtype,
     return NULL;
 }
 
+static bool is_variable(mica_tf_value handle) {
+    const mica_tf_object *object = handle.object;
+    return handle.dtype == MICA_TF_resource && object && object->kind == &mica_tf_variable_class;
+}
+
 static mica_status check_handle(mica_tf_value handle) {
     const mica_tf_object *object = handle.object;
-    if (handle.dtype == MICA_TF_resource && object && object->kind == &mica_tf_variable_class)
-        return NULL;
+    if (is_variable(handle)) return NULL;
     return MICA_INVALID("[variable] the handle is not a variable's but %s's",
                         object && handle.dtype == MICA_TF_resource ? object->kind->name : "nobody");
 }
@@ -83,12 +88,22 @@ mica_status mica_tf_variable_read(mica_tf_value handle, mica_tf_value *out_value
                       "[ReadVariableOp] Could not find variable %s: it has no value yet", v->name);
 }
 
+/* A variable that has a value stays on the device where that is. The value is retained. */
+static mica_status bring_home(variable *v, mica_tf_value *value) {
+    mica_tf_value given = *value;
+    mica_device *home = mica_tf_variable_device((mica_tf_value){MICA_TF_resource, v});
+    if (home && mica_tf_is_core(given.dtype)) return mica_tf_value_move(given, home, value);
+    mica_tf_value_retain(given);
+    return NULL;
+}
+
 mica_status mica_tf_variable_assign(mica_tf_value handle, mica_tf_value value) {
+    MICA_GIVEN(handle.object, value.object);
     mica_tf_shape shape;
     mica_tf_value_shape(value, &shape);
     MICA_TRY(mica_tf_variable_check(handle, value.dtype, &shape));
     variable *v = handle.object;
-    mica_tf_value_retain(value);
+    MICA_TRY(bring_home(v, &value));
     mica_mutex_lock(&lock);
     mica_tf_value before = v->value;
     v->value = value;
@@ -99,22 +114,35 @@ mica_status mica_tf_variable_assign(mica_tf_value handle, mica_tf_value value) {
 
 bool mica_tf_variable_is_set(mica_tf_value handle) {
     variable *v = handle.object;
+    if (!is_variable(handle)) return false;
     mica_mutex_lock(&lock);
     bool set = v->value.object != NULL;
     mica_mutex_unlock(&lock);
     return set;
 }
 
+mica_device *mica_tf_variable_device(mica_tf_value handle) {
+    mica_device *device = NULL;
+    if (!is_variable(handle)) return NULL;
+    variable *v = handle.object;
+    mica_mutex_lock(&lock);
+    if (v->value.object && mica_tf_is_core(v->value.dtype))
+        device = mica_tensor_device(v->value.object);
+    mica_mutex_unlock(&lock);
+    return device;
+}
+
 mica_tf_dtype mica_tf_variable_dtype(mica_tf_value handle) {
-    return ((const variable *)handle.object)->dtype;
+    return is_variable(handle) ? ((const variable *)handle.object)->dtype : MICA_TF_no_dtype;
 }
 
 void mica_tf_variable_shape(mica_tf_value handle, mica_tf_shape *out_shape) {
-    *out_shape = ((const variable *)handle.object)->shape;
+    if (!out_shape) return;
+    *out_shape = is_variable(handle) ? ((const variable *)handle.object)->shape : mica_tf_unknown();
 }
 
 const char *mica_tf_variable_name(mica_tf_value handle) {
-    return ((const variable *)handle.object)->name;
+    return is_variable(handle) ? ((const variable *)handle.object)->name : "";
 }
 
 /* ---- host functions ---------------------------------------------------------------------------*/

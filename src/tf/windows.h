@@ -14,6 +14,9 @@ typedef struct mica_tf_windows {
     int64_t low[MICA_TF_SPATIAL], high[MICA_TF_SPATIAL]; /* of EXPLICIT */
 } mica_tf_windows;
 
+/* Of the row's data_format: whether channels come before the spatial axes. */
+MICA_MUST_CHECK mica_status mica_tf_channels_first(const mica_tf_op_info *info,
+                                                   const mica_tf_attr *attrs, bool *out);
 /* `rank` of the images; windows are left at 1 where the row has no ksize. */
 MICA_MUST_CHECK mica_status mica_tf_windows_read(const mica_tf_op_info *info,
                                                  const mica_tf_attr *attrs, int32_t rank,

@@ -162,6 +162,7 @@ static mica_status run(cut *c, mica_graph **out_first, mica_graph **out_second) 
 mica_status mica_cut(const mica_graph *g, int32_t n_parameters, int32_t n_outputs,
                      uint8_t *out_uses, mica_graph **out_first, mica_graph **out_second,
                      int32_t *out_residuals) {
+    MICA_GIVEN(out_uses, out_first, out_second, out_residuals);
     *out_first = *out_second = NULL;
     *out_residuals = 0;
     MICA_TRY(mica_graph_check(g));

@@ -139,6 +139,7 @@ static bool check_tangent(mica_graph *g, int32_t i, mica_value input, mica_value
 
 void mica_jvp(mica_graph *g, const mica_value *outputs, int32_t n_outputs, const mica_value *inputs,
               const mica_value *tangents, int32_t n_inputs, mica_value *out_tangents) {
+    MICA_GIVEN_TO(g, MICA_MANY(out_tangents, n_outputs));
     for (int32_t i = 0; i < n_outputs; i++) out_tangents[i] = MICA_NULL_VALUE;
     if (!mica_operands_check(g, "jvp", outputs, n_outputs) ||
         !mica_operands_check(g, "jvp", inputs, n_inputs))

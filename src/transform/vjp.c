@@ -169,6 +169,7 @@ static bool check_cotangents(mica_graph *g, const mica_value *outputs, const mic
 void mica_vjp(mica_graph *g, const mica_value *outputs, const mica_value *cotangents,
               int32_t n_outputs, const mica_value *inputs, int32_t n_inputs,
               mica_value *out_cotangents) {
+    MICA_GIVEN_TO(g, MICA_MANY(out_cotangents, n_inputs));
     for (int32_t i = 0; i < n_inputs; i++) out_cotangents[i] = MICA_NULL_VALUE;
     if (!mica_operands_check(g, "vjp", outputs, n_outputs) ||
         !mica_operands_check(g, "vjp", inputs, n_inputs) ||
@@ -185,6 +186,7 @@ void mica_vjp(mica_graph *g, const mica_value *outputs, const mica_value *cotang
 
 void mica_gradient(mica_graph *g, mica_value scalar, const mica_value *inputs, int32_t n_inputs,
                    mica_value *out_gradients) {
+    MICA_GIVEN_TO(g, MICA_MANY(out_gradients, n_inputs));
     for (int32_t i = 0; i < n_inputs; i++) out_gradients[i] = MICA_NULL_VALUE;
     if (!mica_operands_check(g, "gradient", &scalar, 1) ||
         !mica_operands_check(g, "gradient", inputs, n_inputs))

@@ -319,6 +319,7 @@ static void give_output(mica_batch_pass *pass, int32_t i, mica_batched y, int32_
 
 mica_status mica_vmap(const mica_graph *function, const int32_t *in_axes, const int32_t *out_axes,
                       int64_t size, const char *axis_name, mica_graph **out_graph) {
+    MICA_GIVEN(in_axes, out_axes, out_graph);
     const mica_graph *f = function;
     *out_graph = NULL;
     MICA_TRY(check_arguments(f, in_axes, out_axes, size));

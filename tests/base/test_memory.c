@@ -37,6 +37,28 @@ TEST(impossible_sizes_answer_null) {
     CHECK(mica_memory_live_blocks() == 0);
 }
 
+TEST(a_guarded_thread_is_refused_what_brings_the_process_above_the_bound) {
+    int64_t before = mica_memory_live_bytes();
+    void *a = mica_alloc(1 << 20);
+    CHECK(mica_memory_live_bytes() >= before + (1 << 20));
+    mica_memory_guard((uint64_t)mica_memory_live_bytes() + (1 << 20));
+    void *b = mica_alloc_aligned(1 << 19), *c = mica_alloc(100);
+    CHECK(b && c);
+    CHECK(!mica_alloc(1 << 20) && !mica_alloc_aligned(1 << 20) && !mica_calloc(1 << 10, 1 << 10));
+    CHECK(!mica_realloc(b, 1 << 20));
+    CHECK(!mica_alloc(SIZE_MAX - 100) && !mica_calloc(SIZE_MAX / 2, 4));
+    mica_free(a);
+    a = mica_alloc(1 << 20);
+    CHECK(a != NULL);
+    mica_memory_guard(0);
+    a = mica_realloc(a, 1 << 21);
+    CHECK(a && mica_memory_live_bytes() >= before + (1 << 21));
+    mica_free(a);
+    mica_free(b);
+    mica_free(c);
+    CHECK(mica_memory_live_bytes() == before);
+}
+
 TEST(the_nth_allocation_fails_when_told_to) {
     mica_memory_fail_nth(2, false);
     void *a = mica_alloc(1), *b = mica_alloc(1), *c = mica_alloc(1);

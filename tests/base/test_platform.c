@@ -184,7 +184,7 @@ TEST(a_file_that_cannot_be_read_is_a_status) {
                 "[file_read] cannot open '/no/such/file'");
     CHECK_FAILS(mica_file_read("/", &read, &size), MICA_INVALID_ARGUMENT, "[file_read] cannot");
     CHECK_FAILS(mica_file_write_atomic("/no/such/file", "", 0), MICA_NOT_FOUND,
-                "[file_write] cannot create '/no/such/file'");
+                "[file_create] cannot create '/no/such/file'");
     CHECK(read == NULL && size == 0);
 }
 
@@ -241,5 +241,62 @@ TEST(a_program_holds_none_of_the_files_that_are_open_here) {
     close(ends[0]);
     close(ends[1]);
     unlink(output);
+    rmdir(scratch(""));
+}
+
+TEST(a_program_that_fails_says_so) {
+    char output[128];
+    mica_program_limits limits = {.seconds = 60};
+    snprintf(output, sizeof output, "%s", scratch("printed"));
+    mkdir(scratch(""), 0777);
+    char *fails[] = {(char *)"/bin/sh", (char *)"-c", (char *)"exit 7", NULL};
+    CHECK_FAILS(mica_program_run(fails, output, &limits), MICA_INTERNAL, "failed (exit 7)");
+    char *killed[] = {(char *)"/bin/sh", (char *)"-c", (char *)"kill -9 $$", NULL};
+    CHECK_FAILS(mica_program_run(killed, output, &limits), MICA_INTERNAL, "failed (signal 9)");
+    char *missing[] = {(char *)"/no/such/program", NULL};
+    CHECK_FAILS(mica_program_run(missing, output, &limits), MICA_INTERNAL, "/no/such/program");
+    /* Words reach the program as they are. */
+    char *words[] = {(char *)"/usr/bin/env", (char *)"test",
+                     (char *)"a b$(c)'\"",   (char *)"=",
+                     (char *)"a b$(c)'\"",   NULL};
+    CHECK_OK(mica_program_run(words, output, &limits));
+    int32_t cancel = 1;
+    mica_program_limits ended = {.seconds = 60, .cancel = &cancel};
+    char *sleeps[] = {(char *)"/bin/sh", (char *)"-c", (char *)"sleep 60", NULL};
+    CHECK_FAILS(mica_program_run(sleeps, output, &ended), MICA_FAILED_PRECONDITION, "was ended");
+    unlink(output);
+    rmdir(scratch(""));
+}
+
+static bool accept_all(void *context, const uint8_t *bytes, size_t size) {
+    (void)bytes, (void)size;
+    return ++*(int *)context > 0;
+}
+
+TEST(a_file_that_is_not_ours_is_not_loaded) {
+    char path[128];
+    mica_library *library = NULL;
+    int asked = 0;
+    snprintf(path, sizeof path, "%s", scratch("code.so"));
+    mkdir(scratch(""), 0777);
+    REQUIRE_OK(mica_file_write_private(path, "no library", 10));
+    struct stat about;
+    CHECK(stat(path, &about) == 0 && (about.st_mode & 07777) == 0600);
+    CHECK_FAILS(mica_library_open_checked(path, accept_all, &asked, &library), MICA_NOT_FOUND,
+                "cannot load");
+    CHECK(asked == 1);
+    chmod(path, 0620);
+    CHECK_FAILS(mica_library_open_checked(path, accept_all, &asked, &library),
+                MICA_FAILED_PRECONDITION, "may write to it");
+    unlink(path);
+    REQUIRE(symlink("/etc/passwd", path) == 0);
+    CHECK_FAILS(mica_library_open_checked(path, accept_all, &asked, &library),
+                MICA_INVALID_ARGUMENT, "cannot open");
+    unlink(path);
+    REQUIRE(mkfifo(path, 0600) == 0);
+    CHECK_FAILS(mica_library_open_checked(path, accept_all, &asked, &library),
+                MICA_FAILED_PRECONDITION, "regular");
+    CHECK(asked == 1);
+    unlink(path);
     rmdir(scratch(""));
 }

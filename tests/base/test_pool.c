@@ -3,8 +3,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/interrupt.h"
 #include "base/platform.h"
 #include "base/pool.h"
+#include "mica/runtime.h"
 
 typedef struct visits {
     int64_t n, grain;
@@ -201,5 +203,52 @@ TEST(a_forked_child_computes_inline) {
     REQUIRE(waitpid(child, &result, 0) == child);
     CHECK(WIFEXITED(result) && WEXITSTATUS(result) == 0);
     CHECK(visits_all_once(500, 3));
+    mica_pool_shutdown();
+}
+
+static bool asked_to_stop;
+
+static bool stops(void) {
+    return asked_to_stop;
+}
+
+static void count_pieces(void *context, int64_t begin, int64_t end) {
+    __atomic_fetch_add((int64_t *)context, end - begin, __ATOMIC_RELAXED);
+}
+
+/* Outside of a scope, or in one that is kept, every piece is computed. */
+TEST(pieces_are_left_out_only_inside_a_scope_that_is_left) {
+    int32_t flag = 0;
+    int64_t n[4] = {0};
+    mica_interrupt_scope scope, inner;
+    mica_interrupt_enter(&scope, &flag, false);
+    mica_parallel_for(1000, 1, count_pieces, &n[0]);
+    CHECK(n[0] == 1000 && !scope.is_left);
+    __atomic_store_n(&flag, 1, __ATOMIC_RELAXED);
+    mica_interrupt_enter(&inner, NULL, true);
+    mica_parallel_for(1000, 1, count_pieces, &n[1]);
+    CHECK(!mica_interrupt_leave(&inner) && n[1] == 1000);
+    mica_parallel_for(1000, 1, count_pieces, &n[2]);
+    CHECK(n[2] < 1000 && mica_interrupt_leave(&scope));
+    mica_parallel_for(1000, 1, count_pieces, &n[3]);
+    CHECK(n[3] == 1000);
+    mica_pool_shutdown();
+}
+
+TEST(the_first_thread_asks_whether_to_stop) {
+    int64_t n = 0;
+    mica_interrupt_scope scope;
+    mica_set_interrupt_check(stops);
+    asked_to_stop = true;
+    mica_sleep(0.06);
+    CHECK(mica_interrupt_poll() == mica_thread_is_first());
+    mica_interrupt_enter(&scope, NULL, false);
+    mica_sleep(0.06);
+    mica_parallel_for(1000, 1, count_pieces, &n);
+    CHECK(mica_interrupt_leave(&scope) == mica_thread_is_first());
+    CHECK((n < 1000) == mica_thread_is_first());
+    mica_set_interrupt_check(NULL);
+    asked_to_stop = false;
+    CHECK(!mica_interrupt_poll() && !mica_interrupt_is_checked());
     mica_pool_shutdown();
 }

@@ -71,7 +71,28 @@ TEST(without_memory_for_its_message_a_status_says_out_of_memory) {
 }
 
 TEST(every_code_has_a_name) {
-    for (int code = MICA_OK; code <= MICA_OUT_OF_RANGE; code++)
+    for (int code = MICA_OK; code <= MICA_CANCELLED; code++)
         CHECK(strcmp(mica_code_name((mica_code)code), "unknown code") != 0);
     CHECK(strcmp(mica_code_name((mica_code)99), "unknown code") == 0);
+}
+
+typedef struct row {
+    const int *data;
+    int n;
+} row;
+
+static mica_status takes(const char *name, row list, const int *many, int n, int **out) {
+    MICA_GIVEN(name, MICA_ARRAY(list), MICA_MANY(many, n), out);
+    return NULL;
+}
+
+TEST(an_argument_that_is_missing_is_named) {
+    int one = 1, *out = NULL;
+    row full = {&one, 1}, none = {NULL, 0}, broken = {NULL, 1};
+    CHECK_OK(takes("x", full, &one, 1, &out));
+    CHECK_OK(takes("x", none, NULL, 0, &out));
+    CHECK_FAILS(takes(NULL, full, &one, 1, &out), MICA_INVALID_ARGUMENT, "[takes] name is NULL");
+    CHECK_FAILS(takes("x", broken, &one, 1, &out), MICA_INVALID_ARGUMENT, "[takes] list is NULL");
+    CHECK_FAILS(takes("x", full, NULL, 1, &out), MICA_INVALID_ARGUMENT, "[takes] many is NULL");
+    CHECK_FAILS(takes("x", full, &one, 1, NULL), MICA_INVALID_ARGUMENT, "[takes] out is NULL");
 }

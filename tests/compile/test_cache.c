@@ -106,10 +106,41 @@ static void limit_files(void) {
     setrlimit(RLIMIT_FSIZE, &limit);
 }
 
+static void each_entry_of(const char *folder, void (*visit)(const char *path)) {
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        char path[400];
+        if (e->d_name[0] == '.') continue;
+        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        visit(path);
+    }
+    if (d) closedir(d);
+}
+
+static void give_to_nobody(const char *path) {
+    if (chown(path, 65534, 65534) != 0) _exit(99);
+}
+
 /* Root may write everywhere. */
 static void be_nobody(const char *folder) {
     if (getuid() != 0) return;
+    each_entry_of(folder, give_to_nobody);
     if (chown(folder, 65534, 65534) != 0 || setgid(65534) != 0 || setuid(65534) != 0) _exit(99);
+}
+
+/* Children that live on, and have what was open when they began. */
+static void fork_later(void *context) {
+    (void)context;
+    mica_sleep(0.3);
+    if (fork() == 0) {
+        alarm(40);
+        for (;;) pause();
+    }
+}
+
+static void start_forking(void) {
+    mica_thread *thread;
+    CHECK_OK(mica_thread_start(fork_later, NULL, "forks", &thread));
 }
 
 /* Runs first, and ends the process, when this process is a child. */
@@ -121,6 +152,8 @@ TEST(a_child_does_what_it_is_told) {
     if (is_child("full disk") && !fill_disk(folder)) _exit(98);
     if (is_child("short files")) limit_files();
     if (is_child("read only")) be_nobody(folder);
+    if (is_child("with a forked child")) start_forking();
+    if (is_child("no children")) signal(SIGCHLD, SIG_IGN);
     int found = compute();
     mica_shutdown();
     _exit(test_failures ? WRONG : found);
@@ -161,14 +194,7 @@ static bool begin(void) {
 }
 
 static void each_entry(void (*visit)(const char *path)) {
-    DIR *d = opendir(folder);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        char path[400];
-        if (e->d_name[0] == '.') continue;
-        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-        visit(path);
-    }
-    if (d) closedir(d);
+    each_entry_of(folder, visit);
 }
 
 static int n_entries;
@@ -204,6 +230,54 @@ static void spoil_entry(const char *path) {
     byte ^= 1;
     CHECK(pwrite(file, &byte, 1, 4096) == 1);
     close(file);
+}
+
+static void check_mode(const char *path) {
+    struct stat about;
+    CHECK(stat(path, &about) == 0 && (about.st_mode & 07777) == 0600);
+}
+
+static void let_all_write(const char *path) {
+    CHECK(chmod(path, 0666) == 0);
+}
+
+static void give_away(const char *path) {
+    CHECK(chown(path, 12345, 12345) == 0 && chmod(path, 0644) == 0);
+}
+
+static void give_to_root(const char *path) {
+    CHECK(chown(path, 0, 0) == 0);
+}
+
+/* The same bytes, behind a link. */
+static void make_link(const char *path) {
+    char other[400];
+    const char *name = strrchr(path, '/') + 1;
+    snprintf(other, sizeof other, "%.*s/.%s", (int)(name - 1 - path), path, name);
+    CHECK(rename(path, other) == 0 && symlink(other, path) == 0);
+}
+
+static void remove_linked(const char *path) {
+    char other[400];
+    ssize_t n = readlink(path, other, sizeof other - 1);
+    if (n > 0) other[n] = 0, unlink(other);
+}
+
+/* A program in `script` becomes the compiler of children. */
+static char compiler[128];
+static void use_compiler(const char *text) {
+    snprintf(compiler, sizeof compiler, "%s-cc", folder);
+    FILE *file = fopen(compiler, "w");
+    fputs("#!/bin/sh\n", file);
+    fputs(text, file);
+    fclose(file);
+    chmod(compiler, 0700);
+    setenv("MICA_CC", compiler, 1);
+}
+
+static void end_compiler(void) {
+    unsetenv("MICA_CC");
+    unlink(compiler);
 }
 
 /* ---- tests ------------------------------------------------------------------------------------*/
@@ -314,6 +388,175 @@ TEST(the_oldest_entries_go_when_there_are_too_many) {
         CHECK(count() == 1000);
         CHECK(access(path, F_OK) != 0);
         CHECK(run_child("again") == GENERATED);
+    }
+    end();
+}
+
+TEST(entries_are_for_this_user_alone_whatever_the_mask_is) {
+    if (begin()) {
+        each_entry(remove_entry);
+        mode_t mask = umask(0);
+        CHECK(run_child("again") == (GENERATED | COMPILED));
+        umask(mask);
+        CHECK(count() >= 1);
+        each_entry(check_mode);
+    }
+    end();
+}
+
+TEST(an_entry_that_others_may_have_written_is_made_again) {
+    if (begin()) {
+        each_entry(let_all_write);
+        CHECK(run_child("again") == (GENERATED | COMPILED));
+        each_entry(check_mode);
+        CHECK(run_child("again") == GENERATED);
+        each_entry(make_link);
+        CHECK(run_child("again") == (GENERATED | COMPILED));
+        each_entry(check_mode);
+        if (getuid() == 0) {
+            each_entry(give_away);
+            CHECK(run_child("again") == (GENERATED | COMPILED));
+            each_entry(give_to_root);
+        }
+        CHECK(run_child("again") == GENERATED);
+    }
+    each_entry(remove_linked);
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));) unlinkat(dirfd(d), e->d_name, 0);
+    if (d) closedir(d);
+    end();
+}
+
+/* Of the same text, by the same compiler, with another option. */
+static char other_entry[400];
+static void note_entry(const char *path) {
+    strcpy(other_entry, path);
+}
+static void take_place(const char *path) {
+    if (strcmp(path, other_entry)) CHECK(unlink(other_entry) == 0 && link(path, other_entry) == 0);
+}
+
+TEST(an_entry_under_the_name_of_another_is_made_again) {
+    if (begin()) {
+        each_entry(note_entry);
+        setenv("MICA_CC", "cc -O1", 1);
+        CHECK(run_child("again") == (GENERATED | COMPILED));
+        unsetenv("MICA_CC");
+        CHECK(count() == 2);
+        each_entry(take_place);
+        CHECK(run_child("again") == (GENERATED | COMPILED));
+    }
+    end();
+}
+
+/* It leaves half a library and fails; the process hears nothing of it from the system. */
+TEST(a_compiler_that_failed_is_noticed_where_children_are_ignored) {
+    if (begin()) {
+        each_entry(remove_entry);
+        CHECK(run_child("no children") == (GENERATED | COMPILED));
+        each_entry(remove_entry);
+        use_compiler("cc \"$@\"\nwhile [ \"$1\" != -o ]; do shift; done\n"
+                     "head -c 6000 \"$2\" > \"$2.cut\"\nmv \"$2.cut\" \"$2\"\nexit 1\n");
+        CHECK(run_child("no children") == COMPILED);
+        CHECK(count() == 0);
+        CHECK(run_child("again") == COMPILED);
+        use_compiler("cc \"$@\"\nkill -KILL $$\n");
+        CHECK(run_child("no children") == COMPILED);
+        CHECK(count() == 0);
+        end_compiler();
+    }
+    end();
+}
+
+/* ---- ends -------------------------------------------------------------------------------------*/
+
+static bool exists_within(const char *path, bool wanted, double seconds) {
+    double last = mica_clock_seconds() + seconds;
+    while ((access(path, F_OK) == 0) != wanted && mica_clock_seconds() < last) mica_sleep(0.01);
+    return (access(path, F_OK) == 0) == wanted;
+}
+
+static void read_line(const char *path, char *line, size_t capacity) {
+    FILE *file = fopen(path, "r");
+    line[0] = 0;
+    if (file && !fgets(line, (int)capacity, file)) line[0] = 0;
+    if (file) fclose(file);
+    line[strcspn(line, "\n")] = 0;
+}
+
+/* The compiler has a child that runs for a minute, as its driver has. */
+static void check_that_nothing_outlives(int ending, const char *situation) {
+    char note[128], line[400] = "", text[600];
+    snprintf(note, sizeof note, "%s-note", folder);
+    snprintf(text, sizeof text,
+             "while [ \"$1\" != -o ]; do shift; done\n"
+             "sleep 60 &\ntouch \"$TMPDIR/more\"\n"
+             "echo $! ${2%%/*} > %s.part\nmv %s.part %s\nwait\n",
+             note, note, note);
+    use_compiler(text);
+    pid_t child = start_child(situation);
+    CHECK(exists_within(note, true, 60));
+    read_line(note, line, sizeof line);
+    char *temporary = strchr(line, ' ');
+    REQUIRE(temporary != NULL);
+    *temporary++ = 0;
+    CHECK(access(temporary, F_OK) == 0);
+    kill(child, ending);
+    CHECK(end_child(child) == 100 + ending);
+    double last = mica_clock_seconds() + 30;
+    while (kill((pid_t)atoi(line), 0) == 0 && mica_clock_seconds() < last) mica_sleep(0.01);
+    CHECK(kill((pid_t)atoi(line), 0) != 0);
+    CHECK(exists_within(temporary, false, 30));
+    unlink(note);
+    end_compiler();
+}
+
+TEST(neither_the_compiler_nor_its_files_outlive_a_process_that_is_killed) {
+    if (begin()) {
+        each_entry(remove_entry);
+        check_that_nothing_outlives(SIGTERM, "again");
+        check_that_nothing_outlives(SIGKILL, "again");
+        check_that_nothing_outlives(SIGKILL, "no children");
+        check_that_nothing_outlives(SIGKILL, "with a forked child");
+        CHECK(count() == 0);
+    }
+    end();
+}
+
+/* ---- rights -----------------------------------------------------------------------------------*/
+
+static bool copy_program(const char *to) {
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    bool done = test_ok(mica_file_read("/proc/self/exe", &bytes, &size), __FILE__, __LINE__, "") &&
+                test_ok(mica_file_write_atomic(to, bytes, size), __FILE__, __LINE__, "");
+    mica_free(bytes);
+    return done && chown(to, 65534, 65534) == 0 && chmod(to, 06755) == 0;
+}
+
+static int run_privileged(const char *program) {
+    pid_t child = fork();
+    if (!child) {
+        setenv("MICA_TEST_CHILD", "again", 1);
+        char *arguments[] = {"child", "a_child_does", NULL};
+        execv(program, arguments);
+        _exit(97);
+    }
+    return end_child(child);
+}
+
+TEST(a_setuid_program_reads_no_variable_and_runs_no_compiler) {
+    if (begin()) {
+        char program[128];
+        snprintf(program, sizeof program, "%s-setuid", folder);
+        if (getuid() != 0 || !copy_program(program)) {
+            test_skip("only root can make a setuid program of another user");
+        } else {
+            each_entry(remove_entry);
+            CHECK(run_privileged(program) == 0);
+            CHECK(count() == 0);
+        }
+        unlink(program);
     }
     end();
 }

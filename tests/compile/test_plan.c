@@ -1,4 +1,5 @@
 /* Memory plans: values that live at the same time never share memory, and what can be shared is. */
+#include "compile/passes.h"
 #include "compile/plan.h"
 #include "mica/transform.h"
 #include "test.h"
@@ -6,6 +7,8 @@
 typedef struct target {
     int live; /* kernels */
     uint32_t in_place;
+    const mica_in_place *pairs; /* of calls that are claimed */
+    int32_t n_pairs;
     size_t scratch;
 } target;
 
@@ -15,7 +18,8 @@ static mica_status prepare(void *context, const mica_node *node, mica_prepared *
     if (!kernel) return mica_status_out_of_memory();
     t->live++;
     bool elementwise = mica_op_class_of(node->op) == MICA_CLASS_MAP;
-    *out = (mica_prepared){kernel, t->scratch, {elementwise ? t->in_place : 0}};
+    *out = (mica_prepared){kernel, t->scratch, {{elementwise ? t->in_place : 0}, NULL, 0}};
+    if (node->op == MICA_OP_call) out->in_place = (mica_in_place_set){{0}, t->pairs, t->n_pairs};
     return NULL;
 }
 
@@ -229,5 +233,41 @@ TEST(every_allocation_of_the_planner_may_fail) {
         CHECK(t.live == 0);
         CHECK(mica_memory_live_blocks() == live);
     }
+    mica_graph_release(g);
+}
+
+/* parameters, gradients -> parameters: all in one launch, as an optimizer's update. */
+TEST(one_launch_overwrites_a_hundred_inputs) {
+    enum { UPDATED = 100 };
+    mica_graph *g = new_graph("update"), *body = new_graph("body");
+    mica_value operands[2 * UPDATED], results[UPDATED], inner[2 * UPDATED];
+    mica_in_place pairs[UPDATED];
+    for (int i = 0; i < 2 * UPDATED; i++) {
+        operands[i] = parameter_of(g, 64);
+        inner[i] = parameter_of(body, 64);
+    }
+    for (int i = 0; i < UPDATED; i++) {
+        mica_output(body, mica_sub(body, inner[i], inner[UPDATED + i]));
+        pairs[i] = (mica_in_place){i, i};
+    }
+    for (int i = UPDATED; i < 2 * UPDATED; i++) operands[i] = mica_tanh(g, operands[i]);
+    mica_call(g, MICA_CLAIMED "update", "", body, "", NULL, operands, 2 * UPDATED, results);
+    for (int i = 0; i < UPDATED; i++) mica_output(g, results[i]);
+    CHECK_OK(mica_graph_check(g));
+    target t = {.pairs = pairs, .n_pairs = UPDATED};
+    mica_plan *plan = plan_of(g, &t, true);
+    for (int i = 0; i < UPDATED; i++) CHECK(plan->overwritten_by[i] == i);
+    for (int i = UPDATED; i < 2 * UPDATED; i++) CHECK(plan->overwritten_by[i] == -1);
+    mica_plan_destroy(plan);
+    /* The other half dies in the launch too, inside the arena. */
+    for (int i = 0; i < UPDATED; i++) pairs[i].operand += UPDATED;
+    plan = plan_of(g, &t, true);
+    const mica_command *c = &plan->commands.data[plan->commands.n - 1];
+    int32_t shared = 0;
+    for (int i = 0; i < UPDATED && c->kind == MICA_COMMAND_LAUNCH; i++)
+        shared += c->results[i].base == c->operands[UPDATED + i].base;
+    CHECK(shared == UPDATED);
+    mica_plan_destroy(plan);
+    mica_graph_release(body);
     mica_graph_release(g);
 }

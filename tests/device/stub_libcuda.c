@@ -1,32 +1,32 @@
 /* A stand-in for the CUDA driver library on machines without a GPU: enough of it, on host memory,
- * to walk every path of device/cuda but the computing. A module is any bytes, a launch computes
- * nothing, a graph counts its launches. The environment variable STUB_CUDA says what goes wrong:
+ * to walk every path of device/cuda. A module is a shared object that stub_nvrtc.c compiled; a
+ * launch runs its blocks one after the other, at once; a graph keeps what was recorded. The
+ * environment variable STUB_CUDA says what goes wrong:
  *     no-device        there is none
  *     init             the driver does not start
  *     late             launches fail later, as an illegal address does
  *     call:<name>:<n>  the n-th call of the function fails with "unknown error" */
-#include <stdint.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#define EXPORT __attribute__((visibility("default")))
+#include "stub_cuda.h"
+
 typedef uint64_t address;
-enum { OK = 0, NO_MEMORY = 2, NO_DEVICE = 100, ILLEGAL_ADDRESS = 700, UNKNOWN = 999 };
 static const size_t memory_limit = (size_t)1 << 30;
 
-static int broken;    /* an ILLEGAL_ADDRESS came up: everything answers it from now on */
-static int pending;   /* a launch failed, and nobody knows yet */
-static int objects;   /* live contexts, streams, events, modules, graphs, blocks */
-static int recording; /* whether some stream records */
-static int recorded;  /* launches recorded so far */
+static int broken;  /* an ILLEGAL_ADDRESS came up: everything answers it from now on */
+static int pending; /* a launch failed, and nobody knows yet */
+static int objects; /* live contexts, streams, events, modules, graphs, blocks, programs */
 static int launches;
 
 static const char *plan(void) {
     const char *text = getenv("STUB_CUDA");
     return text ? text : "";
 }
-static int fails(const char *name) {
+int stub_fails(const char *name) {
     static char counted[64];
     static int count;
     char wanted[64] = "";
@@ -35,9 +35,12 @@ static int fails(const char *name) {
     if (strcmp(counted, plan()) != 0) count = 0, snprintf(counted, sizeof counted, "%s", plan());
     return ++count == n;
 }
-#define BEGIN                                                                                      \
-    if (broken) return broken;                                                                     \
-    if (fails(__func__)) return UNKNOWN
+int stub_is_broken(void) {
+    return broken;
+}
+void stub_count(int change) {
+    __atomic_add_fetch(&objects, change, __ATOMIC_SEQ_CST);
+}
 /* Waiting is when a late failure comes out. */
 static int wait_for_all(void) {
     if (pending) broken = pending;
@@ -58,9 +61,71 @@ void stub_repair(void) {
     broken = pending = launches = 0;
 }
 
-#define API(name, ...)                                                                             \
-    EXPORT int name(__VA_ARGS__);                                                                  \
-    int name(__VA_ARGS__)
+/* ---- commands ---------------------------------------------------------------------------------*/
+
+typedef struct function {
+    struct function *next; /* of the same module */
+    void (*run)(void **arguments, int64_t block, int64_t blocks, int64_t threads);
+    int64_t bytes; /* of its argument */
+} function;
+
+typedef struct module {
+    void *library;
+    function *functions;
+} module;
+
+typedef struct command {
+    struct command *next;
+    enum { LAUNCH, COPY, FILL } kind;
+    address target, source;
+    size_t bytes;
+    int value;
+    const function *function;
+    unsigned blocks, threads;
+    char argument[];
+} command;
+
+/* What is recorded, in order. Some stream records, or none does. */
+static struct {
+    int on;
+    void *stream;
+    command *first, **last;
+} recording;
+
+static void execute(const command *c) {
+    void *arguments[] = {(void *)(uintptr_t)c->argument};
+    switch (c->kind) {
+    case LAUNCH:
+        launches++;
+        for (unsigned b = 0; b < c->blocks; b++)
+            c->function->run(arguments, b, c->blocks, c->threads);
+        break;
+    case COPY:
+        memmove((void *)(uintptr_t)c->target, (const void *)(uintptr_t)c->source, c->bytes);
+        break;
+    case FILL: memset((void *)(uintptr_t)c->target, c->value, c->bytes); break;
+    }
+}
+
+/* Now, or when the graph is launched. */
+static int submit(command *c) {
+    if (!recording.on) {
+        execute(c);
+        free(c);
+        return OK;
+    }
+    *recording.last = c;
+    recording.last = &c->next;
+    return OK;
+}
+
+static void free_commands(command *c) {
+    while (c) {
+        command *next = c->next;
+        free(c);
+        c = next;
+    }
+}
 
 API(cuInit, unsigned flags) {
     (void)flags;
@@ -108,18 +173,18 @@ API(cuDeviceGetAttribute, int *value, int attribute, int device) {
 API(cuDevicePrimaryCtxRetain, void **context, int device) {
     BEGIN;
     (void)device;
-    objects++;
+    stub_count(1);
     *context = &objects;
     return OK;
 }
 API(cuDevicePrimaryCtxRelease_v2, int device) {
     (void)device;
-    objects--;
+    stub_count(-1);
     return OK;
 }
 API(cuCtxPushCurrent_v2, void *context) {
     (void)context;
-    if (fails(__func__)) return UNKNOWN;
+    if (stub_fails(__func__)) return UNKNOWN;
     return OK;
 }
 API(cuCtxPopCurrent_v2, void **context) {
@@ -131,12 +196,12 @@ API(cuMemAlloc_v2, address *out, size_t bytes) {
     if (bytes > memory_limit) return NO_MEMORY;
     void *block = aligned_alloc(256, (bytes + 255) / 256 * 256);
     if (!block) return NO_MEMORY;
-    objects++;
+    stub_count(1);
     *out = (address)(uintptr_t)block;
     return OK;
 }
 API(cuMemFree_v2, address block) {
-    objects--;
+    stub_count(-1);
     free((void *)(uintptr_t)block);
     return OK;
 }
@@ -159,22 +224,24 @@ API(cuMemcpyDtoHAsync_v2, void *target, address source, size_t bytes, void *stre
 API(cuMemcpyDtoDAsync_v2, address target, address source, size_t bytes, void *stream) {
     BEGIN;
     (void)stream;
-    memcpy((void *)(uintptr_t)target, (const void *)(uintptr_t)source, bytes);
-    return OK;
+    command *c = calloc(1, sizeof *c);
+    *c = (command){.kind = COPY, .target = target, .source = source, .bytes = bytes};
+    return submit(c);
 }
 API(cuMemsetD8Async, address target, unsigned char value, size_t bytes, void *stream) {
     BEGIN;
     (void)stream;
-    memset((void *)(uintptr_t)target, value, bytes);
-    return OK;
+    command *c = calloc(1, sizeof *c);
+    *c = (command){.kind = FILL, .target = target, .value = value, .bytes = bytes};
+    return submit(c);
 }
 static int make(void **out) {
-    objects++;
+    stub_count(1);
     *out = malloc(1);
     return OK;
 }
 static int destroy(void *object) {
-    objects--;
+    stub_count(-1);
     free(object);
     return OK;
 }
@@ -183,7 +250,12 @@ API(cuStreamCreate, void **stream, unsigned flags) {
     (void)flags;
     return make(stream);
 }
+/* A recording that was not ended goes with its stream. */
 API(cuStreamDestroy_v2, void *stream) {
+    if (recording.on && recording.stream == stream) {
+        free_commands(recording.first);
+        recording.on = 0;
+    }
     return destroy(stream);
 }
 API(cuStreamSynchronize, void *stream) {
@@ -225,119 +297,100 @@ API(cuEventElapsedTime, float *milliseconds, void *start, void *end) {
     *milliseconds = 1;
     return OK;
 }
-API(cuModuleLoadData, void **module, const void *image) {
+API(cuModuleLoadData, module **out, const stub_image *image) {
     BEGIN;
-    (void)image;
-    return make(module);
-}
-API(cuModuleUnload, void *module) {
-    return destroy(module);
-}
-API(cuModuleGetFunction, void **function, void *module, const char *name) {
-    BEGIN;
-    *function = module;
-    return strcmp(name, "map") == 0 ? OK : UNKNOWN;
-}
-API(cuLaunchKernel, void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-    unsigned bz, unsigned shared, void *stream, void **arguments, void **extra) {
-    BEGIN;
-    (void)function, (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared;
-    (void)stream, (void)arguments, (void)extra;
-    if (recording)
-        recorded++;
-    else
-        launches++;
-    if (strcmp(plan(), "late") == 0) pending = ILLEGAL_ADDRESS;
+    char path[] = "/tmp/mica-stub-XXXXXX";
+    if (memcmp(image->magic, STUB_MAGIC, 8) != 0) return UNKNOWN;
+    int file = mkstemp(path);
+    if (file < 0) return UNKNOWN;
+    int whole = write(file, image->object, image->bytes) == (ssize_t)image->bytes;
+    close(file);
+    void *library = whole ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    unlink(path);
+    if (!library) return UNKNOWN;
+    *out = calloc(1, sizeof **out);
+    (*out)->library = library;
+    stub_count(1);
     return OK;
+}
+API(cuModuleUnload, module *m) {
+    for (function *f = m->functions; f;) {
+        function *next = f->next;
+        free(f);
+        f = next;
+    }
+    dlclose(m->library);
+    return destroy(m);
+}
+API(cuModuleGetFunction, function **out, module *m, const char *name) {
+    BEGIN;
+    char bytes_name[120];
+    snprintf(bytes_name, sizeof bytes_name, "%s_bytes", name);
+    void *run = dlsym(m->library, name);
+    const int64_t *bytes = dlsym(m->library, bytes_name);
+    if (!run || !bytes) return UNKNOWN;
+    function *f = calloc(1, sizeof *f);
+    memcpy(&f->run, &run, sizeof run);
+    f->bytes = *bytes;
+    f->next = m->functions;
+    m->functions = *out = f;
+    return OK;
+}
+API(cuLaunchKernel, const function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+    unsigned by, unsigned bz, unsigned shared, void *stream, void **arguments, void **extra) {
+    BEGIN;
+    (void)shared, (void)stream, (void)extra;
+    if (gx < 1 || gy != 1 || gz != 1 || bx < 1 || bx > 1024 || by != 1 || bz != 1) return UNKNOWN;
+    if (strcmp(plan(), "late") == 0) {
+        pending = ILLEGAL_ADDRESS;
+        return OK;
+    }
+    command *c = calloc(1, sizeof *c + (size_t)f->bytes);
+    *c = (command){.kind = LAUNCH, .function = f, .blocks = gx, .threads = bx};
+    memcpy(c->argument, arguments[0], (size_t)f->bytes);
+    return submit(c);
 }
 API(cuStreamBeginCapture_v2, void *stream, int mode) {
     BEGIN;
-    (void)stream, (void)mode;
-    recording = 1;
-    recorded = 0;
+    (void)mode;
+    recording.on = 1;
+    recording.stream = stream;
+    recording.first = NULL;
+    recording.last = &recording.first;
     return OK;
 }
-API(cuStreamEndCapture, void *stream, void **graph) {
-    recording = 0;
+API(cuStreamEndCapture, void *stream, command ***graph) {
+    (void)stream;
+    command *first = recording.on ? recording.first : NULL;
+    recording.on = 0;
+    if (broken || stub_fails(__func__)) {
+        free_commands(first);
+        return broken ? broken : UNKNOWN;
+    }
+    *graph = malloc(sizeof **graph);
+    **graph = first;
+    stub_count(1);
+    return OK;
+}
+API(cuGraphInstantiateWithFlags, command ****executable, command **graph,
+    unsigned long long flags) {
+    BEGIN;
+    (void)flags;
+    *executable = malloc(sizeof **executable);
+    **executable = graph;
+    stub_count(1);
+    return OK;
+}
+API(cuGraphLaunch, command ***executable, void *stream) {
     BEGIN;
     (void)stream;
-    return make(graph);
-}
-API(cuGraphInstantiateWithFlags, void **executable, void *graph, unsigned long long flags) {
-    BEGIN;
-    (void)graph, (void)flags;
-    return make(executable);
-}
-API(cuGraphLaunch, void *executable, void *stream) {
-    BEGIN;
-    (void)executable, (void)stream;
-    launches += recorded;
+    for (const command *c = **executable; c; c = c->next) execute(c);
     return OK;
 }
 API(cuGraphExecDestroy, void *executable) {
     return destroy(executable);
 }
-API(cuGraphDestroy, void *graph) {
+API(cuGraphDestroy, command **graph) {
+    free_commands(*graph);
     return destroy(graph);
-}
-
-/* ---- NVRTC ---------------------------------------------------------------------------------- */
-
-static const char image[] = "image";
-API(nvrtcVersion, int *major, int *minor) {
-    *major = 13, *minor = 0;
-    return OK;
-}
-API(nvrtcGetNumSupportedArchs, int *count) {
-    BEGIN;
-    *count = 2;
-    return OK;
-}
-API(nvrtcGetSupportedArchs, int *architectures) {
-    architectures[0] = 75, architectures[1] = 90;
-    return OK;
-}
-API(nvrtcCreateProgram, void **program, const char *source, const char *name, int n,
-    const char *const *headers, const char *const *names) {
-    BEGIN;
-    (void)name, (void)n, (void)headers, (void)names;
-    make(program);
-    *(char *)*program = strstr(source, "#error") != NULL;
-    return OK;
-}
-API(nvrtcDestroyProgram, void **program) {
-    return destroy(*program);
-}
-API(nvrtcCompileProgram, void *program, int n, const char *const *options) {
-    BEGIN;
-    (void)n, (void)options;
-    return *(char *)program ? 6 : OK;
-}
-API(nvrtcGetProgramLogSize, void *program, size_t *bytes) {
-    (void)program;
-    *bytes = 9;
-    return OK;
-}
-API(nvrtcGetProgramLog, void *program, char *log) {
-    (void)program;
-    memcpy(log, "no sense", 9);
-    return OK;
-}
-API(nvrtcGetCUBINSize, void *program, size_t *bytes) {
-    BEGIN;
-    (void)program;
-    *bytes = sizeof image;
-    return OK;
-}
-API(nvrtcGetCUBIN, void *program, char *out) {
-    BEGIN;
-    (void)program;
-    memcpy(out, image, sizeof image);
-    return OK;
-}
-API(nvrtcGetPTXSize, void *program, size_t *bytes) {
-    return nvrtcGetCUBINSize(program, bytes);
-}
-API(nvrtcGetPTX, void *program, char *out) {
-    return nvrtcGetCUBIN(program, out);
 }

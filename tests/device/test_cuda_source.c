@@ -1,72 +1,104 @@
-/* The CUDA source of every MAP row is written for every dtype and compiles. Needs NVRTC, no GPU. */
-#include "device/cuda/cuda.h"
+/* What codegen writes for the cuda device compiles with the real NVRTC. Needs no GPU. */
+#include "codegen/write.h"
+#include "device/cuda/steps.h"
 #include "test.h"
 
-static bool is_map(mica_op op) {
-    return strcmp(mica_op_describe(op)->op_class, "MAP") == 0;
+static bool has_nvrtc(void) {
+    const mica_cuda_nvrtc_api *nvrtc;
+    mica_status status = mica_cuda_load_nvrtc(&nvrtc);
+    if (!status) return true;
+    test_skip(mica_status_message(status));
+    mica_status_release(status);
+    return false;
 }
 
-/* Whether the row's dtypes column admits this dtype; complex has no kernels. */
-static bool admits(mica_op op, mica_dtype dtype) {
-    return mica_op_takes(op, dtype) && mica_dtype_kind_of(dtype) != MICA_KIND_COMPLEX;
+/* Every MAP op that the dtype has and the writer takes, as kernels k0, k1, ... of one text. */
+static mica_status write_maps(mica_text *text, mica_dtype dtype, int32_t *out_n) {
+    *out_n = 0;
+    mica_write_prelude(text, MICA_DIALECT_CUDA);
+    for (int op = 0; op < MICA_OP_COUNT; op++) {
+        const mica_op_info *info = mica_op_describe((mica_op)op);
+        mica_graph *g = NULL;
+        mica_nest *nest = NULL;
+        mica_value operands[3];
+        if (mica_op_class_of((mica_op)op) != MICA_CLASS_MAP || op == MICA_OP_igamma ||
+            !mica_op_takes((mica_op)op, dtype))
+            continue;
+        MICA_TRY(mica_graph_create("map", &g));
+        mica_type type = mica_type_make(dtype, MICA_INTS(16));
+        for (int32_t i = 0; i < info->arity; i++) operands[i] = mica_parameter(g, &type);
+        mica_node *node = mica_node_create(g, (mica_op)op, operands, info->arity, NULL, NULL, 0);
+        if (node) mica_output(g, mica_node_result(node, 0));
+        mica_status status = mica_graph_check(g);
+        if (!status) status = mica_nest_create(g, &nest);
+        if (!status) {
+            mica_nest_prepare_gpu(nest);
+            mica_text_printf(text, "#define ENTRY k%d\n", *out_n);
+            mica_write_gpu_kernel(text, nest);
+            mica_text_append(text, "#undef ENTRY\n");
+            ++*out_n;
+        }
+        mica_nest_destroy(nest);
+        mica_graph_release(g);
+        if (status) return status;
+    }
+    return NULL;
 }
 
-TEST(the_source_of_a_map_row_calls_its_expression_for_the_dtype) {
-    char *source = NULL;
-    REQUIRE_OK(mica_cuda_write_map(MICA_OP_clamp, MICA_DTYPE_i16, &source));
-    CHECK(strstr(source, "result[k] = mica_min_i16(mica_max_i16(a, b), c);") != NULL);
+static void check_dtype(mica_dtype dtype) {
+    char *source = NULL, *image = NULL;
+    size_t bytes = 0;
+    int32_t n = 0;
+    mica_text text;
+    mica_text_init(&text);
+    REQUIRE_OK(write_maps(&text, dtype, &n));
+    REQUIRE_OK(mica_text_finish(&text, &source));
+    CHECK(n > 5);
+    mica_status compiled = mica_cuda_compile(source, 90, &image, &bytes);
+    if (compiled) printf("%s", source);
     mica_free(source);
-    REQUIRE_OK(mica_cuda_write_map(MICA_OP_tanh, MICA_DTYPE_bf16, &source));
-    CHECK(strstr(source, "float a = mica_convert_bf16_f32(x0[i]);") != NULL);
-    CHECK(strstr(source, "result[k] = mica_convert_f32_bf16(mica_tanh_f32(a));") != NULL);
-    mica_free(source);
-}
-
-TEST(rows_that_are_no_map_and_complex_dtypes_are_unsupported) {
-    char *source = NULL;
-    CHECK_FAILS(mica_cuda_write_map(MICA_OP_dot, MICA_DTYPE_f32, &source), MICA_UNSUPPORTED,
-                "[dot] the cuda device runs element-by-element primitives only");
-    CHECK_FAILS(mica_cuda_write_map(MICA_OP_add, MICA_DTYPE_c64, &source), MICA_UNSUPPORTED,
-                "[add] the cuda device has no c64");
-    CHECK(source == NULL);
+    REQUIRE_OK(compiled);
+    CHECK(bytes > 0);
+    mica_free(image);
 }
 
 TEST(every_map_row_compiles_for_a_gpu) {
-    const mica_cuda_nvrtc_api *nvrtc;
-    mica_status status = mica_cuda_load_nvrtc(&nvrtc);
-    if (status) {
-        test_skip(mica_status_message(status));
-        mica_status_release(status);
-        return;
-    }
-    int every = getenv("MICA_TEST_SOAK") ? 1 : getenv("MICA_TEST_QUICK") ? 16 : 4;
-    for (int op = 0; op < MICA_OP_COUNT; op++) {
-        if (!is_map((mica_op)op)) continue;
-        for (int dtype = 0; dtype < MICA_DTYPE_COUNT; dtype++) {
-            if (!admits((mica_op)op, (mica_dtype)dtype)) continue;
-            bool always = dtype == MICA_DTYPE_f32 && every < 16;
-            if (!always && (op * 7 + dtype) % every != 0) continue;
-            char *source = NULL, *image = NULL;
-            size_t bytes = 0;
-            REQUIRE_OK(mica_cuda_write_map((mica_op)op, (mica_dtype)dtype, &source));
-            mica_status compiled = mica_cuda_compile(source, 90, &image, &bytes);
-            if (compiled) printf("%s", source);
-            mica_free(source);
-            REQUIRE_OK(compiled);
-            CHECK(bytes > 0);
-            mica_free(image);
-        }
+    if (!has_nvrtc()) return;
+    check_dtype(MICA_DTYPE_f32);
+    check_dtype(MICA_DTYPE_bf16);
+    check_dtype(MICA_DTYPE_i32);
+    for (int dtype = 0; getenv("MICA_TEST_SOAK") && dtype < MICA_DTYPE_COUNT; dtype++)
+        if (mica_dtype_kind_of((mica_dtype)dtype) != MICA_KIND_COMPLEX)
+            check_dtype((mica_dtype)dtype);
+}
+
+static void check_family(cuda_family family, mica_dtype dtype) {
+    char *source = NULL, *image = NULL;
+    size_t bytes = 0;
+    if (!cuda_family_has(family, dtype)) return;
+    REQUIRE_OK(cuda_family_text(family, dtype, &source));
+    mica_status compiled = mica_cuda_compile(source, 90, &image, &bytes);
+    if (compiled) printf("%s", source);
+    mica_free(source);
+    REQUIRE_OK(compiled);
+    CHECK(bytes > 0);
+    mica_free(image);
+}
+
+TEST(every_template_compiles_for_a_gpu) {
+    if (!has_nvrtc()) return;
+    check_family(CUDA_MOVE, MICA_DTYPE_f32);
+    check_family(CUDA_COUNTS, MICA_DTYPE_f32);
+    bool all = getenv("MICA_TEST_SOAK") != NULL;
+    for (int dtype = 0; dtype < MICA_DTYPE_COUNT; dtype++) {
+        bool some = dtype == MICA_DTYPE_f32 || dtype == MICA_DTYPE_bf16 || dtype == MICA_DTYPE_i8;
+        for (int family = CUDA_REDUCE; (all || some) && family <= CUDA_WINDOW; family++)
+            check_family((cuda_family)family, (mica_dtype)dtype);
     }
 }
 
 TEST(a_source_with_a_mistake_answers_the_compilers_words) {
-    const mica_cuda_nvrtc_api *nvrtc;
-    mica_status status = mica_cuda_load_nvrtc(&nvrtc);
-    if (status) {
-        test_skip(mica_status_message(status));
-        mica_status_release(status);
-        return;
-    }
+    if (!has_nvrtc()) return;
     char *image = NULL;
     size_t bytes = 0;
     CHECK_FAILS(mica_cuda_compile("__global__ void f() { nothing(); }", 90, &image, &bytes),

@@ -8,9 +8,17 @@
 #include "test.h"
 
 enum { PARTICIPANTS = 2 };
-static const char *const devices[] = {"cpu", "fake"};
+/* cpu and fake, or the one that MICA_TEST_DEVICE names. */
+static const char *devices[] = {"cpu", "fake"};
+
+static int device_count(void) {
+    if (!getenv("MICA_TEST_DEVICE")) return 2;
+    devices[0] = getenv("MICA_TEST_DEVICE");
+    return 1;
+}
 
 static uint64_t how_many(void) {
+    if (getenv("MICA_TEST_GRAPHS")) return strtoull(getenv("MICA_TEST_GRAPHS"), NULL, 10);
     if (getenv("MICA_TEST_SOAK")) return 2000;
     return getenv("MICA_TEST_QUICK") ? 20 : 200;
 }
@@ -140,7 +148,7 @@ static bool values_agree(uint64_t seed, int64_t host_function) {
     for (int32_t i = 0; i < in.n; i++)
         random_data(seed * 1000 + (uint64_t)i, mica_value_type(g->parameters[i]), in.data[i]);
     bool ran = run("ref", g, in, want);
-    for (int d = 0; ran && d < 2; d++) {
+    for (int d = 0; ran && d < device_count(); d++) {
         if (!run(devices[d], g, in, got)) continue;
         test_checks++;
         for (int32_t i = 0; i < want.n; i++)
@@ -302,7 +310,7 @@ static void check_differences(const problem *p, uint64_t seed, arrays in, double
 
 static void check_devices(const problem *p, uint64_t seed, arrays in, arrays want) {
     arrays got = arrays_like(p->g->outputs, want.n);
-    for (int d = 0; d < 2; d++) {
+    for (int d = 0; d < device_count(); d++) {
         if (!run(devices[d], p->g, in, got)) continue;
         for (int32_t i = 0; i < want.n; i++) {
             const double *a = (const double *)got.data[i], *b = (const double *)want.data[i];

@@ -14,6 +14,8 @@
  *                one (pieces of arenas included): an error, no crash, nothing lost
  *   modes        the same bits on built-in kernels, on generated ones without fusion and with it
  *
+ * The devices are cpu and fake; --devices=cuda takes others, --dtypes=f32,i32 fewer dtypes.
+ *
  * To add an op, add a case to one of the cases_*.c files. A case is an op, its attributes, the
  * operands' types and how they are drawn; or, for ops with regions, a function that builds the
  * graph. Draws for derivative checks must stay away from kinks by more than 0.01.
@@ -198,12 +200,18 @@ bool is_complex(mica_dtype dtype);
 /* The reference takes complex functions from libm, and the formulas of some (musl's) lose digits
  * and overflow. glibc's do not. */
 bool has_complex_oracle(mica_op op);
+/* Whether --dtypes leaves it in. */
+bool harness_takes_dtype(mica_dtype dtype);
 mica_dtype first_dtype(const op_case *c);
 bool case_takes(const op_case *c, mica_dtype dtype);
 
 /* ---- running ----------------------------------------------------------------------------------*/
 
-extern const char *const harness_devices[2]; /* cpu, fake */
+enum { MOST_DEVICES = 4 };
+extern const char *harness_devices[MOST_DEVICES]; /* cpu and fake, or what --devices names */
+extern int harness_device_count;
+/* "cuda,cpu"; false when there are too many or none. */
+bool harness_set_devices(const char *list);
 /* On the reference; a failure is reported, and outputs are then zeros. */
 arrays run_reference(const mica_graph *g, const arrays *inputs, const char *what);
 /* On a device; the status may be UNSUPPORTED. out is empty unless OK. passes: as in

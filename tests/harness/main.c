@@ -86,7 +86,7 @@ typedef struct support {
     bool ran, refused;
     char reason[120];
 } support;
-static support notes[2][MICA_OP_COUNT][MICA_DTYPE_COUNT];
+static support notes[MOST_DEVICES][MICA_OP_COUNT][MICA_DTYPE_COUNT];
 
 /* What a device may refuse, and why. A refusal that is not here fails, and so does an entry here
  * that was not refused. */
@@ -102,7 +102,9 @@ static const refusal refusals[] = {
 
 void harness_note(const char *device, mica_op op, mica_dtype dtype, bool supported,
                   const char *reason) {
-    support *note = &notes[strcmp(device, harness_devices[0]) != 0][op][dtype];
+    int number = 0;
+    while (strcmp(device, harness_devices[number]) != 0) number++;
+    support *note = &notes[number][op][dtype];
     if (supported)
         note->ran = true;
     else {
@@ -118,7 +120,7 @@ static bool is_expected_refusal(const char *device, mica_op op, mica_dtype dtype
 }
 
 static void check_refusals(void) {
-    for (int d = 0; d < 2; d++)
+    for (int d = 0; d < harness_device_count; d++)
         for (int op = 0; op < MICA_OP_COUNT; op++)
             for (int t = 0; t < MICA_DTYPE_COUNT; t++) {
                 const support *note = &notes[d][op][t];
@@ -195,7 +197,7 @@ static void print_table(void) {
                      (long long)(t->failures ? t->failures : t->checks));
             printf(" %11s", t->checks || t->failures ? text : "-");
         }
-        for (int d = 0; d < 2; d++) {
+        for (int d = 0; d < harness_device_count; d++) {
             printf("  %s:", harness_devices[d]);
             for (int t = 0; t < MICA_DTYPE_COUNT; t++) {
                 const support *note = &notes[d][op][t];
@@ -209,6 +211,7 @@ static void print_table(void) {
 
 static int usage(void) {
     printf("usage: harness --page, or [--table] [--first] [--ops=add,sub] "
+           "[--devices=cpu,fake] [--dtypes=f32,i32] "
            "[values|derivatives|vmap|threads|errors|failures|modes]... [part of a case's name]\n"
            "--first stops at the first failure\n");
     return 2;
@@ -230,6 +233,11 @@ static bool is_listed(const char *list, const char *name) {
         if (!strncmp(at, name, length) && (at[length] == ',' || !at[length])) return true;
     }
     return false;
+}
+
+static const char *dtypes_asked_for; /* NULL: all */
+bool harness_takes_dtype(mica_dtype dtype) {
+    return !dtypes_asked_for || is_listed(dtypes_asked_for, mica_dtype_name(dtype));
 }
 
 static bool is_set(const char *name) {
@@ -256,6 +264,10 @@ int main(int argc, char **argv) {
             first_only = true;
         else if (!strncmp(argv[i], "--ops=", 6))
             ops = argv[i] + 6;
+        else if (!strncmp(argv[i], "--dtypes=", 9))
+            dtypes_asked_for = argv[i] + 9;
+        else if (!strncmp(argv[i], "--devices=", 10) && harness_set_devices(argv[i] + 10))
+            continue;
         else if (argv[i][0] == '-' || filter)
             return usage();
         else

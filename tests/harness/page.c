@@ -24,14 +24,11 @@ static bool compiles(const char *name, const mica_graph *g) {
     return done;
 }
 
-/* The cuda device need not be there: whether it has a kernel is known by its writer. */
-static bool cuda_has(mica_op op, mica_dtype dtype) {
-    char *source = NULL;
-    mica_status status = mica_cuda_write_map(op, dtype, &source);
-    bool done = !status;
-    mica_status_release(status);
-    mica_string_free(source);
-    return done;
+/* The cuda device need not be there. */
+static bool cuda_has(mica_op op, const mica_graph *g) {
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        if (g->nodes[i]->op == op && mica_cuda_has_kernel(g->nodes[i])) return true;
+    return false;
 }
 
 static void keep_example(const op_case *c, const mica_graph *g) {
@@ -54,8 +51,7 @@ static void look_at(const op_case *c) {
         mica_graph *g = case_graph(c, dtype, types);
         for (int d = 0; d <= PAGE_REF; d++)
             if (!supported[d][c->op][t]) supported[d][c->op][t] = compiles(page_devices[d], g);
-        if (!supported[PAGE_CUDA][c->op][t])
-            supported[PAGE_CUDA][c->op][t] = cuda_has(c->op, dtype);
+        if (!supported[PAGE_CUDA][c->op][t]) supported[PAGE_CUDA][c->op][t] = cuda_has(c->op, g);
         if (dtype == first_dtype(c)) keep_example(c, g);
         mica_graph_release(g);
     }

@@ -4,8 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const harness_devices[2] = {"cpu", "fake"};
-static mica_device *opened[2];
+const char *harness_devices[MOST_DEVICES] = {"cpu", "fake"};
+int harness_device_count = 2;
+static mica_device *opened[MOST_DEVICES];
+
+bool harness_set_devices(const char *list) {
+    static char names[200];
+    if (strlen(list) >= sizeof names) return false;
+    strcpy(names, list);
+    harness_device_count = 0;
+    for (char *name = strtok(names, ","); name; name = strtok(NULL, ",")) {
+        if (harness_device_count == MOST_DEVICES) return false;
+        harness_devices[harness_device_count++] = name;
+    }
+    return harness_device_count > 0;
+}
 
 static void pointers(const arrays *list, void **out) {
     for (int32_t i = 0; i < list->n; i++) out[i] = list->items[i].data;
@@ -30,7 +43,7 @@ arrays run_reference(const mica_graph *g, const arrays *inputs, const char *what
 }
 
 static mica_status open_device(const char *name, mica_device **out_device) {
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < harness_device_count; i++) {
         if (strcmp(harness_devices[i], name) != 0) continue;
         if (!opened[i]) MICA_TRY(mica_device_open(name, &opened[i]));
         *out_device = opened[i];
@@ -40,12 +53,12 @@ static mica_status open_device(const char *name, mica_device **out_device) {
 }
 
 void harness_wait(void) {
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < harness_device_count; i++)
         if (opened[i]) harness_ok(mica_device_wait(opened[i]), harness_devices[i]);
 }
 
 void harness_close(void) {
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < harness_device_count; i++) {
         mica_device_release(opened[i]);
         opened[i] = NULL;
     }
@@ -126,7 +139,7 @@ static mica_status run_eager_on(const op_case *c, mica_device *device, const arr
 
 void check_eager(const op_case *c, const arrays *inputs, const arrays *want,
                  const tolerance *allowed, const char *what) {
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < harness_device_count; i++) {
         char title[300];
         mica_device *device = NULL;
         arrays got = {0};
@@ -156,9 +169,9 @@ static void check_on_device(const op_case *c, mica_dtype dtype, const char *devi
 
 void check_on_devices(const op_case *c, mica_dtype dtype, const mica_graph *g, const arrays *inputs,
                       const arrays *want, const tolerance *allowed, const char *what) {
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < harness_device_count; i++)
         check_on_device(c, dtype, harness_devices[i], NULL, g, inputs, want, allowed, what);
     if (g->n_nodes > g->n_parameters + 1)
-        check_on_device(c, dtype, "cpu", "-inline,-simplify,-schedule", g, inputs, want, allowed,
-                        what);
+        check_on_device(c, dtype, harness_devices[0], "-inline,-simplify,-schedule", g, inputs,
+                        want, allowed, what);
 }

@@ -20,8 +20,7 @@ static const char *file_of(const char *end) {
 }
 
 static void finish(void) {
-    mica_file_remove(file_of(".index"));
-    mica_file_remove(file_of(".data-00000-of-00001"));
+    CHECK_OK(mica_bundle_remove(prefix));
     CHECK(rmdir(folder) == 0); /* nothing else was left behind */
     mica_shutdown();
     CHECK(mica_memory_live_blocks() == 0);
@@ -146,10 +145,11 @@ TEST(what_cannot_be_written_is_refused) {
 /* ---- damage -----------------------------------------------------------------------------------*/
 
 static void put(const char *path, const uint8_t *bytes, size_t n) {
-    mica_file *file;
-    REQUIRE_OK(mica_file_create(path, &file));
-    CHECK_OK(mica_file_append(file, bytes, n));
-    CHECK_OK(mica_file_close(file));
+    mica_file_remove(path); /* a file that is cut to nothing is flushed when it is closed */
+    FILE *file = fopen(path, "wb");
+    REQUIRE(file);
+    CHECK(fwrite(bytes, 1, n, file) == n);
+    CHECK(fclose(file) == 0);
 }
 
 static void refuse_damage(const char *end, int64_t step) {
@@ -230,6 +230,28 @@ TEST(an_index_of_nonsense_with_good_sums_is_refused_or_read_without_harm) {
     finish();
 }
 
+/* A table with one whole key of 60,000 bytes and many that share it: 6 bytes each. */
+TEST(an_index_whose_keys_unpack_to_much_more_than_it_is_refused) {
+    begin();
+    io_table_writer table;
+    io_table_writer_init(&table);
+    table.block.interval = INT32_MAX; /* no key but the first is whole */
+    static uint8_t key[60000];
+    static const uint8_t header[] = {0x08, 1};
+    memset(key, 'a', sizeof key);
+    io_table_writer_add(&table, (io_range){NULL, 0}, (io_range){header, sizeof header});
+    for (int i = 0; i < 20000; i++) {
+        for (int k = 0; k < 3; k++) key[sizeof key - 1 - k] = (uint8_t)('a' + (i >> 5 * k) % 32);
+        io_table_writer_add(&table, (io_range){key, sizeof key}, (io_range){NULL, 0});
+    }
+    REQUIRE_OK(io_table_writer_finish(&table));
+    CHECK(table.bytes.length < 250000);
+    REQUIRE_OK(mica_file_replace(file_of(".index"), table.bytes.data, table.bytes.length));
+    io_table_writer_deinit(&table);
+    CHECK_FAILS(read_all(), MICA_DATA_LOSS, "its keys are much longer than the file");
+    finish();
+}
+
 TEST(running_out_of_memory_is_a_status) {
     begin();
     mica_tf_value strings = texts();
@@ -281,4 +303,119 @@ TEST(what_tensorflow_wrote_is_read) {
     mica_bundle_release(bundle);
     mica_shutdown();
     CHECK(mica_memory_live_blocks() == 0);
+}
+
+/* ---- replacing --------------------------------------------------------------------------------*/
+
+static mica_status write_number(float value) {
+    mica_bundle_writer *writer;
+    MICA_TRY(mica_bundle_writer_create(prefix, &writer));
+    mica_status status =
+        mica_bundle_writer_add(writer, "x", MICA_TF_float32, MICA_NO_INTS, &value, 4);
+    if (!status) status = mica_bundle_writer_finish(writer);
+    mica_bundle_writer_release(writer);
+    return status;
+}
+
+static float read_number(mica_bundle *bundle) {
+    float value = -1;
+    CHECK_OK(mica_bundle_read(bundle, 0, &value));
+    return value;
+}
+
+static float number(void) {
+    mica_bundle *bundle = NULL;
+    CHECK_OK(mica_bundle_open(prefix, &bundle));
+    float value = bundle ? read_number(bundle) : -1;
+    mica_bundle_release(bundle);
+    return value;
+}
+
+static bool is_there(const char *end) {
+    return access(file_of(end), F_OK) == 0;
+}
+
+TEST(a_new_bundle_has_its_elements_in_a_file_that_the_old_one_does_not_use) {
+    begin();
+    for (int i = 1; i <= 4; i++) {
+        REQUIRE_OK(write_number((float)i));
+        CHECK(number() == (float)i);
+        CHECK(is_there(".data-00000-of-00001") == (i % 2 == 1));
+        CHECK(is_there(".data-00000-of-00002") == (i % 2 == 0));
+    }
+    finish();
+}
+
+TEST(who_reads_a_bundle_reads_it_to_its_end_while_it_is_replaced) {
+    begin();
+    mica_bundle *bundle;
+    REQUIRE_OK(write_number(1));
+    REQUIRE_OK(mica_bundle_open(prefix, &bundle));
+    REQUIRE_OK(write_number(2));
+    REQUIRE_OK(write_number(3));
+    CHECK(read_number(bundle) == 1 && number() == 3);
+    mica_bundle_release(bundle);
+    finish();
+}
+
+TEST(of_several_writers_of_one_bundle_the_last_wins) {
+    begin();
+    mica_bundle_writer *writers[3];
+    for (int i = 0; i < 3; i++) {
+        float value = (float)i;
+        REQUIRE_OK(mica_bundle_writer_create(prefix, &writers[i]));
+        CHECK_OK(mica_bundle_writer_add(writers[i], "x", MICA_TF_float32, MICA_NO_INTS, &value, 4));
+    }
+    CHECK_OK(mica_bundle_writer_finish(writers[2]));
+    CHECK(number() == 2);
+    CHECK(is_there(".data-00000-of-00001") && is_there(".data-00000-of-00002")); /* being written */
+    CHECK_OK(mica_bundle_writer_finish(writers[0]));
+    CHECK(number() == 0);
+    mica_bundle_writer_release(writers[2]);
+    mica_bundle_writer_release(writers[1]); /* changes nothing */
+    CHECK(number() == 0);
+    mica_bundle_writer_release(writers[0]);
+    REQUIRE_OK(write_number(5));
+    CHECK(number() == 5);
+    CHECK(!is_there(".data-00000-of-00001") && !is_there(".data-00000-of-00003"));
+    finish();
+}
+
+TEST(what_a_killed_writer_left_is_not_used_and_goes_with_the_next) {
+    begin();
+    REQUIRE_OK(write_number(1));
+    put(file_of(".data-00000-of-00002"), (const uint8_t *)"half", 4);
+    put(file_of(".index.12345-1.part"), (const uint8_t *)"half", 4);
+    REQUIRE(symlink("/nowhere", file_of(".data-00000-of-00003")) == 0);
+    REQUIRE_OK(write_number(2));
+    CHECK(number() == 2);
+    CHECK(is_there(".data-00000-of-00004") && !is_there(".data-00000-of-00001"));
+    CHECK(!is_there(".data-00000-of-00002") && !is_there(".index.12345-1.part"));
+    CHECK(access("/nowhere", F_OK) != 0);
+    mica_file_remove(file_of(".data-00000-of-00003"));
+    finish();
+}
+
+TEST(many_keys_are_written_and_given_once) {
+    begin();
+    mica_bundle_writer *writer;
+    REQUIRE_OK(mica_bundle_writer_create(prefix, &writer));
+    float one = 1;
+    for (int i = 0; i < 20000; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "%d", i * 7919);
+        REQUIRE_OK(mica_bundle_writer_add(writer, key, MICA_TF_float32, MICA_NO_INTS, &one, 4));
+    }
+    CHECK_FAILS(mica_bundle_writer_add(writer, "7919", MICA_TF_float32, MICA_NO_INTS, &one, 4),
+                MICA_INVALID_ARGUMENT, "already");
+    CHECK_OK(mica_bundle_writer_finish(writer));
+    CHECK_FAILS(mica_bundle_writer_finish(writer), MICA_FAILED_PRECONDITION, "is finished");
+    CHECK_FAILS(mica_bundle_writer_add(writer, "z", MICA_TF_float32, MICA_NO_INTS, &one, 4),
+                MICA_FAILED_PRECONDITION, "after the end");
+    mica_bundle_writer_release(writer);
+    mica_bundle *bundle;
+    REQUIRE_OK(mica_bundle_open(prefix, &bundle));
+    CHECK(mica_bundle_count(bundle) == 20000);
+    mica_bundle_release(bundle);
+    finish();
 }

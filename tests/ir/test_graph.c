@@ -201,6 +201,26 @@ TEST(regions_nest_up_to_a_limit) {
     mica_graph_release(inner);
 }
 
+/* Each calls the one before twice: n graphs stand for 2^n nodes. */
+TEST(graphs_that_call_each_other_too_often_are_refused) {
+    mica_graph *inner = identity("inner");
+    mica_status status = NULL;
+    int levels = 0;
+    for (; levels < 64 && !status; levels++) {
+        mica_graph *outer = new_graph("outer");
+        mica_value x = f32(outer, MICA_INTS(2));
+        mica_remat(outer, inner, &x, 1, &x);
+        mica_remat(outer, inner, &x, 1, &x);
+        mica_output(outer, x);
+        status = mica_graph_check(outer);
+        mica_graph_release(inner);
+        inner = outer;
+    }
+    CHECK(levels > 16 && levels < 22);
+    CHECK_FAILS(status, MICA_RESOURCE_EXHAUSTED, "[remat] graph 'outer' would have more than");
+    mica_graph_release(inner);
+}
+
 TEST(inlining_checks_what_it_is_given) {
     mica_graph *f = identity("f"), *g = new_graph("g");
     mica_value x = f32(g, MICA_INTS(3)), y;

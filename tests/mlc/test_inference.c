@@ -105,6 +105,54 @@ TEST(a_smaller_batch_uses_the_first_examples) {
     end(&m);
 }
 
+/* y = relu(x) through (2 n, 2) and back, times w (4, 4), which is a slice of a (2, 8) tensor in
+ * another shape: its first size is that of the batch, and yet its own. */
+TEST(a_size_that_equals_the_batch_is_no_batch) {
+    float values[16], numbers[16], out[16];
+    for (int i = 0; i < 16; i++) values[i] = (float)i, numbers[i] = (float)(i % 5 - 1);
+    mlc_device *device;
+    REQUIRE_OK(mlc_device_named("cpu", &device));
+    mlc_graph *graph = new_graph(), *inference;
+    mlc_tensor *x = empty(MICA_INTS(4, 4)), *w = viewing(MICA_INTS(2, 8), values);
+    mlc_tensor *halves, *back, *square, *whole, *y;
+    REQUIRE_OK(mlc_graph_reshape(graph, MICA_INTS(8, 2), x, &halves));
+    REQUIRE_OK(mlc_graph_reshape(graph, MICA_INTS(4, 4), halves, &back));
+    REQUIRE_OK(mlc_graph_reshape(graph, MICA_INTS(4, 4), w, &square));
+    mlc_layer *slice, *product;
+    REQUIRE_OK(mlc_slice_layer_create(MICA_INTS(0, 0), MICA_INTS(4, 4), MICA_INTS(1, 1), &slice));
+    REQUIRE_OK(mlc_graph_node(graph, slice, MLC_TENSORS(square), &whole));
+    mlc_matmul_descriptor d = mlc_matmul_descriptor_make();
+    REQUIRE_OK(mlc_matmul_layer_create(&d, &product));
+    REQUIRE_OK(mlc_graph_node(graph, product, MLC_TENSORS(back, whole), &y));
+    REQUIRE_OK(mlc_inference_graph_create(MLC_GRAPHS(graph), &inference));
+    REQUIRE_OK(mlc_inference_graph_add_inputs(inference, MLC_NAMED_TENSORS({"x", x}),
+                                              MLC_NO_TENSORS, MLC_NO_TENSORS));
+    REQUIRE_OK(mlc_inference_graph_add_outputs(inference, MLC_NAMED_TENSORS({"y", y})));
+    REQUIRE_OK(mlc_inference_graph_compile(inference, 0, device));
+    mlc_tensor_data *in = data_of(numbers, sizeof numbers), *result = data_of(out, sizeof out);
+    mlc_execution e = mlc_execution_make(MLC_EXECUTION_SYNCHRONOUS);
+    e.inputs = MLC_NAMED_DATA({"x", in});
+    e.outputs = MLC_NAMED_DATA({"y", result});
+    for (int64_t batch = 1; batch <= 4; batch++) {
+        e.batch_size = batch;
+        REQUIRE_OK(mlc_inference_graph_execute(inference, &e));
+        for (int i = 0; i < 4 * batch; i++) {
+            float sum = 0;
+            for (int k = 0; k < 4; k++) sum += numbers[i / 4 * 4 + k] * values[4 * k + i % 4];
+            CHECK(out[i] == sum);
+        }
+    }
+    mlc_tensor_data_release(in);
+    mlc_tensor_data_release(result);
+    mlc_graph_release(inference);
+    mlc_graph_release(graph);
+    mlc_layer_release(slice);
+    mlc_layer_release(product);
+    mlc_tensor_release(x);
+    mlc_tensor_release(w);
+    mlc_device_release(device);
+}
+
 TEST(bad_executions_are_refused_and_the_graph_stays_usable) {
     model m;
     begin(&m, "cpu");

@@ -57,21 +57,48 @@ def test_what_is_not_timed_has_a_reason_and_is_of_the_table():
 
 
 def test_reasons_name_rows_of_the_table():
-    reasons = bench.read_reasons((ROOT / "docs/performance.md").read_text(encoding="utf-8"))
-    for op, what, dtypes, reason in reasons:
-        assert op in ROWS, f"docs/performance.md explains {op}, which is no row"
+    for op, what, dtypes, reason in bench.REASONS:
+        assert op in ROWS, f"_bench_reasons.py explains {op}, which is no row"
         assert what and dtypes and len(reason) > 20
 
 
+def test_the_page_shows_the_reasons():
+    page = (ROOT / "docs/performance.md").read_text(encoding="utf-8")
+    assert bench.reasons_table() in page, "paste what bench.reasons_table() gives"
+
+
 def test_reasons_are_found_by_row_what_and_dtype():
-    text = (
-        "| op | what | dtype | reason |\n|---|---|---|---|\n| `dot` | matrix* | f32 i32 | why |\n"
-    )
-    reasons = bench.read_reasons(text + "\nprose\n| a | b |\n|---|---|\n| c | d |\n")
-    assert reasons == [("dot", "matrix*", "f32 i32", "why")]
+    reasons = [("dot", "matrix*", "f32 i32", "why")]
     assert bench.find_reason(reasons, "dot", "matrix by vector", "i32") == "why"
     assert bench.find_reason(reasons, "dot", "matrix by vector", "f64") is None
     assert bench.find_reason(reasons, "dot", "vector by matrix", "f32") is None
+
+
+class Clock:
+    """Measured with ratios that are given."""
+
+    def __init__(self, ratios):
+        self.ratios, self.runs = list(ratios), 0
+
+    def run(self):
+        self.runs += 1
+
+    def ratio(self):
+        return self.ratios[min(self.runs, len(self.ratios)) - 1]
+
+    is_unsure = bench.Measured.is_unsure
+
+
+@pytest.mark.parametrize(
+    ("ratios", "runs"),
+    [([0.5], 1), ([1.1, 1.3, 1.1, 1.3], 1 + bench.MORE_TIMES), ([1.3, 0.9], 2), ([1.1, 0.9], 2)],
+)
+def test_what_is_unsure_is_measured_again_on_either_side_of_the_bound(ratios, runs, monkeypatch):
+    clock = Clock(ratios)
+    monkeypatch.setattr(bench, "Measured", lambda ours, theirs: clock)
+    monkeypatch.setattr(bench, "PAUSE_SECONDS", 0)
+    assert bench.measure(None, None) is clock
+    assert clock.runs == runs
 
 
 @pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")

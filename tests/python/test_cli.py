@@ -7,7 +7,7 @@ import subprocess
 import mica
 import numpy as np
 import pytest
-from house import BUILD
+from house import BUILD, ROOT
 
 PROGRAM = BUILD / "bin" / "mica"
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
@@ -140,3 +140,47 @@ def test_python_starts_the_same_program():
         [sys.executable, "-m", "mica", "version"], capture_output=True, text=True, timeout=60
     )
     assert done.stdout == run("version")
+
+
+MODELS = ROOT / "tests" / "tf" / "saved_models"
+
+
+def test_a_saved_model_is_shown():
+    lines = run("show", MODELS / "dense").splitlines()
+    assert lines[0] == "signature serving_default"
+    assert "    input  x: float32[?,3]" in lines
+    assert "    output output_0: float32[?,2]" in lines
+    assert "variable w: float32[3,2]" in lines
+
+
+def test_a_saved_model_predicts(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.array([[1, -1, 2], [0, 0, 0]], np.float32))
+    wanted = "output_0: float32[2,2]\n6.5 7.5\n0.5 0\n"
+    assert run("predict", MODELS / "dense", "--inputs", path) == wanted
+    assert run("predict", MODELS / "dense", "--inputs", f"x={path}") == wanted
+
+
+def test_predict_says_what_it_cannot_do(tmp_path):
+    path, other = tmp_path / "x.npy", tmp_path / "y.npy"
+    np.save(path, np.zeros((1, 4), np.float32))
+    np.save(other, np.zeros((1, 4), "U3"))
+    model = MODELS / "dense"
+    assert "has the shape [?,3], given [1,4]" in run("predict", model, "--inputs", path, code=1)
+    assert "no such input" in run("predict", model, "--inputs", f"z={path}", code=1)
+    assert "given twice" in run("predict", model, "--inputs", path, path, code=1)
+    assert "'x' is not given" in run("predict", model, code=1)
+    assert "none of Mica's" in run("predict", model, "--inputs", other, code=1)
+    assert "no signature 'other'" in run("predict", model, "--signature", "other", code=1)
+    assert "saved_model.pb" in run("show", tmp_path, code=1)
+    assert "which model" in run("show", code=2)
+
+
+def test_the_example_in_c_serves_a_model():
+    program = BUILD / "examples" / "serve"
+    given = [program, MODELS / "dense", "1", "-1", "2"]
+    done = subprocess.run(given, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "6.5\n7.5\n"), done.stderr
+    failed = subprocess.run([*given, "4"], capture_output=True, text=True, timeout=120)
+    assert failed.returncode == 1
+    assert "has the shape [?,3], given [1,4]" in failed.stderr

@@ -29,8 +29,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 CONDITION = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b(.*)$", re.MULTILINE)
 DEVICE = re.compile(r"CUDA|NVRTC|NVCC|CUDNN|CUBLAS|OPENCL|METAL|ROCM|HIP_", re.IGNORECASE)
 
-# The header whose text is also handed to the CUDA compiler chooses its dialect by itself.
-DIALECT_HEADERS = {"src/ir/scalar.h"}
+# Headers whose text is also handed to the CUDA compiler choose their dialect by themselves.
+DIALECT_HEADERS = {"src/ir/scalar.h", "src/codegen/prelude/kernel.h"}
 
 
 def includes(path):

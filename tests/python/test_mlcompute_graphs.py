@@ -134,6 +134,22 @@ def test_a_smaller_batch_is_a_part():
     assert out[:3].tolist() == [[2, 2]] * 3 and out[3].tolist() == [0, 0]
 
 
+def test_a_size_that_equals_the_batch_is_no_batch():
+    """A (2, 8) parameter in the shape (4, 4) keeps it when the batch of 4 is one of 3."""
+    values, weights = array(4, 4), array(2, 8, seed=1)
+    x, w = mlc.tensor([4, 4]), tensor_of(weights)
+    g = mlc.graph()
+    y = g.node(mlc.matmul_layer(), [x, g.reshape([4, 4], w)])
+    inference = mlc.inference_graph([g])
+    inference.add_inputs({"x": x})
+    inference.add_outputs({"y": y})
+    inference.compile(CPU)
+    out = np.zeros((4, 4), np.float32)
+    inference.execute({"x": values}, 3, NOW, outputs_data={"y": out})
+    assert np.allclose(out[:3], values[:3] @ weights.reshape(4, 4), 1e-5, 1e-6)
+    assert not out[3].any()
+
+
 def test_constants_are_given_when_compiling():
     x, k = mlc.tensor([2]), mlc.tensor([2])
     g = mlc.graph()

@@ -1,6 +1,7 @@
 """The installer and the set-up check their ground before they change anything."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -64,3 +65,55 @@ def test_the_set_up_says_what_the_system_lacks(tmp_path):
         result = run("bash", scripts / "setup.sh", env={**os.environ, **variables})
         assert result.returncode == 1 and words in result.stderr
         assert not (tmp_path / ".venv").exists()
+
+
+def bare_tree(folder: Path, *programs: str) -> dict[str, str]:
+    """A tree with check.sh whose build does nothing, and a PATH of these programs alone."""
+    for name in ("scripts", "bin", ".venv/bin"):
+        (folder / name).mkdir(parents=True)
+    for name in ("check.sh", "format.sh", "cross.sh", "tools.sh"):
+        shutil.copy(ROOT / "scripts" / name, folder / "scripts")
+    for stub in ("scripts/setup.sh", "scripts/build.sh", ".venv/bin/ruff", "bin/cmake"):
+        (folder / stub).write_text("#!/bin/sh\nexit 0\n")
+        (folder / stub).chmod(0o700)
+    for name in ("bash", "sh", "dirname", "mktemp", "cat", "rm", "tee", "grep", "mkdir", *programs):
+        (folder / "bin" / name).symlink_to(shutil.which(name))
+    return {**os.environ, "PATH": str(folder / "bin")}
+
+
+def test_the_last_lines_of_a_run_name_every_phase_whose_tool_is_missing(tmp_path):
+    variables = bare_tree(tmp_path, "chmod", "sed")
+    check = ["bash", tmp_path / "scripts/check.sh"]
+    result = run(*check, "format", "clang", "valgrind", "cross", "format", env=variables)
+    assert result.returncode == 0, result.stderr
+    last = result.stdout.rpartition("==== not everything ran\n")[2].splitlines()
+    assert len(last) == 5
+    for line, tool in zip(last, ["format", "clang", "valgrind", "qemu", "format"], strict=True):
+        assert line.startswith("skipped: ") and tool in line
+
+
+def test_a_run_that_fails_names_them_too_and_still_fails(tmp_path):
+    variables = bare_tree(tmp_path)
+    (tmp_path / ".venv/bin/ruff").write_text("#!/bin/sh\nexit 3\n")
+    result = run("bash", tmp_path / "scripts/check.sh", "clang", "format", env=variables)
+    assert result.returncode == 3
+    assert result.stdout.endswith("==== not everything ran\nskipped: clang was not found\n")
+
+
+def test_a_run_that_skips_nothing_says_nothing(tmp_path):
+    variables = bare_tree(tmp_path)
+    result = run("bash", tmp_path / "scripts/check.sh", env=variables)
+    assert result.returncode == 0 and "not everything" not in result.stdout
+
+
+@pytest.mark.parametrize("user", ["0", "1000"])
+def test_installing_tools_never_fails(tmp_path, user):
+    variables = bare_tree(tmp_path)
+    programs = {"id": f"echo {user}", "apt-get": "exit 100", "timeout": 'shift; "$@"'}
+    for name, text in programs.items():
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / "bin" / name).chmod(0o700)
+    result = run("bash", tmp_path / "scripts/tools.sh", env=variables)
+    assert result.returncode == 0, result.stderr
+    words = "could not be installed" if user == "0" else "only root can install them"
+    assert words in result.stdout and "qemu-user-static" in result.stdout

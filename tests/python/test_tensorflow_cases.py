@@ -45,6 +45,26 @@ def test_what_has_passed_passes(found):
     assert not lost, "\n".join(lost[:40])
 
 
+def test_a_mode_is_left_out_for_a_reason_that_still_holds():
+    worker = results.Worker()
+    try:
+        stale = [
+            f"{name} {mode}: {case.left_out[mode]}"
+            for name, case in corpus.load().items()
+            for mode in case.possible_modes
+            if mode in case.left_out and worker.ask(name, mode) is None
+        ]
+    finally:
+        worker.stop()
+    assert not stale, stale
+
+
+def test_a_mode_is_not_left_out_without_a_reason():
+    for wrong in (False, "", True):
+        with pytest.raises(AssertionError, match="say why vmap is left out"):
+            corpus.case("tf.abs", "never", lambda tf, x: tf.abs(x), corpus.f(2), vmap=wrong)
+
+
 def test_what_passes_is_recorded(found):
     if not corpus.PASSING.exists():
         pytest.skip("no pass is recorded so far")

@@ -6,11 +6,26 @@ import threading
 import mica.tf as tf
 import numpy as np
 import pytest
-from mica.tf import random
+from mica.tf import _core, random
 
 
 def listed(dataset):
     return list(dataset.as_numpy_iterator())
+
+
+class _Collecting(dict):
+    """Functions of Python; whoever calls one collects garbage first, on its own thread."""
+
+    def __getitem__(self, number):
+        gc.collect()
+        return super().__getitem__(number)
+
+
+@pytest.fixture(autouse=True, params=["", "collected"])
+def collections(request, monkeypatch):
+    """Every test also with a collection at every callback."""
+    if request.param:
+        monkeypatch.setattr(_core, "_py_functions", _Collecting(_core._py_functions))
 
 
 @pytest.fixture(autouse=True)
@@ -295,3 +310,53 @@ def test_functions_reduce_datasets_and_loop_over_them():
     np.testing.assert_array_equal(grown.numpy(), [0, 1, 2])
     with pytest.raises(TypeError, match="element types"):
         numbers.reduce(0, lambda s, x: x)
+
+
+def test_an_iterator_may_be_collected_by_its_own_thread():
+    inside, dropped, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def numbers():
+        try:
+            yield 1
+            inside.set()
+            dropped.wait(60)
+            gc.collect()
+            yield 2
+            yield 3
+        finally:
+            ended.set()
+
+    class Cycle:
+        pass
+
+    gc.disable()
+    try:
+        dataset = tf.data.Dataset.from_generator(
+            numbers, output_signature=tf.TensorSpec([], tf.int32)
+        ).prefetch(2)
+        cycle = Cycle()
+        cycle.itself, cycle.iterator = cycle, iter(dataset)
+        assert int(next(cycle.iterator)) == 1
+        assert inside.wait(60)
+        del cycle
+        dropped.set()
+        assert ended.wait(60)  # the generator was closed after its second element
+    finally:
+        gc.enable()
+
+
+def test_a_generator_that_asks_its_own_iterator_is_told_so():
+    iterators = []
+
+    def numbers():
+        yield 1
+        yield int(next(iterators[0]))
+
+    for ahead in (0, 2):
+        dataset = tf.data.Dataset.from_generator(
+            numbers, output_signature=tf.TensorSpec([], tf.int32)
+        ).prefetch(ahead)
+        iterators[:] = [iter(dataset)]
+        assert int(next(iterators[0])) == 1
+        with pytest.raises(tf.errors.FailedPreconditionError, match="asks the iterator"):
+            next(iterators[0])

@@ -22,6 +22,9 @@ STEP = 1e-5  # of finite differences
 WEIGHTS = 7  # of cotangents, 8 of tangents, 9 of directions: the seeds of their numbers
 TANGENTS = 8
 
+# Roles l and b are those inputs with role d whose own derivative does not depend on them.
+DIFFERENTIABLE = str.maketrans("lb", "dd")
+
 
 @dataclass
 class Row:
@@ -44,7 +47,8 @@ def rows_of_the_table() -> dict[str, Row]:
         for name, inputs, outputs, attributes, roles in pattern.findall(path.read_text()):
             kinds = re.findall(r"(\w+): ([^;=]+)", attributes)
             taken = arguments_of(inputs)
-            by_input = {each: roles[min(i, len(roles) - 1)] for i, each in enumerate(taken)}
+            letters = roles.translate(DIFFERENTIABLE)
+            by_input = {each: letters[min(i, len(roles) - 1)] for i, each in enumerate(taken)}
             kinds_of = {each: kind.strip() for each, kind in kinds}
             rows[name] = Row(taken, arguments_of(outputs), kinds_of, by_input, path.stem)
     return rows
@@ -56,7 +60,7 @@ ROWS = rows_of_the_table()
 def carries(row: Row, argument: str) -> bool:
     """Whether an input or output of a row may be floating, or hold what is: variables, stacks."""
     kind = row.kinds.get(argument, argument)
-    return kind in ("any", "number", "real", "list(type)", "resource", "variant") or any(
+    return kind in ("any", "type", "number", "real", "list(type)", "resource", "variant") or any(
         word in kind for word in ("float", "inexact", "complex")
     )
 
@@ -256,6 +260,13 @@ def vectorized_faults(work: Work) -> list[str]:
     return []
 
 
+def is_vectorized(work: Work) -> bool:
+    try:
+        return not vectorized_faults(work)
+    except ValueError:
+        return False
+
+
 def faults_of(case: RowCase) -> list[str]:
     try:
         work = Work(case)
@@ -263,8 +274,10 @@ def faults_of(case: RowCase) -> list[str]:
         if work.places:
             wrong, here = eager_faults(work)
             faults += wrong + function_faults(work, here)
-        if case.vmap:
+        if not case.vmap:
             faults += vectorized_faults(work)
+        elif is_vectorized(work):
+            faults.append(f"is vectorized, in spite of {case.vmap!r}")
     except Exception as error:
         faults = [f"{type(error).__name__}: {str(error)[-300:]}"]
     return [f"{case.name} {case.what}: {each}" for each in faults]

@@ -127,6 +127,39 @@ def test_functional_models_cast_their_inputs_and_slices_stay_slices(tmp_path):
     np.testing.assert_allclose(found, [1.0, 0.71812695, 0.80041414, 1.0], rtol=1e-5)
 
 
+GENERATORS = """
+import gc
+import numpy as np
+import tensorflow as tf
+from mica.tf import _core
+from tensorflow import keras
+
+class Collecting(dict):
+    def __getitem__(self, number):
+        gc.collect()
+        return super().__getitem__(number)
+
+_core._py_functions = Collecting(_core._py_functions)
+
+def batches():
+    while True:
+        yield np.ones((4, 3), "f"), np.ones((4, 1), "f")
+
+for _ in range(8):
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    history = model.fit(batches(), steps_per_epoch=3, epochs=2, verbose=0)
+    assert len(history.history["loss"]) == 2
+print("fitted")
+"""
+
+
+def test_generators_are_fitted_with_a_collection_at_every_callback(tmp_path):
+    done = run_script(tmp_path, GENERATORS)
+    assert done.returncode == 0, done.stderr
+    assert "fitted" in done.stdout
+
+
 def test_a_range_counts_in_its_own_arithmetic():
     import mica.tf as tf
 

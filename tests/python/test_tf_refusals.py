@@ -9,6 +9,9 @@ HUGE = 1 << 62
 REFUSED = {
     "a list of no tensors": lambda: tf.raw_ops.Pack(values=[]),
     "a sum of no tensors": lambda: tf.raw_ops.AddN(inputs=[]),
+    "a choice of no branches": lambda: tf.raw_ops.Case(
+        branch_index=0, input=[], Tout=[tf.float32], branches=[]
+    ),
     "no parts": lambda: tf.split(tf.ones(4), 0),
     "two axes to split": lambda: tf.split(tf.ones(4), 2, axis=[0, 0]),
     "no axis to split": lambda: tf.split(tf.ones([2, 2]), 1, axis=tf.zeros([0], tf.int32)),
@@ -35,9 +38,21 @@ def test_a_function_refuses(what):
         tf.function(REFUSED[what])()
 
 
+def test_diagonals_have_to_be_known_when_a_function_is_traced():
+    solve = tf.function(lambda bands: tf.linalg.banded_triangular_solve(bands, tf.ones([3, 1])))
+    with pytest.raises(ValueError, match=r"\[banded_triangular_solve\].*\(None, 3\)"):
+        solve.get_concrete_function(tf.TensorSpec([None, 3]))
+
+
 def test_an_axis_that_is_known_only_when_it_runs_is_refused():
-    with pytest.raises(tf.errors.InvalidArgumentError, match="axis"):
-        tf.function(lambda axis: tf.gather([1, 2], [0], axis=axis))(tf.constant([0, 0]))
+    def gather(axis):
+        return tf.gather([1, 2], [0], axis=axis)
+
+    with pytest.raises(ValueError, match="axis must be one number"):
+        tf.function(gather)(tf.constant([0, 0]))
+    unknown = tf.function(gather, input_signature=[tf.TensorSpec(None, tf.int32)])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="axis must be one number"):
+        unknown(tf.constant([0, 0]))
 
 
 def test_several_strings_are_no_number():

@@ -156,16 +156,6 @@ def test_a_damaged_model_is_an_error_and_no_crash(tmp_path):
     (folder / "saved_model.pb").write_bytes(data[:1000])
     with pytest.raises(OSError, match="Cannot parse file"):
         tf.saved_model.load(str(folder))
-    random = np.random.default_rng(1)
-    for _ in range(30):
-        changed = bytearray(data)
-        for place in random.integers(0, len(data), 3):
-            changed[place] ^= 1 << int(random.integers(8))
-        (folder / "saved_model.pb").write_bytes(changed)
-        try:
-            tf.saved_model.load(str(folder))(tf.ones([1, 3]))
-        except Exception as error:  # whatever it is, it is an exception
-            assert str(error) or type(error)
     (folder / "saved_model.pb").write_bytes(data)
     index = folder / "variables" / "variables.index"
     index.write_bytes(index.read_bytes()[:-20])
@@ -447,3 +437,19 @@ def test_keras_models_are_exported_and_restored(tmp_path):
         [sys.executable, "-c", EXPORT, str(tmp_path)], capture_output=True, text=True, check=False
     )
     assert run.stdout.strip().endswith("exported"), run.stdout + run.stderr
+
+
+def test_attributes_that_are_a_choice_of_texts_come_back(tmp_path):
+    class Module(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+        def padded(self, x):
+            return tf.pad(x, [[2, 2]], mode="SYMMETRIC")
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+        def length(self, x):
+            return tf.strings.length(x, unit="UTF8_CHAR")
+
+    tf.saved_model.save(Module(), str(tmp_path / "model"))
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    assert loaded.padded(tf.constant([1.0, 2.0, 3.0])).numpy().tolist() == [2, 1, 1, 2, 3, 3, 2]
+    assert loaded.length(tf.constant(["aé"])).numpy().tolist() == [2]

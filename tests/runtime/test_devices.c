@@ -215,3 +215,12 @@ TEST(what_the_pool_keeps_is_bounded) {
     CHECK(device->runtime->cached <= peak);
     mica_device_release(device);
 }
+
+TEST(devices_say_whether_the_host_sees_their_memory) {
+    static const char *const names[] = {"cpu", "ref", "fake"};
+    for (int d = 0; d < 3; d++) {
+        mica_device *device = open_device(names[d]);
+        CHECK(mica_device_is_host_visible(device) == (d < 2));
+        mica_device_release(device);
+    }
+}

@@ -33,7 +33,7 @@ import tempfile
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -145,18 +145,18 @@ class Case:
     words: tuple[str, ...] = ()
     rtol: float | None = None
     atol: float | None = None
-    vmap: bool = True
-    forward: bool = True
-    why: str = ""
+    left_out: dict[str, str] = field(default_factory=dict)  # the reasons, by mode
     file: str = ""
 
     @property
     def more_modes(self) -> tuple[str, ...]:
         """Modes that follow from the figures of others: forward mode, and vectorized_map."""
-        if "grad" not in self.modes:
-            return ()
+        return tuple(mode for mode in self.possible_modes if mode not in self.left_out)
+
+    @property
+    def possible_modes(self) -> tuple[str, ...]:
         real = all(np.dtype(each.dtype).kind != "c" for each in self.inputs)
-        return ("vmap",) * self.vmap + ("forward",) * (self.forward and real)
+        return ("vmap",) * bool(self.inputs) + ("forward",) * ("grad" in self.modes and real)
 
     def arrays(self) -> list[np.ndarray]:
         seed = zlib.crc32(self.name.encode())
@@ -187,22 +187,29 @@ def case(
     what: str,
     function: Callable[..., Any],
     *inputs: Any,
-    grad: bool = True,
     second: bool = False,
     without: tuple[str, ...] | str = (),
     why: str = "",
+    grad: str | None = None,
+    vmap: str | None = None,
+    forward: str | None = None,
     rtol: float | None = None,
     atol: float | None = None,
-    vmap: bool = True,
-    forward: bool = True,
 ) -> None:
-    """A case of tensors. A mode in ``without`` is left out; ``why`` says for which reason."""
-    left_out = (without,) if isinstance(without, str) else without
-    assert not left_out or why, f"{what}: say why {left_out} are left out"
+    """A case of tensors.
+
+    A mode in ``without`` is left out; ``why`` says for which reason. ``grad``, ``vmap`` and
+    ``forward`` leave out gradients, vectorized_map and forward mode, and are the reasons.
+    """
+    names = (without,) if isinstance(without, str) else without
+    left_out = dict.fromkeys(names, why)
+    left_out |= {k: v for k, v in (("vmap", vmap), ("forward", forward)) if v is not None}
+    for mode, reason in [*left_out.items(), *([("grad", grad)] if grad is not None else [])]:
+        assert isinstance(reason, str) and reason, f"{what}: say why {mode} is left out"
     modes = ["eager", "static"]
     if inputs:
         modes.append("unknown")
-    if grad and any(_is_floating(each) for each in inputs):
+    if grad is None and any(_is_floating(each) for each in inputs):
         modes += ["grad", "grad_static", "grad_unknown"]
         if second:
             modes += ["second", "second_unknown"]
@@ -215,9 +222,7 @@ def case(
         modes=tuple(mode for mode in modes if mode not in left_out),
         rtol=rtol,
         atol=atol,
-        vmap=vmap,
-        forward=forward,
-        why=why,
+        left_out=left_out,
     )
 
 
@@ -609,6 +614,7 @@ def _product_difference(case: Case, got: float, gradients: dict[str, Any]) -> st
         total += float(np.sum(dense * tangent))
         scale += float(np.sum(np.abs(dense * tangent)))
     relative = 20 * (case.rtol or max(ROUNDING.get(str(each.dtype), 1e-5) for each in floating))
-    if abs(got - total) <= relative * max(scale, 1e-5) or (np.isnan(got) and np.isnan(total)):
+    same = abs(got - total) <= relative * max(scale, 1e-5) if np.isfinite(total) else got == total
+    if same or (np.isnan(got) and np.isnan(total)):
         return None
     return f"{got}, not {total}"

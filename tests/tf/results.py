@@ -29,6 +29,8 @@ def _work() -> None:
     import mica.tf as tf
     from mica import _mica
 
+    ops: set[str] = set()
+    _mica.tf_set_listener(lambda op, name, runner: ops.add(op))
     runner = corpus.Runner(tf)
     cases = corpus.load()
     _, figures = corpus.read_figures()
@@ -37,7 +39,7 @@ def _work() -> None:
     for line in sys.stdin:
         name, mode = line.split()
         if name == OPS:
-            answers.write(json.dumps(_mica.tf_used_ops()) + "\n")
+            answers.write(json.dumps(sorted(ops)) + "\n")
             answers.flush()
             continue
         case = cases[name]

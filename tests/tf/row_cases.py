@@ -25,7 +25,7 @@ class RowCase:
     call: Callable[..., Any]  # of tf and the operands
     operands: list[Draw]
     arguments: list[str]  # the input of the row that each operand is of; empty: none
-    vmap: bool = True
+    vmap: str = ""  # why it is not vectorized
 
     def draw(self, turn: int = 0) -> list[np.ndarray]:
         """The operands; another turn, other numbers."""
@@ -89,8 +89,8 @@ def row(
     ROW_CASES.append(RowCase(name, what, call, draws, arguments))
 
 
-def program(name: str, *operands: Any, what: str = "", vmap: bool = True) -> Callable[..., Any]:
-    """A case of a row that a function of ``tf`` uses."""
+def program(name: str, *operands: Any, what: str = "", vmap: str = "") -> Callable[..., Any]:
+    """A case of a row that a function of ``tf`` uses; ``vmap``: why it is not vectorized."""
 
     def keep(call: Callable[..., Any]) -> Callable[..., Any]:
         ROW_CASES.append(RowCase(name, what, call, list(operands), [""] * len(operands), vmap))
@@ -417,6 +417,15 @@ row(
 )
 for name in ("Softmax", "LogSoftmax"):
     row(name, {"logits": f(2, 3)})
+
+
+@program("SoftmaxCrossEntropyWithLogits", f(2, 3))
+def _(tf, x):
+    """Labels that sum to 1: for others its gradient is not that of the function."""
+    labels = [[0.2, 0.3, 0.5], [0.0, 1.0, 0.0]]
+    return tf.raw_ops.SoftmaxCrossEntropyWithLogits(features=x, labels=labels)[0]
+
+
 row("BiasAdd", {"value": f(2, 3, 2), "bias": f(2)})
 
 # Linear algebra. Eigenvectors and the like are unique but for a phase: products are compared.
@@ -483,13 +492,15 @@ for rank, name in enumerate(("RFFT", "RFFT2D", "RFFT3D"), 1):
 
 # Functions, branches, loops, derivatives, variables.
 
+HAS_EFFECTS = "an assertion is not vectorized"
+
 
 @program("PartitionedCall", f(3))
 def _(tf, x):
     return tf.function(lambda t: t * t * t, autograph=False)(x)
 
 
-@program("StatefulPartitionedCall", f(3), vmap=False)
+@program("StatefulPartitionedCall", f(3), vmap=HAS_EFFECTS)
 def _(tf, x):
     def inner(t):
         tf.debugging.Assert(tf.reduce_all(tf.math.is_finite(t)), [t])
@@ -503,7 +514,7 @@ def _(tf, x):
     return tf.cond(tf.reduce_sum(x) > 0.0, lambda: tf.sin(x), lambda: x * x * x)
 
 
-@program("If", f(3), vmap=False)
+@program("If", f(3), vmap=HAS_EFFECTS)
 def _(tf, x):
     def positive():
         tf.debugging.Assert(tf.reduce_sum(x) > 0.0, [x])
@@ -517,7 +528,7 @@ def _(tf, x):
     return tf.while_loop(lambda i, t: i < 3, lambda i, t: (i + 1, tf.sin(t) * t), (0, x))[1]
 
 
-@program("While", f(3), vmap=False)
+@program("While", f(3), vmap=HAS_EFFECTS)
 def _(tf, x):
     def body(i, t):
         tf.debugging.Assert(i < 3, [i])
@@ -568,7 +579,7 @@ def _(tf, x):
 
 for stack_row in ("StackPush", "StackPop", "StackPopLike"):
 
-    @program(stack_row, f(3), vmap=False)
+    @program(stack_row, f(3), vmap=HAS_EFFECTS)
     def _(tf, x):
         """A loop whose body stays on the host keeps what its gradient needs on stacks."""
 

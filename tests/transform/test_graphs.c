@@ -112,8 +112,8 @@ TEST(nested_composites_are_differentiated_once_each) {
     CHECK(g->n_nodes < 2000);
     mica_graph_release(g);
     mica_graph_release(f);
-    /* 2^30 sines in 31 graphs: forward mode and vmap make as many graphs, not as many nodes */
-    f = nest(30, 2);
+    /* 2^10 sines in 11 graphs: forward mode and vmap make as many graphs, not as many nodes */
+    f = nest(10, 2);
     g = new_graph("doubling");
     x = scalar_parameter(g);
     mica_call(g, "all", "", f, NULL, NULL, &x, 1, &y);
@@ -123,6 +123,12 @@ TEST(nested_composites_are_differentiated_once_each) {
     CHECK_OK(mica_vmap(g, axes, axes, 4, NULL, &batched));
     mica_graph_release(batched);
     mica_graph_release(g);
+    mica_graph_release(f);
+}
+
+TEST(composites_that_double_without_end_are_refused) {
+    mica_graph *f = nest(30, 2);
+    CHECK_FAILS(mica_graph_verify(f), MICA_RESOURCE_EXHAUSTED, "call each other too often");
     mica_graph_release(f);
 }
 

@@ -14,7 +14,7 @@ Examples
 
 from __future__ import annotations
 
-import importlib
+import importlib as _importlib
 
 from . import _dtypes, _elementwise, _reduce, _select, errors
 from ._array import *  # noqa: F403
@@ -143,6 +143,13 @@ _LAZY = {
 }
 
 
+# What modules that are taken whole bring along for themselves.
+for _name in ("all_axes", "annotations", "as_shape", "building", "ops", "reduction"):
+    globals().pop(_name, None)
+for _name in ("CompositeTensor", "log", "shape_operand", "static_value"):
+    globals().pop(_name, None)
+del _name
+
 _OF_KERAS = frozenset({"losses", "metrics", "optimizers"})
 
 
@@ -152,11 +159,11 @@ def __getattr__(name: str):
 
         return keras() if name == "keras" else getattr(keras(), name)
     if name in _MODULES:
-        return importlib.import_module(f".{name}", __name__)
+        return _importlib.import_module(f".{name}", __name__)
     if name in _LAZY:
         place = _LAZY[name]
         module, own = (place, name) if isinstance(place, str) else place
-        value = getattr(importlib.import_module(f".{module}", __name__), own)
+        value = getattr(_importlib.import_module(f".{module}", __name__), own)
         globals()[name] = value
         return value
     raise AttributeError(f"module 'tensorflow' has no attribute '{name}'")

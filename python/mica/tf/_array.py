@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import builtins
+import builtins as _builtins
 
 from .. import _mica
 from . import _dtypes
@@ -160,7 +160,7 @@ def transpose(a, perm=None, conjugate=False, name="transpose"):
     a = convert_to_tensor(a)
     if perm is None:
         if a.shape.rank is not None:
-            perm = convert_to_tensor([*builtins.range(a.shape.rank)][::-1], _dtypes.int32)
+            perm = convert_to_tensor([*_builtins.range(a.shape.rank)][::-1], _dtypes.int32)
         else:
             last = ops["Rank"](a)
             perm = ops["Range"](ops["Sub"](last, 1), convert_to_tensor(-1), convert_to_tensor(-1))
@@ -206,7 +206,7 @@ def range(start, limit=None, delta=1, dtype=None, name="range"):
     if dtype is not None:
         dtype = _dtypes.as_dtype(dtype)
         parts = [
-            ops["Cast"](p, DstT=dtype) if isinstance(p, Tensor) else _number(p, dtype)
+            ops["Cast"](p, DstT=dtype) if isinstance(p, Tensor) else convert_to_tensor(p, dtype)
             for p in parts
         ]
     else:
@@ -218,12 +218,6 @@ def range(start, limit=None, delta=1, dtype=None, name="range"):
             widest = max([widest, *own], key=lambda d: order.index(d) if d in order else 9)
         parts = [t if t.dtype == widest else ops["Cast"](t, DstT=widest) for t in tensors]
     return ops["Range"](*parts, name=name)
-
-
-def _number(value, dtype):
-    if dtype.is_integer and isinstance(value, float):
-        value = int(value)
-    return convert_to_tensor(value, dtype)
 
 
 def tile(input, multiples, name=None):

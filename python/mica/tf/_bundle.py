@@ -1,11 +1,11 @@
-"""Files of named tensors: `<prefix>.index` and `<prefix>.data-00000-of-00001`."""
+"""Files of named tensors: `<prefix>.index` and `<prefix>.data-00000-of-0000n`."""
 
 from __future__ import annotations
 
 import os
 
 from .. import _mica
-from . import _dtypes
+from . import _dtypes, errors
 from ._shapes import TensorShape
 
 
@@ -28,12 +28,17 @@ class Bundle:
     def __getitem__(self, key: str):
         """The tensor of this name."""
         if key not in self._places:
-            raise KeyError(f"Key {key} not found in checkpoint {self.prefix}")
+            message = f"Key {key} not found in checkpoint {self.prefix}"
+            raise errors.NotFoundError(None, None, message)
         return _mica.tf_bundle_read(self._bundle, self._places[key])
 
     def text(self, key: str) -> bytes:
         """The only string of a tensor of strings."""
-        return bytes(self[key].numpy())
+        found = self[key].numpy()
+        if not isinstance(found, bytes):
+            message = f"{self.prefix} is damaged: {key} is not one string"
+            raise errors.DataLossError(None, None, message)
+        return found
 
     def shape(self, key: str) -> TensorShape:
         """The shape of a tensor, without reading it."""

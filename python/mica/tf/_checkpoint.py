@@ -13,8 +13,10 @@ from . import _dtypes, errors
 from ._bundle import Bundle, write_bundle
 from ._context import building
 from ._core import convert_to_tensor
+from ._reading import check_references, reading
 from ._tracking import AutoTrackable, Trackable
 from ._variable import Variable
+from ._writing import writing
 from .saved_model._load import OBJECT_GRAPH_KEY, VARIABLE_VALUE
 from .saved_model._messages import (
     BoolValue,
@@ -81,6 +83,10 @@ def _give(value, tensors: dict) -> None:
     if variable is None:
         value._restore_from_tensors(tensors)
         return
+    if VARIABLE_VALUE not in tensors:
+        found = ", ".join(sorted(tensors))
+        message = f"The checkpoint has {found} for the variable {variable.name}, and no value."
+        raise errors.DataLossError(None, None, message)
     tensor = tensors[VARIABLE_VALUE]
     if not variable.shape.is_compatible_with(tensor.shape):
         raise ValueError(
@@ -119,7 +125,9 @@ class _Restore:
                 f"{prefix} has no graph of objects: it was written by names, as TensorFlow 1 does. "
                 "tf.train.load_checkpoint reads its tensors."
             )
-        self.nodes = TrackableObjectGraph.FromString(self.bundle.text(OBJECT_GRAPH_KEY)).nodes
+        with reading(prefix):
+            self.nodes = TrackableObjectGraph.FromString(self.bundle.text(OBJECT_GRAPH_KEY)).nodes
+            check_references(self.nodes, prefix)
         self.matched: dict[int, object] = {}  # number in the file -> object
         self._seen: set = set()
 
@@ -321,9 +329,9 @@ class Checkpoint(AutoTrackable):
         """Write the variables to files that begin with this path; returns the path."""
         path = os.fspath(file_prefix)
         folder = os.path.dirname(path)
-        if folder:
-            os.makedirs(folder, exist_ok=True)
-        with building(None):
+        with writing(path), building(None):
+            if folder:
+                os.makedirs(folder, exist_ok=True)
             write_bundle(path, self._tensors())
         return path
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import time
+import warnings
 
+from .. import _mica
 from ._bundle import Bundle
 
 _STATE = "checkpoint"
@@ -53,20 +55,24 @@ def update_checkpoint_state(
         return os.path.basename(name) if inside else os.path.abspath(name)
 
     state = CheckpointState(relative(path), map(relative, paths), times, preserved)
-    name = os.path.join(folder, _STATE)
-    with open(name + ".part", "w", encoding="utf-8") as file:
-        file.write(str(state))
-    os.replace(name + ".part", name)
+    _mica.tf_file_replace(os.path.join(folder, _STATE), str(state).encode())
 
 
 def get_checkpoint_state(checkpoint_dir, latest_filename=None) -> CheckpointState | None:
     """Return what the file `checkpoint` of a folder says, with whole paths, or None."""
     folder = os.fspath(checkpoint_dir)
+    path = os.path.join(folder, latest_filename or _STATE)
     try:
-        with open(os.path.join(folder, latest_filename or _STATE), encoding="utf-8") as file:
-            text = file.read()
+        with open(path, encoding="utf-8") as file:
+            return _state_of(file.read(), folder)
     except OSError:
         return None
+    except ValueError as error:
+        warnings.warn(f"{path}: Checkpoint ignored: {error}", stacklevel=2)
+        return None
+
+
+def _state_of(text: str, folder: str) -> CheckpointState | None:
     state = CheckpointState()
     for line in text.splitlines():
         found = _LINE.match(line.strip())
@@ -258,7 +264,7 @@ class CheckpointManager:
             self._directory, path, list(self._kept), self._kept.values(), self._preserved
         )
         for old in removed:
-            _remove(old)
+            _mica.tf_bundle_remove(old)
         return path
 
     def _too_many(self) -> list[str]:
@@ -285,13 +291,6 @@ class CheckpointManager:
 
     def sync(self) -> None:
         """Do nothing: writing is over when `save` returns."""
-
-
-def _remove(path: str) -> None:
-    folder, name = os.path.split(path)
-    for entry in os.listdir(folder or "."):
-        if entry == name + ".index" or entry.startswith(name + ".data-"):
-            os.remove(os.path.join(folder, entry))
 
 
 def checkpoints_iterator(

@@ -163,12 +163,30 @@ def _numbered(branch_fns) -> list:
     return branch_fns
 
 
+def _no_default(predicates: list, last):
+    """The last function, which runs when its predicate is true, else none is."""
+
+    def run():
+        from ._print import Assert
+
+        given = ops["Pack"]([convert_to_tensor(p, _dtypes.bool) for p in predicates])
+        Assert(given[-1], ["Input error: None of conditions evaluated as True:", given])
+        return last()
+
+    return run
+
+
 def case(pred_fn_pairs, default=None, exclusive=False, strict=False, name="case"):
     """Return the result of the first function whose predicate is true."""
     pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, dict) else list(pred_fn_pairs)
     pairs = [(p.deref() if hasattr(p, "deref") else p, f) for p, f in pairs]
+    for pair in pairs:
+        if not callable(pair[1]):
+            raise TypeError(f"fn for pred {pair[0]!r} must be callable, not {pair[1]!r}")
+    if not pairs:
+        raise ValueError("[case] there must be at least one pair of a predicate and a function")
     if default is None:
-        default = pairs[-1][1]
+        default = _no_default([predicate for predicate, _ in pairs], pairs[-1][1])
         pairs = pairs[:-1]
 
     def choose(rest):

@@ -199,6 +199,8 @@ def _from_array(value, dtype, hint: bool):
         # that holds what they hold.
         from_sequence = isinstance(value, list | tuple)
         is_empty = array.size == 0 and from_sequence
+        if is_empty and dtype == _dtypes.string:
+            return _strings(array)
         if (not from_sequence and dtype != _dtypes.string) or is_empty:
             array = _cast_array(array, natural, dtype)
         elif _may_become(natural, dtype):
@@ -329,6 +331,15 @@ def register_py_function(function) -> int:
 
 
 def _call_py_function(number: int, tensors: list):
+    if number not in _py_functions:
+        from . import errors
+
+        raise errors.NotFoundError(
+            None,
+            None,
+            f"[PyFunc] function {number} is not registered: its graph outlived the process that "
+            "made it",
+        )
     before = _mica.tf_set_graph(None)
     try:
         return _py_functions[number](*tensors)
@@ -374,7 +385,7 @@ def _invert(x):
 
 
 def _abs(x):
-    return ops["ComplexAbs" if x.dtype.is_complex else "Abs"](x)
+    return ops["ComplexAbs"](x, Tout=x.dtype.real_dtype) if x.dtype.is_complex else ops["Abs"](x)
 
 
 def _equal(name: str, unequal: bool):

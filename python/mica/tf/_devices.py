@@ -30,7 +30,7 @@ class LogicalDeviceConfiguration(NamedTuple):
     experimental_device_ordinal: int | None = None
 
 
-_KINDS = {"cpu": "CPU", "cuda": "GPU", "opencl": "GPU"}
+_KINDS = {"cpu": "CPU", "cuda": "GPU", "opencl": "GPU", "fake": "FAKE"}
 _visible: list | None = None
 _virtual: dict[str, list] = {}
 _growth: dict[str, bool] = {}
@@ -52,6 +52,20 @@ def physical_devices() -> list[PhysicalDevice]:
             found.append(PhysicalDevice(f"/physical_device:GPU:{gpus}", "GPU"))
             gpus += 1
     return found
+
+
+def library_name(kind: str, number: int | None) -> str | None:
+    """Return the library's name of a device, such as "cuda:0"; None: there is no such device."""
+    if kind == "CPU":
+        return "cpu"
+    names = [
+        info["name"]
+        for info in _mica.devices()
+        if _KINDS.get(info["name"].partition(":")[0]) == kind
+        and info["available"]
+        and (info["priority"] >= 0 or kind == "FAKE")
+    ]
+    return names[number or 0] if 0 <= (number or 0) < len(names) else None
 
 
 def visible_devices() -> list[PhysicalDevice]:
@@ -122,6 +136,10 @@ def set_logical_configuration(device: PhysicalDevice, configurations) -> None:
     if is_started():
         raise RuntimeError("Virtual devices cannot be modified after being initialized")
     _virtual[device.name] = wanted
+    limits = [configuration.memory_limit for configuration in wanted]
+    if limits and None not in limits:
+        name = library_name(device.device_type, int(device.name.rpartition(":")[2]))
+        _mica.device(name).limit_memory(int(sum(limits) * 2**20))
 
 
 def logical_configuration(device: PhysicalDevice):
@@ -167,6 +185,17 @@ def set_log_placement(enabled: bool) -> None:
     """Say whether the device of every op is written to standard error."""
     global _log_placement
     _log_placement = bool(enabled)
+    _mica.tf_set_listener(_write_placement if _log_placement else None)
+
+
+def _write_placement(op: str, name: str | None, runner) -> None:
+    """Write where an op runs, or the node of a function: its name is given then."""
+    place = "/job:localhost/replica:0/task:0/device:CPU:0" if runner is None else runner.name
+    if name is None:
+        line = f"Executing op {op} in device {place}"
+    else:
+        line = f"{name or op}: ({op}): {place}"
+    sys.stderr.write(line + "\n")
 
 
 def log_placement() -> bool:
@@ -212,7 +241,7 @@ class device:
         self._has_job = bool(task) and not task.startswith("localhost")
         if device_name:
             kind, number = parse(device_name)
-            if kind not in ("CPU", "GPU", "TPU", "XLA_CPU", "XLA_GPU", ""):
+            if kind not in ("CPU", "GPU", "TPU", "XLA_CPU", "XLA_GPU", "FAKE", ""):
                 raise ValueError(
                     f"Unknown attribute '{device_name.strip('/')}' is encountered while parsing "
                     f"the device name: '{device_name}'."
@@ -220,6 +249,10 @@ class device:
             self._place = kind, number
         else:
             self._place = None
+        # A task alone says nothing about the device, None takes back what was said outside.
+        last = (device_name or "").rstrip("/").rpartition("/")[2].partition(":")[0].lower()
+        self._keeps = bool(device_name) and last in ("", "job", "replica", "task")
+        self._placed_before: list = []
 
     def __enter__(self) -> None:
         runner = _mica.tf_remote()
@@ -231,8 +264,18 @@ class device:
         if runner is None:
             self._check()
         _mica.tf_set_remote(runner)
+        self._placed_before.append(_mica.tf_place(self._target(runner)))
         self._before.append(before)
         _stack.append(self._name if runner is None else runner.name)
+
+    def _target(self, runner):
+        """Return the library's name of the device that ops run on here; None: the default."""
+        if runner is None and self._keeps:
+            outside = _mica.tf_place(None)
+            return outside
+        if runner is not None or self._place is None:
+            return None
+        return library_name(*self._place) or "cpu"
 
     def _check(self) -> None:
         """Say it where there is no such device on this machine."""
@@ -241,6 +284,8 @@ class device:
         kind, number = self._place
         there = [d for d in logical_devices() if d.device_type == kind]
         if there and (number is None or number < len(there)):
+            return
+        if kind == "FAKE" and library_name(kind, number):
             return
         if not _soft_placement:
             from . import errors
@@ -256,6 +301,7 @@ class device:
 
     def __exit__(self, *unused) -> None:
         _stack.pop()
+        _mica.tf_place(self._placed_before.pop())
         _mica.tf_set_remote(self._before.pop())
 
 

@@ -7,9 +7,9 @@ here, but a program that only mentions it still runs.
 
 from __future__ import annotations
 
-import builtins
+import builtins as _builtins
 
-import numpy as np
+import numpy as _np
 
 _REF_OFFSET = 100
 
@@ -49,11 +49,11 @@ _TABLE = (
 
 # numpy's structured dtypes of the quantized types, with the names that TensorFlow gives them.
 _QUANTIZED_NUMPY = {
-    "qint8": np.int8,
-    "quint8": np.uint8,
-    "qint16": np.int16,
-    "quint16": np.uint16,
-    "qint32": np.int32,
+    "qint8": _np.int8,
+    "quint8": _np.uint8,
+    "qint16": _np.int16,
+    "quint16": _np.uint16,
+    "qint32": _np.int32,
 }
 _EXTENDED = {
     "bfloat16",
@@ -85,7 +85,7 @@ _RANGES = {
 def _numpy_type(name: str):
     """numpy's scalar type of that name; None where no package that is there has one."""
     if name in _QUANTIZED_NUMPY:
-        return np.dtype([(name, _QUANTIZED_NUMPY[name])])
+        return _np.dtype([(name, _QUANTIZED_NUMPY[name])])
     if name in _EXTENDED:
         try:
             import ml_dtypes
@@ -93,17 +93,17 @@ def _numpy_type(name: str):
             return None
         return getattr(ml_dtypes, name, None)
     if name == "bool":
-        return np.bool_
+        return _np.bool_
     if name == "object":
         return object
-    return np.dtype(name).type
+    return _np.dtype(name).type
 
 
 class DType:
     """The type of the elements of a tensor: `tf.float32`, `tf.string` and their like.
 
     Dtypes are single objects, and compare equal to what `tf.as_dtype` turns into them:
-    ``tf.float32 == "float32" == np.float32``.
+    ``tf.float32 == "float32" == _np.float32``.
     """
 
     __slots__ = ("_is_ref", "_kind", "_name", "_number", "_numpy", "_size")
@@ -221,7 +221,7 @@ class DType:
             value = _RANGES[name][which == "max"]
             kind = _numpy_type(name)
             return value if kind is None else kind(value)
-        info = (np.iinfo if self._kind == "integer" else np.finfo)(self.as_numpy_dtype)
+        info = (_np.iinfo if self._kind == "integer" else _np.finfo)(self.as_numpy_dtype)
         return getattr(info, which)
 
     @property
@@ -375,15 +375,15 @@ def _fill_known() -> None:
             continue
         kind = _numpy_type(numpy_name)
         dtype = _BY_NAME[name]
-        if isinstance(kind, np.dtype):
+        if isinstance(kind, _np.dtype):
             _KNOWN[kind] = dtype
         else:
             _KNOWN[kind] = dtype
-            _KNOWN[np.dtype(kind)] = dtype
-    _KNOWN[builtins.float] = float32
-    _KNOWN[builtins.bool] = _BY_NAME["bool"]
+            _KNOWN[_np.dtype(kind)] = dtype
+    _KNOWN[_builtins.float] = float32
+    _KNOWN[_builtins.bool] = _BY_NAME["bool"]
     _KNOWN[object] = string
-    for letters in (np.str_, np.bytes_):
+    for letters in (_np.str_, _np.bytes_):
         _KNOWN[letters] = string
 
 
@@ -419,23 +419,23 @@ def as_dtype(type_value: object) -> DType:
 def _from_numpy(value: object) -> DType | None:
     if isinstance(value, (str, int)) or value is None:
         return None
-    if isinstance(value, type) and not issubclass(value, np.generic):
+    if isinstance(value, type) and not issubclass(value, _np.generic):
         # Python's own types, but for float, bool and object, have no dtype.
         if value.__module__ != "ml_dtypes":
             return None
     try:
-        kind = np.dtype(value)
+        kind = _np.dtype(value)
     except TypeError:
         return None
     found = _KNOWN.get(kind)
     if found is None:
-        if kind.kind in "SU" or kind == np.dtype(object):
+        if kind.kind in "SU" or kind == _np.dtype(object):
             found = string
         elif kind.name in _EXTENDED:
             found = _BY_NAME[kind.name]
     return found
 
 
-def is_refused(dtype: DType) -> builtins.bool:
+def is_refused(dtype: DType) -> _builtins.bool:
     """Whether the dtype is known by name only: no tensor of it can be made."""
     return dtype.base_dtype._name in _REFUSED

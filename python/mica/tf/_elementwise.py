@@ -284,10 +284,25 @@ def clip_by_global_norm(t_list, clip_norm, use_norm=None, name=None):
 
 
 def accumulate_n(inputs, shape=None, tensor_dtype=None, name=None):
-    """Return the sum of tensors of one shape."""
+    """Return the sum of tensors of one shape and dtype, which may be given."""
     from ._math import add_n
+    from ._shapes import TensorShape
 
-    return add_n(inputs)
+    words = "inputs must be a list of at least one Tensor with the same dtype and shape"
+    if not inputs or not isinstance(inputs, list | tuple):
+        raise ValueError(words)
+    inputs = [convert_to_tensor(x) for x in inputs]
+    if any(x.dtype != inputs[0].dtype for x in inputs):
+        raise ValueError(words)
+    if tensor_dtype is not None and tensor_dtype != inputs[0].dtype:
+        raise TypeError(
+            f"The `tensor_dtype` argument is {tensor_dtype}, but `input` is of type "
+            f"{inputs[0].dtype}. These must be equal. Try casting the input to the desired type."
+        )
+    joint = TensorShape(shape)
+    for x in inputs:
+        joint = joint.merge_with(x.shape)
+    return add_n(inputs, name=name)
 
 
 TOP = (

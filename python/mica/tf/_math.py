@@ -99,7 +99,7 @@ def add_n(inputs, name=None):
             "Inputs must be an iterable of at least one Tensor/IndexedSlices with "
             "the same dtype and shape."
         )
-    return inputs[0] if len(inputs) == 1 else ops["AddN"](inputs)
+    return inputs[0] if len(inputs) == 1 else ops["AddN"](inputs, name=name)
 
 
 def all_axes(x, axis):

@@ -48,7 +48,7 @@ def expm(input, name=None):
         raise ValueError("[expm] matrices are needed")
     real = {_dtypes.complex64: _dtypes.float32, _dtypes.complex128: _dtypes.float64}
     real = real.get(x.dtype, x.dtype)
-    absolute = ops["ComplexAbs"](x) if x.dtype.is_complex else ops["Abs"](x)
+    absolute = ops["ComplexAbs"](x, Tout=real) if x.dtype.is_complex else ops["Abs"](x)
     norm = reduce_max(reduce_sum(absolute, -2), -1)
     halvings = ops["Ceil"](ops["Log"](ops["Maximum"](norm / _LARGEST, 1.0)) / math.log(2.0))
     x = x / cast(ops["Pow"](convert_to_tensor(2.0, real), halvings), x.dtype)[..., None, None]
@@ -188,6 +188,11 @@ def banded_triangular_solve(bands, rhs, lower=True, adjoint=False, name=None):
     """
     bands = convert_to_tensor(bands)
     count = bands.shape[-2]
+    if count is None or bands.shape[-1] is None:
+        raise ValueError(
+            f"[banded_triangular_solve] bands have shape {bands.shape}: the number "
+            "of diagonals and their length have to be known; set them with tf.ensure_shape"
+        )
     matrix = None
     for k in builtins.range(count):
         line = bands[..., k, :]

@@ -23,7 +23,7 @@ def dynamic_stitch(indices, data, name=None):
     rest = shape(data[0])[indices[0].shape.rank :]
     rows = [reshape(d, concat([[-1], rest], 0)) for d in data]
     places = concat([reshape(i, [-1]) for i in indices], 0)
-    size = ops["Max"](places, 0) + 1
+    size = ops["Max"](concat([[-1], places], 0), 0) + 1
     zeros = ops["Fill"](concat([ops["ExpandDims"](size, 0), rest], 0), cast(0, data[0].dtype))
     return ops["TensorScatterUpdate"](
         zeros, ops["ExpandDims"](places, 1), concat(rows, 0), name=name

@@ -25,6 +25,10 @@ def _stream(output_stream) -> str:
     raise ValueError(f"Unknown output stream: {output_stream!r}")
 
 
+def _is_one_string(inputs) -> bool:
+    return len(inputs) == 1 and isinstance(inputs[0], Tensor) and inputs[0].shape.rank == 0
+
+
 def print(*inputs, output_stream=None, summarize=3, sep=" ", end="\n", name=None):
     """Write values when they are computed, in functions too.
 
@@ -51,7 +55,7 @@ def print(*inputs, output_stream=None, summarize=3, sep=" ", end="\n", name=None
             for v, (_, quoted) in zip(values, tensors, strict=True)
         ]
         text = convert_to_tensor(_printing.filled(pieces, texts), _dtypes.string)
-    elif len(tensors) == 1 and not tensors[0][1] and values[0].dtype == _dtypes.string:
+    elif _is_one_string(inputs) and values[0].dtype == _dtypes.string:
         text = values[0]  # a single string stands without quotes
     else:
         template = "\ue001".join(pieces)

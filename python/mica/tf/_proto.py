@@ -8,6 +8,9 @@ A field is (number, type): the name of a scalar type, a message class, or a dict
 enum; a `*` after the name or a list around a class or enum makes it repeated; a set around a class
 makes it a map from strings, a pair of scalar types a map from one to the other.
 `oneof=(names...)` tells that at most one of these fields is set.
+
+Bytes that are no such message are a ValueError: those that are cut off, a field whose wire type is
+not that of its type, messages inside messages without end.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ _SCALARS = {  # type: (wire type, default)
     "float": (_FOUR_BYTES, 0.0),
     "double": (_EIGHT_BYTES, 0.0),
 }
+_MOST_LEVELS = 100  # of messages inside messages
 
 
 class _Field:
@@ -43,6 +47,7 @@ class _Field:
         self.names = kind if isinstance(kind, dict) else None  # of an enum
         self.message = kind if isinstance(kind, type) else None
         self.scalar = "int" if self.names else kind if isinstance(kind, str) else None
+        self.wire = _SCALARS[self.scalar][0] if self.scalar and not self.is_map else _LENGTH
 
     def default(self):
         if self.is_map:
@@ -224,12 +229,17 @@ class Message:
 
     def MergeFromString(self, data: bytes) -> int:
         """Set the fields found in the bytes; unknown ones are passed over."""
+        self._merge(data, 1)
+        return len(data)
+
+    def _merge(self, data: bytes, level: int) -> None:
+        if level > _MOST_LEVELS:
+            raise ValueError(f"Messages are nested more than {_MOST_LEVELS} levels deep")
         by_number = {field.number: field for field in self._fields.values()}
         for number, wire, raw in pieces(data):
             field = by_number.get(number)
             if field is not None:
-                self._take(field, wire, raw)
-        return len(data)
+                self._take(field, wire, raw, level)
 
     def ParseFromString(self, data: bytes) -> int:
         """Become the message that the bytes are of."""
@@ -243,32 +253,57 @@ class Message:
         made.ParseFromString(data)
         return made
 
-    def _take(self, field: _Field, wire: int, raw) -> None:
+    @classmethod
+    def _read(cls, data: bytes, level: int):
+        """Return the message that is so deep inside of others."""
+        made = cls()
+        made._merge(data, level)
+        return made
+
+    def _take(self, field: _Field, wire: int, raw, level: int) -> None:
+        is_packed = field.is_repeated and wire == _LENGTH and field.wire != _LENGTH
+        if not is_packed:
+            _check_wire(field.name, self, wire, field.wire)
         if field.is_map:
-            entry = {number: part for number, _, part in pieces(raw)}
-            key = _scalar_value(field.key, entry[1]) if 1 in entry else _SCALARS[field.key][1]
-            if field.message:
-                value = field.message.FromString(entry.get(2, b""))
-            else:
-                default = _SCALARS[field.scalar][1]
-                value = _scalar_value(field.scalar, entry[2]) if 2 in entry else default
-            getattr(self, field.name)[key] = value
+            self._take_pair(field, raw, level)
         elif field.message:
             if field.is_repeated:
-                getattr(self, field.name).append(field.message.FromString(raw))
+                getattr(self, field.name).append(field.message._read(raw, level + 1))
             else:
                 part = self._values.get(field.name) or field.message()
-                part.MergeFromString(raw)
+                part._merge(raw, level + 1)
                 setattr(self, field.name, part)
         elif field.is_repeated:
             items = (
-                _unpacked(field.scalar, raw)
-                if wire == _LENGTH and field.scalar not in ("string", "bytes")
-                else [_scalar_value(field.scalar, raw)]
+                _unpacked(field.scalar, raw) if is_packed else [_scalar_value(field.scalar, raw)]
             )
             getattr(self, field.name).extend(items)
         else:
             setattr(self, field.name, _scalar_value(field.scalar, raw))
+
+    def _take_pair(self, field: _Field, raw: bytes, level: int) -> None:
+        """Take one pair of a map."""
+        key = _SCALARS[field.key][1]
+        value = field.message() if field.message else _SCALARS[field.scalar][1]
+        for number, wire, part in pieces(raw):
+            if number == 1:
+                _check_wire("key", self, wire, _SCALARS[field.key][0])
+                key = _scalar_value(field.key, part)
+            elif number == 2:
+                expected = _LENGTH if field.message else _SCALARS[field.scalar][0]
+                _check_wire(field.name, self, wire, expected)
+                if field.message:
+                    value = field.message._read(part, level + 1)
+                else:
+                    value = _scalar_value(field.scalar, part)
+        getattr(self, field.name)[key] = value
+
+
+def _check_wire(name: str, of: Message, wire: int, expected: int) -> None:
+    if wire != expected:
+        raise ValueError(
+            f"The field {name} of a {type(of).__name__} has the wire type {wire}, not {expected}"
+        )
 
 
 def message(name: str, /, oneof: tuple = (), **fields) -> type[Message]:
@@ -379,9 +414,14 @@ def _scalar_value(kind: str, raw):
     return raw - (1 << 64) if raw >> 63 else raw
 
 
+_PACKED = {"float": "<f", "double": "<d", "fixed32": "<I"}
+
+
 def _unpacked(kind: str, data: bytes) -> list:
-    if kind in ("float", "double"):
-        return [v for (v,) in struct.iter_unpack("<f" if kind == "float" else "<d", data)]
+    if kind in _PACKED:
+        if len(data) % struct.calcsize(_PACKED[kind]):
+            raise ValueError(f"{len(data)} bytes are no list of numbers of the type {kind}")
+        return [v for (v,) in struct.iter_unpack(_PACKED[kind], data)]
     found, at = [], 0
     while at < len(data):
         raw, at = _read_varint(data, at)
@@ -402,12 +442,19 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
         shift += 7
 
 
+def first_part(data: bytes, number: int) -> bytes | None:
+    """Return the contents of the first field of this number that is a string or a message."""
+    return next((raw for n, wire, raw in pieces(data) if n == number and wire == _LENGTH), None)
+
+
 def pieces(data: bytes):
-    """Yield (field number, wire type, contents)."""
+    """Yield (field number, wire type, contents): a number for wire type 0, else bytes."""
     at = 0
     while at < len(data):
         tag, at = _read_varint(data, at)
         number, wire = tag >> 3, tag & 7
+        if number == 0:
+            raise ValueError("The message has a field without a number")
         if wire == _VARINT:
             raw, at = _read_varint(data, at)
             yield number, wire, raw

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from builtins import range as builtin_range
+from collections import namedtuple
 
 from .. import _mica
 from . import _dtypes, errors
@@ -20,7 +21,7 @@ from ._array import (
     where,
     zeros_like,
 )
-from ._core import convert_to_tensor, ops
+from ._core import _abs, convert_to_tensor, ops
 from ._elementwise import is_finite, real
 from ._math import cast, reduce_mean, reduce_sum, reduction
 
@@ -98,23 +99,7 @@ def argmin(input, axis=None, output_type=_dtypes.int64, name=None):
     return ops["ArgMin"](input, 0 if axis is None else axis, output_type=output_type, name=name)
 
 
-class TopKV2(tuple):
-    """The largest values and their places."""
-
-    __slots__ = ()
-
-    def __new__(cls, values, indices):
-        return tuple.__new__(cls, (values, indices))
-
-    @property
-    def values(self):
-        """The values."""
-        return self[0]
-
-    @property
-    def indices(self):
-        """Their places."""
-        return self[1]
+TopKV2 = namedtuple("TopKV2", ["values", "indices"])
 
 
 def top_k(input, k=1, sorted=True, index_type=_dtypes.int32, name=None):
@@ -134,7 +119,9 @@ def in_top_k(targets, predictions, k, name=None):
     places = ops["Pack"]([cast(rows, _dtypes.int64), targets], axis=1)
     own = ops["GatherNd"](predictions, places)
     larger = reduce_sum(cast(predictions > expand_dims(own, 1), _dtypes.int32), 1)
-    among = ops["LogicalAnd"](larger < cast(k, _dtypes.int32), is_finite(own))
+    # A row with anything that is not finite has no order, and says no.
+    is_ordered = reduce_all(is_finite(predictions), 1)
+    among = ops["LogicalAnd"](larger < cast(k, _dtypes.int32), is_ordered)
     return ops["LogicalAnd"](inside, among, name=name)
 
 
@@ -142,7 +129,7 @@ def _to_last_axis(x, axis):
     """Return x with an axis moved to the end, and how to move it back."""
     ranks = x.shape.rank
     if ranks is None:
-        raise ValueError("the rank of the tensor must be known")
+        return _to_last_axis_when_known(x, int(axis))
     if not -ranks <= int(axis) < ranks:
         message = f"slice index {axis} of dimension 0 out of bounds. [Op:StridedSlice]"
         raise errors.InvalidArgumentError(None, None, message)
@@ -151,6 +138,17 @@ def _to_last_axis(x, axis):
         return x, lambda y: y
     order = [i for i in builtin_range(ranks) if i != axis] + [axis]
     back = sorted(builtin_range(ranks), key=order.__getitem__)
+    return transpose(x, order), lambda y: transpose(y, back)
+
+
+def _to_last_axis_when_known(x, axis: int):
+    if axis == -1:
+        return x, lambda y: y
+    ranks = rank(x)
+    at = cast(axis, _dtypes.int32) + (ranks if axis < 0 else 0)
+    last = expand_dims(ranks - 1, 0)
+    order = concat([range(at), range(at + 1, ranks), expand_dims(at, 0)], 0)
+    back = concat([range(at), last, range(at, ranks - 1)], 0)
     return transpose(x, order), lambda y: transpose(y, back)
 
 
@@ -254,13 +252,25 @@ def unsorted_segment_sqrt_n(data, segment_ids, num_segments, name=None):
     return total / ops["Sqrt"](_counts(data, segment_ids, num_segments))
 
 
+def _segment_mean(data, segment_ids, num_segments, name=None):
+    """Return the means of the elements with the same number, in the dtype of the elements."""
+    if not data.dtype.is_integer:
+        return unsorted_segment_mean(data, segment_ids, num_segments)
+    total = unsorted_segment_sum(data, segment_ids, num_segments)
+    wide = data.dtype if data.dtype.size >= 4 else _dtypes.int32
+    total = cast(total, wide)
+    counts = _counts(cast(data, wide), segment_ids, num_segments)
+    return cast(ops["TruncateDiv"](total, counts), data.dtype)
+
+
 def _sorted(function, empty):
     def segment(data, segment_ids, name=None):
         data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
         if isinstance(ids, _mica.TFEagerTensor) and (ids.numpy()[1:] < ids.numpy()[:-1]).any():
             message = "segment ids are not increasing [Op:SegmentSum]"
             raise errors.InvalidArgumentError(None, None, message)
-        count = ids[-1] + 1
+        none = convert_to_tensor([-1], ids.dtype)
+        count = concat([none, ids], 0)[-1] + 1
         result = function(data, ids, count)
         if not empty:
             return result
@@ -272,7 +282,7 @@ def _sorted(function, empty):
 
 
 segment_sum = _sorted(unsorted_segment_sum, False)
-segment_mean = _sorted(unsorted_segment_mean, False)
+segment_mean = _sorted(_segment_mean, False)
 segment_prod = _sorted(unsorted_segment_prod, False)
 segment_max = _sorted(unsorted_segment_max, True)
 segment_min = _sorted(unsorted_segment_min, True)
@@ -372,17 +382,14 @@ def norm(tensor, ord="euclidean", axis=None, keepdims=None, name=None):
 
     x = convert_to_tensor(tensor)
     keep = bool(keepdims)
-    if isinstance(axis, list | tuple) and len(axis) == 2:
-        return _matrix_norm(x, ord, list(axis), keep)
+    _check_norm(ord, axis)
     if isinstance(axis, list | tuple):
-        axis = axis[0]
-    if isinstance(ord, str) and ord in ("fro", "euclidean"):
-        ord = "euclidean"
+        return _matrix_norm(x, ord, list(axis), keep)
     if ord in ("euclidean", 2):
         squares = real(x * ops["Conj"](x)) if x.dtype.is_complex else x * x
         total = ops["Sqrt"](reduce_sum(squares, axis, keep))
         return cast(total, x.dtype) if x.dtype.is_complex else total
-    magnitude = ops["ComplexAbs" if x.dtype.is_complex else "Abs"](x)
+    magnitude = _abs(x)
     if ord == 1:
         return reduce_sum(magnitude, axis, keep)
     if ord == numpy.inf:
@@ -392,17 +399,51 @@ def norm(tensor, ord="euclidean", axis=None, keepdims=None, name=None):
     return ops["Pow"](reduce_sum(ops["Pow"](magnitude, power), axis, keep), one / power, name=name)
 
 
-def _matrix_norm(x, ord, axis, keep):
-    import numpy
+def _check_norm(ord, axis) -> None:
+    is_pair = isinstance(axis, list | tuple) and len(axis) == 2
+    if is_pair and (not all(isinstance(i, int) for i in axis) or axis[0] == axis[1]):
+        is_pair, axis = False, tuple(axis)
+    if not is_pair and axis is not None and not isinstance(axis, int):
+        raise ValueError(
+            f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}"
+        )
+    named = isinstance(ord, str)
+    if is_pair and ord not in ("euclidean", "fro", 1, 2, float("inf")):
+        raise ValueError(
+            f"'ord' must be a supported matrix norm in ['euclidean', 'fro', 1, 2, inf], got {ord}"
+        )
+    if not is_pair and (ord != "euclidean" if named else not ord > 0):
+        raise ValueError(
+            f"'ord' must be a supported vector norm: 'euclidean' or a positive number, got {ord}"
+        )
 
-    magnitude = ops["Abs"](x)
-    if ord in ("fro", "euclidean"):
-        return ops["Sqrt"](reduce_sum(x * x, axis, keep))
+
+def _matrix_norm(x, ord, axis, keep):
     rows, columns = axis
-    if ord in (1, numpy.inf):
-        first, second = (rows, columns) if ord == 1 else (columns, rows)
-        return _drop(reduce_max(reduce_sum(magnitude, first, True), second, True), axis, keep)
-    raise ValueError(f"'ord' must be a supported matrix norm, got {ord}")
+    if ord in ("fro", "euclidean"):
+        if not x.dtype.is_complex:
+            return ops["Sqrt"](reduce_sum(x * x, axis, keep))
+        total = ops["Sqrt"](reduce_sum(real(x * ops["Conj"](x)), axis, keep))
+        return cast(total, x.dtype)
+    if ord == 2:
+        return _drop(_largest_singular_value(x, rows, columns), axis, keep)
+    magnitude = ops["ComplexAbs" if x.dtype.is_complex else "Abs"](x)
+    first, second = (rows, columns) if ord == 1 else (columns, rows)
+    return _drop(reduce_max(reduce_sum(magnitude, first, True), second, True), axis, keep)
+
+
+def _largest_singular_value(x, rows: int, columns: int):
+    """Return the largest singular value of the matrices in two axes, which keep size 1."""
+    ranks = rank(x)
+    numbers = range(ranks)
+    pair = [at + ranks if at < 0 else convert_to_tensor(at) for at in (rows, columns)]
+    others = ops["LogicalAnd"](numbers != pair[0], numbers != pair[1])
+    late = cast(numbers == pair[0], _dtypes.int32) + 2 * cast(numbers == pair[1], _dtypes.int32)
+    order = argsort(late * ranks + numbers)
+    values = real(ops["Svd"](transpose(x, order), compute_uv=False)[0])
+    largest = reduce_max(values, -1)
+    sizes = where(others, shape(x), ones_like(numbers))
+    return reshape(largest, sizes)
 
 
 def _drop(x, axis, keep):

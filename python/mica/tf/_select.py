@@ -109,6 +109,20 @@ def pad(tensor, paddings, mode="CONSTANT", constant_values=0, name=None):
     return ops["MirrorPad"](tensor, paddings, mode=mode, name=name)
 
 
+def pad_along(x, axis: int, before, after, value=0):
+    """Return x with a value in front of one axis and behind it."""
+    ranks = x.shape.rank
+    if ranks is None:
+        ranks = ops["Rank"](x)
+        at = axis + ranks if axis < 0 else axis
+        pair = expand_dims(stack([before, after]), 0)
+        is_here = expand_dims(range(ranks) == at, 1)
+        return pad(x, where(is_here, pair, zeros_like(pair)), constant_values=value)
+    pairs = [stack([0, 0])] * ranks
+    pairs[axis] = stack([before, after])
+    return pad(x, stack(pairs), constant_values=value)
+
+
 def reverse(tensor, axis, name=None):
     """Return the tensor read backwards along axes."""
     axis = [axis] if isinstance(axis, int) else axis
@@ -203,24 +217,37 @@ def sequence_mask(lengths, maxlen=None, dtype=_dtypes.bool, name=None):
 def repeat(input, repeats, axis=None, name=None):
     """Return the tensor with each element, or each slice along an axis, repeated."""
     x = convert_to_tensor(input)
+    counts = convert_to_tensor(repeats, dtype_hint=_dtypes.int32)
+    if not counts.dtype.is_integer:
+        raise TypeError(f"`repeats` must be integers, not of dtype {counts.dtype.name}")
+    counts = cast(counts, _dtypes.int32)
+    if counts.shape.rank is not None and counts.shape.rank > 1:
+        raise ValueError(f"Shape {counts.shape} must have rank at most 1")
     if axis is None:
         x, axis = reshape(x, [-1]), 0
-    counts = convert_to_tensor(repeats)
-    if counts.shape.rank == 0:
-        at = axis % x.shape.rank if axis < 0 else axis
-        wide = expand_dims(x, at + 1)
-        multiples = [1] * (x.shape.rank + 1)
-        multiples[at + 1] = repeats
-        sizes = shape(x)
-        target = concat([sizes[:at], [-1], sizes[at + 1 :]], 0)
-        return reshape(tile(wide, multiples), target)
-    size, known = x.shape[axis], counts.shape[0]
+    ranks = x.shape.rank
+    if ranks is not None and not -ranks <= axis < ranks:
+        raise ValueError(f"axis={axis} out of bounds: expected {-ranks}<=axis<{ranks}")
+    if ranks is not None and counts.shape.num_elements() == 1:
+        return _repeat_all(x, reshape(counts, []), axis % ranks)
+    size, known = (None if ranks is None else x.shape[axis]), counts.shape.num_elements()
     if None not in (size, known) and known not in (1, size):
         raise ValueError(f"Dimensions {size} and {known} are not compatible")
+    counts = broadcast_to(reshape(ops["Maximum"](counts, 0), [-1]), expand_dims(shape(x)[axis], 0))
     ends = ops["Cumsum"](counts, 0)
-    places = range(reduce_sum(counts))
-    passed = cast(expand_dims(ends, 0) <= expand_dims(places, 1), _dtypes.int32)
-    return gather(x, reduce_sum(passed, 1), axis=axis)
+    total = reduce_sum(counts)
+    # How many slices end at each place; summed up, how many have ended before it.
+    ended = ops["UnsortedSegmentSum"](ones_like(ends), ends, total + 1)
+    return gather(x, ops["Cumsum"](ended, 0)[:-1], axis=axis)
+
+
+def _repeat_all(x, count, axis: int):
+    """Return x with each slice along an axis repeated count times."""
+    sizes = shape(x)
+    multiples = stack([count if i == axis + 1 else 1 for i in builtin_range(x.shape.rank + 1)])
+    wide = tile(expand_dims(x, axis + 1), multiples)
+    middle = expand_dims(sizes[axis] * count, 0)
+    return reshape(wide, concat([sizes[:axis], middle, sizes[axis + 1 :]], 0))
 
 
 def searchsorted(sorted_sequence, values, side="left", out_type=_dtypes.int32, name=None):
@@ -258,22 +285,27 @@ def meshgrid(*args, **kwargs):
 
 def linspace(start, stop, num, name=None, axis=0):
     """Return num values from start to stop, both included."""
-    start, stop = _pair(start, stop)
-    if start.dtype.is_integer:
-        start, stop = cast(start, _dtypes.float64), cast(stop, _dtypes.float64)
-    n = cast(num, _dtypes.int32)
-    steps = ops["Maximum"](n - 1, convert_to_tensor(1, _dtypes.int32))
-    delta = (stop - start) / cast(steps, start.dtype)
-    places = cast(range(n), start.dtype)
-    ranks = (start + stop).shape.rank
-    at = axis if axis >= 0 else axis + ranks + 1
-    one = [1] * (ranks + 1)
-    one[at] = -1
-    first = expand_dims(start, at)
-    result = first + expand_dims(delta, at) * reshape(places, one)
-    last = reshape(places, one) == cast(n - 1, start.dtype)
-    ended = ops["LogicalAnd"](last, n > 1)
-    return where(ended, expand_dims(stop, at) + zeros_like(result), result)
+    start = convert_to_tensor(start)
+    stop = convert_to_tensor(stop, start.dtype)
+    n = convert_to_tensor(num)
+    if not n.dtype.is_integer:
+        raise TypeError(f"`num` must be of type integer. Received dtype {n.dtype.name}")
+    n = cast(n, _dtypes.int32)
+    sizes = broadcast_dynamic_shape(shape(start), shape(stop))
+    first = expand_dims(broadcast_to(start, sizes), axis)
+    last = expand_dims(broadcast_to(stop, sizes), axis)
+    steps = ops["Maximum"](n - 1, 1)
+    # As TensorFlow: integers are subtracted as integers, and wrap.
+    delta = (last - first) / cast(steps, first.dtype)
+    first, last = cast(first, delta.dtype), cast(last, delta.dtype)
+    inner = range(1, where(n >= 0, steps, -1))
+    ranks = size(shape(first))
+    at = cast(axis if axis >= 0 else ranks + axis, _dtypes.int32)
+    along = where(range(ranks) == at, size(inner), 1)
+    between = first + delta * reshape(cast(inner, delta.dtype), along)
+    whole = concat([first, between, last], axis)
+    wanted = where(range(ranks) == at, n, shape(whole))
+    return ops["Slice"](whole, zeros_like(wanted), wanted)
 
 
 def eye(num_rows, num_columns=None, batch_shape=None, dtype=_dtypes.float32, name=None):
@@ -406,11 +438,9 @@ def einsum(equation, *inputs, **kwargs):
 def tensordot(a, b, axes, name=None):
     """Return the sum of products over axes of a and axes of b."""
     a, b = _pair(a, b)
-    if isinstance(axes, int):
-        ranks = a.shape.rank
-        of_a, of_b = list(builtin_range(ranks - axes, ranks)), list(builtin_range(axes))
-    else:
-        of_a, of_b = (static_value(convert_to_tensor(part)).ravel().tolist() for part in axes)
+    of_a, of_b = _contracted(a, axes)
+    if a.shape.rank is None or b.shape.rank is None:
+        return _tensordot_of_matrices(a, b, of_a, of_b)
     of_a = [i % a.shape.rank for i in of_a]
     of_b = [i % b.shape.rank for i in of_b]
     letters = [chr(97 + i) for i in builtin_range(26)] + [chr(65 + i) for i in builtin_range(26)]
@@ -423,6 +453,41 @@ def tensordot(a, b, axes, name=None):
     return ops["Einsum"](
         [a, b], equation=f"{''.join(names_a)},{''.join(names_b)}->{''.join(out)}", name=name
     )
+
+
+def _contracted(a, axes) -> tuple[list[int], list[int]]:
+    """Return the axes of a and those of b that are summed over; -n: the n-th from the end."""
+    if isinstance(axes, int):
+        if axes < 0:
+            raise ValueError(f"`axes` must be at least 0. Received: axes={axes}")
+        if a.shape.rank is not None and axes > a.shape.rank:
+            raise ValueError(f"`axes` must not be larger than the rank {a.shape.rank}: {axes}")
+        return list(builtin_range(-axes, 0)), list(builtin_range(axes))
+    of_a, of_b = (static_value(convert_to_tensor(part)).ravel().tolist() for part in axes)
+    if len(of_a) != len(of_b):
+        raise ValueError(f"`axes` must name as many of a as of b. Received: axes={axes}")
+    return of_a, of_b
+
+
+def _tensordot_of_matrices(a, b, of_a: list[int], of_b: list[int]):
+    """Return tensordot of tensors whose ranks are known when they are there."""
+
+    def turned(x, axes, is_first: bool):
+        ranks = size(shape(x))
+        summed = convert_to_tensor(axes, _dtypes.int32)
+        summed = where(summed < 0, summed + ranks, summed)
+        numbers = range(ranks)
+        is_here = cast(expand_dims(numbers, 1) == expand_dims(summed, 0), _dtypes.int32)
+        place = reduce_sum(is_here * range(1, size(summed) + 1), 1)  # 0: not summed
+        late = place if is_first else where(place == 0, size(summed) + 1, place)
+        x = transpose(x, argsort(late * ranks + numbers))
+        sizes = shape(x)[: -size(summed) + ranks] if is_first else shape(x)[size(summed) :]
+        n = expand_dims(ops["Prod"](sizes, 0), 0)
+        return reshape(x, concat([n, [-1]] if is_first else [[-1], n], 0)), sizes
+
+    left, rows = turned(a, of_a, True)
+    right, columns = turned(b, of_b, False)
+    return reshape(ops["MatMul"](left, right), concat([rows, columns], 0))
 
 
 def unravel_index(indices, dims, name=None):

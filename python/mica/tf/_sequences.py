@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from . import _dtypes
-from ._array import boolean_mask, concat, expand_dims, gather, range, shape, stack, where
+from ._array import (
+    boolean_mask,
+    concat,
+    expand_dims,
+    fill,
+    gather,
+    identity,
+    range,
+    shape,
+    stack,
+    where,
+)
 from ._core import convert_to_tensor, ops
 from ._math import cast, reduce_sum
-from ._select import one_hot
+from ._reduce import reduce_logsumexp
 
 _NEVER = -1e30  # the logarithm of what does not happen
+_LEAST = -706.893609  # log(1e-307) in float32: TensorFlow's weight of ends that do not count
 
 
 def _log_sum(parts):
@@ -24,6 +36,68 @@ def _shifted(x, by: int):
     return concat([filler, x[:, :-by]], 1)
 
 
+def _dense_labels(labels, label_length, blank_index):
+    """Labels of a batch as a matrix, and how many each row has."""
+    from ._effects import control_dependencies
+    from .debugging import assert_positive
+    from .sparse import SparseTensor, to_dense
+
+    if not isinstance(labels, SparseTensor):
+        labels = cast(convert_to_tensor(labels), _dtypes.int32)
+        return labels, cast(convert_to_tensor(label_length), _dtypes.int32)
+    if blank_index is None:
+        raise ValueError(
+            "Argument `blank_index` must be provided when `labels` is a `SparseTensor`."
+        )
+    values = cast(labels.values, _dtypes.int32)
+    if isinstance(blank_index, int) and blank_index == 0:
+        check = assert_positive(values, "All labels must be nonnegative integers without the blank")
+        with control_dependencies([] if check is None else [check]):
+            values = identity(values)
+    ends = labels.indices[:, 0]
+    rows = cast(labels.dense_shape[0], _dtypes.int32)
+    lengths = ops["UnsortedSegmentSum"](ops["OnesLike"](ends), ends, rows)
+    dense = to_dense(SparseTensor(labels.indices, values, labels.dense_shape))
+    return dense, cast(lengths, _dtypes.int32)
+
+
+def _blank_first(x, labels, blank_index):
+    """Classes in the order blank, those before it, those after it; labels name them so.
+
+    A label that names the blank itself names the class before it, unless the blank is class 0
+    already: then it is one more state that shows the blank.
+    """
+    blank = 0 if blank_index is None else blank_index
+    if isinstance(blank, int) and blank == 0:
+        return x, labels
+    if isinstance(blank, int) and blank < 0:
+        blank = shape(x)[2] + blank
+    x = concat([x[:, :, blank : blank + 1], x[:, :, :blank], x[:, :, blank + 1 :]], 2)
+    return x, where(labels < blank, labels + 1, labels)
+
+
+def _state_chances(x, labels):
+    """The log probability of what each state shows, at each time: start, blank, label, blank, ...
+
+    As in TensorFlow a label outside the classes has probability 1, and neither such a label nor
+    one that names the blank draws the logits to it: its gradient is that of the sum alone.
+    """
+    classes = shape(x)[2]
+    inside = ops["LogicalAnd"](labels >= 0, labels < classes)
+    places = where(inside, labels, ops["ZerosLike"](labels))
+    shown = gather(x, ops["Tile"](places[None], [shape(x)[0], 1, 1]), batch_dims=2)
+    sums = expand_dims(reduce_logsumexp(x, 2), 2)
+    still = ops["StopGradient"](where(inside[None], shown, ops["ZerosLike"](shown) + sums))
+    drawn = ops["LogicalAnd"](inside, labels != 0)[None]
+    shown = where(drawn, shown, still) - sums
+    blanks = ops["ZerosLike"](shown) + (x[:, :, :1] - sums)
+    states = stack([shown, blanks], 3)
+    sizes = shape(shown)
+    states = ops["Reshape"](states, stack([sizes[0], sizes[1], 2 * sizes[2]]))
+    first = x[:, :, :1] - sums
+    return concat([ops["ZerosLike"](first) + _NEVER, first, states], 2)
+
+
 def ctc_loss(
     labels,
     logits,
@@ -34,39 +108,33 @@ def ctc_loss(
     blank_index=None,
     name=None,
 ):
-    """Return -log of the probability of each sequence of labels, over all alignments."""
-    from ._functional import scan
-    from .nn import log_softmax
-    from .sparse import SparseTensor, to_dense
+    """Return -log of the probability of each sequence of labels, over all alignments.
 
-    if isinstance(labels, SparseTensor):
-        if blank_index is None:
-            raise ValueError(
-                "Argument `blank_index` must be provided when labels is a SparseTensor."
-            )
-        ends = labels.indices[:, 0]
-        rows = cast(labels.dense_shape[0], _dtypes.int32)
-        label_length = ops["UnsortedSegmentSum"](ops["OnesLike"](ends), ends, rows)
-        labels = to_dense(labels)
-    labels = cast(convert_to_tensor(labels), _dtypes.int32)
-    x = convert_to_tensor(logits)
+    `unique` changes no result: it lets TPUs compute the same with less memory.
+    """
+    from ._functional import scan
+
+    labels, lengths = _dense_labels(labels, label_length, blank_index)
+    logits = convert_to_tensor(logits)
+    narrow = logits.dtype in (_dtypes.float16, _dtypes.bfloat16)
+    x = cast(logits, _dtypes.float32) if narrow else logits
     if not logits_time_major:
         x = ops["Transpose"](x, [1, 0, 2])
-    classes = shape(x)[2]
-    blank = 0 if blank_index is None else blank_index
-    blank = classes + blank if isinstance(blank, int) and blank < 0 else blank
-    lengths = cast(convert_to_tensor(label_length), _dtypes.int32)
+    x, labels = _blank_first(x, labels, blank_index)
     times = cast(convert_to_tensor(logit_length), _dtypes.int32)
-    between = ops["ZerosLike"](labels) + blank
-    places = stack([between, labels], 2)
+    chances = _state_chances(x, labels)
+    # A label may follow the one before it without a blank between them where they differ.
+    fresh = concat([ops["OnesLike"](labels[:, :1]) > 0, labels[:, 1:] != labels[:, :-1]], 1)
+    states = stack([fresh, ops["ZerosLike"](labels) > 0], 2)
     sizes = shape(labels)
-    extended = ops["Reshape"](places, stack([sizes[0], 2 * sizes[1]]))
-    extended = concat([extended, between[:, :1]], 1)
-    chances = gather(log_softmax(x), ops["Tile"](extended[None], [shape(x)[0], 1, 1]), batch_dims=2)
-    before = concat([ops["ZerosLike"](extended[:, :2]) + blank, extended[:, :-2]], 1)
-    may_skip = ops["LogicalAnd"](extended != blank, extended != before)
-    at = expand_dims(range(2 * sizes[1] + 1), 0)
-    first = where(at < 2, chances[0], ops["ZerosLike"](chances[0]) + _NEVER)
+    may_skip = ops["Reshape"](states, stack([sizes[0], 2 * sizes[1]]))
+    may_skip = concat([fill(stack([sizes[0], 2]), False), may_skip], 1)
+    width = 2 * sizes[1] + 2
+    at = expand_dims(range(width), 0)
+    floor = convert_to_tensor(_LEAST, x.dtype)
+    zero = convert_to_tensor(0, x.dtype)
+    first = fill(stack([sizes[0], width]), convert_to_tensor(_NEVER, x.dtype))
+    first = where(at == 0, zero, first)
 
     def step(alpha, given):
         time, chance = given
@@ -74,17 +142,27 @@ def ctc_loss(
         moved = _log_sum([alpha, _shifted(alpha, 1), skipped]) + chance
         return where(expand_dims(time < times, 1), moved, alpha)
 
-    moments = range(1, shape(x)[0])
-    alphas = scan(step, (moments, chances[1:]), initializer=first)
+    alphas = scan(step, (range(shape(x)[0]), chances), initializer=first)
     last = concat([first[None], alphas], 0)[-1]
     end = 2 * expand_dims(lengths, 1)
-    width = 2 * sizes[1] + 1
-    final = one_hot(end[:, 0], width, True, False, dtype=_dtypes.bool)
-    prior = one_hot(end[:, 0] - 1, width, True, False, dtype=_dtypes.bool)
-    open_end = where(ops["LogicalOr"](final, prior), last, ops["ZerosLike"](last) + _NEVER)
-    top = ops["StopGradient"](ops["Max"](open_end, 1, keep_dims=True))
-    total = ops["Log"](ops["Sum"](ops["Exp"](open_end - top), 1)) + top[:, 0]
-    return -total
+    counts = ops["LogicalOr"](at == end, at == end + 1)
+    loss = -reduce_logsumexp(last + where(counts, zero, floor), 1)
+    return cast(loss, logits.dtype) if narrow else loss
+
+
+def ctc_unique_labels(labels, name=None):
+    """Return the labels of each row without repetitions, filled up with 0, and where each went."""
+    from ._functional import map_fn
+    from ._select import unique
+
+    def of_row(row):
+        found, places = unique(row)
+        missing = shape(row)[0] - shape(found)[0]
+        found = ops["Pad"](found, stack([stack([0, missing])]))
+        return cast(found, _dtypes.int64), places
+
+    kinds = (_dtypes.int64, _dtypes.int32)
+    return list(map_fn(of_row, convert_to_tensor(labels), fn_output_signature=kinds))
 
 
 def ctc_greedy_decoder(inputs, sequence_length, merge_repeated=True, blank_index=None):

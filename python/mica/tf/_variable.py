@@ -38,6 +38,15 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_REPLICA = 3
 
 
+def _mode(kind: type[enum.Enum], value, name):
+    """A member of an enum, or the number of one; None is the first."""
+    try:
+        return kind(0 if value is None else value)
+    except ValueError:
+        words = kind.__name__.removeprefix("Variable").lower()
+        raise ValueError(f"Invalid variable {words} mode: {value} for variable: {name}") from None
+
+
 class Variable(Updates, Trackable):
     """A variable: its value can be read, assigned and differentiated with respect to.
 
@@ -80,6 +89,8 @@ class Variable(Updates, Trackable):
             return
         if initial_value is None:
             raise ValueError("The `initial_value` arg to `tf.Variable` must be specified.")
+        self._synchronization = _mode(VariableSynchronization, synchronization, name)
+        self._aggregation = _mode(VariableAggregation, aggregation, name)
         graph = _mica.tf_current_graph()
         note_creation(graph)
         before = _mica.tf_set_graph(None)
@@ -106,8 +117,6 @@ class Variable(Updates, Trackable):
         self._handle._trainable = self._trainable and is_float
         self._handle._variable = weakref.ref(self)
         self._constraint = constraint
-        self._synchronization = synchronization
-        self._aggregation = aggregation
         if graph is not None:
             keep_alive(graph, self)
 
@@ -185,7 +194,7 @@ class Variable(Updates, Trackable):
     def device(self) -> str:
         """Where its value is."""
         home = getattr(self._handle, "_home", None)
-        return "/job:localhost/replica:0/task:0/device:CPU:0" if home is None else home.name
+        return self._handle.device if home is None else home.name
 
     @property
     def synchronization(self):

@@ -126,6 +126,15 @@ class optimizer:
         return dict(cls._options)
 
 
+def _device_named(device: str):
+    kind, number = _devices.parse(device)
+    there = [d for d in _devices.logical_devices() if d.device_type == kind]
+    name = _devices.library_name(kind, number)
+    if name is None or (kind != "FAKE" and (number or 0) >= len(there)):
+        raise ValueError(f"No matching devices found for '{device}'")
+    return _mica.device(name)
+
+
 class experimental:
     """Older names."""
 
@@ -154,13 +163,19 @@ class experimental:
 
     @staticmethod
     def get_memory_info(device: str) -> dict:
-        """Return the bytes that a device has in use, and the most that it has had."""
-        kind, number = _devices.parse(device)
-        there = [d for d in _devices.logical_devices() if d.device_type == kind]
-        if (number or 0) >= len(there):
-            raise ValueError(f"No matching devices found for '{device}'")
-        now, peak = _mica.device("cpu" if kind == "CPU" else "gpu").memory()
-        return {"current": now, "peak": peak}
+        """Return the bytes that a device has in use, and the most since the last reset."""
+        info = _device_named(device).memory_info()
+        return {"current": info["now"], "peak": info["peak"]}
+
+    @staticmethod
+    def get_memory_usage(device: str) -> int:
+        """Return the bytes that a device has in use."""
+        return _device_named(device).memory_info()["now"]
+
+    @staticmethod
+    def reset_memory_stats(device: str) -> None:
+        """Let the peak be what is in use now."""
+        _device_named(device).memory_reset()
 
     @staticmethod
     def enable_op_determinism() -> None:

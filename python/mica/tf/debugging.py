@@ -6,17 +6,15 @@ depends on values becomes an assertion in the graph.
 
 from __future__ import annotations
 
-import numpy as np
+import numpy as _np
 
 from .. import _mica
-from . import _dtypes, errors
+from . import _devices, _dtypes, errors
 from ._autograph_hooks import is_filtering, set_filtering
-from ._core import Tensor, convert_to_tensor, ops
+from ._core import Tensor, _abs, convert_to_tensor, ops
 from ._print import Assert
 from ._shapes import as_shape
 from ._static import static_value
-
-_placement = [False]
 
 
 def enable_traceback_filtering() -> None:
@@ -35,13 +33,13 @@ def is_traceback_filtering_enabled() -> bool:
 
 
 def set_log_device_placement(enabled: bool) -> None:
-    """Say where ops run."""
-    _placement[0] = bool(enabled)
+    """Write to standard error where each op runs."""
+    _devices.set_log_placement(enabled)
 
 
 def get_log_device_placement() -> bool:
     """Whether it is said where ops run."""
-    return _placement[0]
+    return _devices.log_placement()
 
 
 def _eager(*tensors: object) -> bool:
@@ -76,7 +74,7 @@ def _binary(sign: str, op: str, compare):
         x, y = _pair(x, y)
         if not _eager(x, y):
             known_x, known_y = static_value(x), static_value(y)
-            if known_x is not None and known_y is not None and np.all(compare(known_x, known_y)):
+            if known_x is not None and known_y is not None and _np.all(compare(known_x, known_y)):
                 return None
             data = [
                 message or "",
@@ -87,8 +85,8 @@ def _binary(sign: str, op: str, compare):
                 y,
             ]
             return Assert(_all(ops[op](x, y)), data, summarize)
-        a, b = np.asarray(x.numpy()), np.asarray(y.numpy())
-        holds = np.asarray(compare(a, b))
+        a, b = _np.asarray(x.numpy()), _np.asarray(y.numpy())
+        holds = _np.asarray(compare(a, b))
         if holds.all():
             return None
         raise errors.InvalidArgumentError(
@@ -112,7 +110,7 @@ def _difference(sign: str, a, b, holds, message, summarize) -> str:
     lines = [message] if message else []
     lines.append(f"Condition x {sign} y did not hold.")
     if holds.shape and a.shape == b.shape:
-        places = np.argwhere(~holds)
+        places = _np.argwhere(~holds)
         shown = places if limit < 0 else places[:limit]
         lines.append(f"Indices of first {len(shown)} different values:\n{shown}")
         index = tuple(shown.T)
@@ -125,12 +123,12 @@ def _difference(sign: str, a, b, holds, message, summarize) -> str:
     return "\n".join(lines)
 
 
-assert_equal = _binary("==", "Equal", np.equal)
-assert_none_equal = _binary("!=", "NotEqual", np.not_equal)
-assert_less = _binary("<", "Less", np.less)
-assert_less_equal = _binary("<=", "LessEqual", np.less_equal)
-assert_greater = _binary(">", "Greater", np.greater)
-assert_greater_equal = _binary(">=", "GreaterEqual", np.greater_equal)
+assert_equal = _binary("==", "Equal", _np.equal)
+assert_none_equal = _binary("!=", "NotEqual", _np.not_equal)
+assert_less = _binary("<", "Less", _np.less)
+assert_less_equal = _binary("<=", "LessEqual", _np.less_equal)
+assert_greater = _binary(">", "Greater", _np.greater)
+assert_greater_equal = _binary(">=", "GreaterEqual", _np.greater_equal)
 
 
 def _sign(sign: str, op: str, compare, name: str):
@@ -140,8 +138,8 @@ def _sign(sign: str, op: str, compare, name: str):
             holds = ops[op](x, ops["ZerosLike"](x))
             text = f"Condition x {sign} 0 did not hold element-wise:"
             return Assert(_all(holds), [message or "", text, "x = ", x], summarize)
-        value = np.asarray(x.numpy())
-        if np.all(compare(value, 0)):
+        value = _np.asarray(x.numpy())
+        if _np.all(compare(value, 0)):
             return None
         limit = 3 if summarize is None else summarize
         flat = value.ravel() if limit < 0 else value.ravel()[:limit]
@@ -158,22 +156,21 @@ def _sign(sign: str, op: str, compare, name: str):
     return check
 
 
-assert_positive = _sign(">", "Greater", np.greater, "assert_positive")
-assert_negative = _sign("<", "Less", np.less, "assert_negative")
-assert_non_negative = _sign(">=", "GreaterEqual", np.greater_equal, "assert_non_negative")
-assert_non_positive = _sign("<=", "LessEqual", np.less_equal, "assert_non_positive")
+assert_positive = _sign(">", "Greater", _np.greater, "assert_positive")
+assert_negative = _sign("<", "Less", _np.less, "assert_negative")
+assert_non_negative = _sign(">=", "GreaterEqual", _np.greater_equal, "assert_non_negative")
+assert_non_positive = _sign("<=", "LessEqual", _np.less_equal, "assert_non_positive")
 
 
 def assert_near(x, y, rtol=None, atol=None, message=None, summarize=None, name=None):
     """Raise InvalidArgumentError unless |x - y| <= atol + rtol |y| everywhere."""
     x, y = _pair(x, y)
     kind = x.dtype.real_dtype.as_numpy_dtype
-    default = 10 * float(np.finfo(kind).eps)
+    default = 10 * float(_np.finfo(kind).eps)
     rtol = convert_to_tensor(default if rtol is None else rtol, x.dtype.real_dtype)
     atol = convert_to_tensor(default if atol is None else atol, x.dtype.real_dtype)
-    size = "ComplexAbs" if x.dtype.is_complex else "Abs"
-    allowed = ops["AddV2"](atol, ops["Mul"](rtol, ops[size](y)))
-    holds = _all(ops["LessEqual"](ops[size](ops["Sub"](x, y)), allowed))
+    allowed = ops["AddV2"](atol, ops["Mul"](rtol, _abs(y)))
+    holds = _all(ops["LessEqual"](_abs(ops["Sub"](x, y)), allowed))
     data = [
         message or "",
         f"x and y not equal to tolerance rtol = {rtol}, atol = {atol}",
@@ -208,7 +205,7 @@ def _rank_check(accepts, words):
 
 def _rank(value: object) -> int:
     known = static_value(value) if isinstance(value, Tensor) else value
-    if known is None or np.ndim(known) != 0:
+    if known is None or _np.ndim(known) != 0:
         raise ValueError("Rank must be a scalar.")
     return int(known)
 
@@ -260,7 +257,7 @@ def is_numeric_tensor(tensor) -> bool:
 
 def assert_proper_iterable(values) -> None:
     """Raise TypeError unless the values can be iterated over and are no tensor or string."""
-    if isinstance(values, (Tensor, np.ndarray, str, bytes)):
+    if isinstance(values, (Tensor, _np.ndarray, str, bytes)):
         raise TypeError(
             f'Expected argument "values" to be a "proper" iterable.  Found: {type(values)}'
         )
@@ -291,8 +288,8 @@ def check_numerics(tensor, message, name=None):
     """The tensor, when all of its elements are finite; InvalidArgumentError otherwise."""
     tensor = convert_to_tensor(tensor)
     if _eager(tensor):
-        value = np.asarray(tensor.numpy())
-        kinds = [k for k, f in (("NaN", np.isnan), ("Inf", np.isinf)) if f(value).any()]
+        value = _np.asarray(tensor.numpy())
+        kinds = [k for k, f in (("NaN", _np.isnan), ("Inf", _np.isinf)) if f(value).any()]
         if kinds:
             raise errors.InvalidArgumentError(
                 None, None, f"{message} : Tensor had {' and '.join(kinds)} values"

@@ -6,3 +6,5 @@ from ._elementwise import complex, saturate_cast
 from ._math import cast
 
 __all__ = ["DType", "as_dtype", "cast", "complex", "saturate_cast"]
+
+del ALL, PUBLIC_NAMES, is_refused  # noqa: F821 (of the module that all of them come from)

@@ -11,7 +11,7 @@ from ._core import convert_to_tensor, ops
 from ._elementwise import clip_by_value, floor, round, saturate_cast
 from ._math import cast, reduce_mean, reduce_sum
 from ._reduce import reduce_max, reduce_min
-from ._select import one_hot, pad, reverse, split
+from ._select import pad, reverse, split
 
 
 class ResizeMethod:
@@ -195,10 +195,13 @@ def resize_with_pad(
     """Return pictures fitted into a size, with zeros around them."""
 
     def batch(images):
-        small = _fitted(images, stack([target_height, target_width]))
+        target = cast(stack([target_height, target_width]), _dtypes.float64)
+        sizes = cast(shape(images)[1:3], _dtypes.float64)
+        fitted = sizes / reduce_max(sizes / target)
+        margin = floor((target - fitted) / 2)
+        small = cast(floor(fitted), _dtypes.int32)
+        top, left = (cast(ops["Maximum"](margin[i], 0), _dtypes.int32) for i in (0, 1))
         resized = _resample(images, small, str(method), antialias)
-        top = ops["Maximum"](target_height - small[0], 0) // 2
-        left = ops["Maximum"](target_width - small[1], 0) // 2
         return pad_to_bounding_box(resized, top, left, target_height, target_width)
 
     return _batched(batch, image)
@@ -461,7 +464,7 @@ def sobel_edges(image):
 
     x = convert_to_tensor(image)
     kernels = [[[-1, -2, -1], [0, 0, 0], [1, 2, 1]], [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]]
-    kernel = permute(convert_to_tensor(kernels, _dtypes.float32), [1, 2, 0])
+    kernel = permute(convert_to_tensor(kernels, x.dtype), [1, 2, 0])
     channels = shape(x)[3]
     filters = tile(expand_dims(kernel, 2), stack([1, 1, channels, 1]))
     wide = pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]], "REFLECT")
@@ -546,15 +549,36 @@ def psnr(a, b, max_val, name=None):
 
 def extract_patches(images, sizes, strides, rates, padding, name=None):
     """Return the patches of pictures, each flattened into the channels."""
-    from .nn import conv2d
-
     x = convert_to_tensor(images)
-    rows, columns = sizes[1], sizes[2]
-    depth = shape(x)[3]
-    count = rows * columns * depth
-    eye = one_hot(range(count), count, dtype=x.dtype)
-    filters = reshape(eye, stack([rows, columns, depth, count]))
-    return conv2d(x, filters, list(strides), padding, dilations=list(rates))
+    if padding not in ("VALID", "SAME"):
+        raise ValueError(f"`padding` must be 'VALID' or 'SAME', not {padding!r}")
+    for what, numbers in (("sizes", sizes), ("strides", strides), ("rates", rates)):
+        if len(numbers) != 4 or numbers[0] != 1 or numbers[3] != 1 or min(numbers) < 1:
+            raise ValueError(f"`{what}` must be [1, rows, columns, 1], not {list(numbers)}")
+    for axis in (1, 2):
+        x, places = _patch_places(x, axis, sizes[axis], strides[axis], rates[axis], padding)
+        x = ops["GatherV2"](x, places, axis + (axis == 2))
+    # (batch, row, in the patch, column, in the patch, channel)
+    dims = shape(x)
+    whole = stack([dims[0], dims[1], dims[3], dims[2] * dims[4] * dims[5]])
+    return reshape(permute(x, [0, 1, 3, 2, 4, 5]), whole)
+
+
+def _patch_places(x, axis: int, size: int, stride: int, rate: int, padding: str):
+    """Return x with zeros around an axis, and the places (patch, in the patch) along it."""
+    at = axis + (axis == 2)
+    length = shape(x)[at]
+    reach = (size - 1) * rate + 1
+    if padding == "SAME":
+        count = (length + stride - 1) // stride
+        missing = ops["Maximum"]((count - 1) * stride + reach - length, 0)
+        pairs = [stack([0, 0])] * x.shape.rank
+        pairs[at] = stack([missing // 2, missing - missing // 2])
+        x = pad(x, stack(pairs))
+    else:
+        count = ops["Maximum"]((length - reach) // stride + 1, 0)
+    places = expand_dims(range(count) * stride, 1) + expand_dims(range(size) * rate, 0)
+    return x, places
 
 
 # ---- at random -----------------------------------------------------------------------------------
@@ -659,10 +683,11 @@ def stateless_random_hue(image, max_delta, seed):
 
 
 def _flipped(image, axis, draw):
+    """Return pictures flipped as numbers say: one when its own is small, many when it is large."""
     image = convert_to_tensor(image)
     if image.shape.rank == 3:
         return where(draw([]) < 0.5, reverse(image, [axis]), image)
-    turned = draw([shape(image)[0]]) < 0.5
+    turned = round(draw([shape(image)[0]])) == 1.0
     return where(reshape(turned, [-1, 1, 1, 1]), reverse(image, [axis + 1]), image)
 
 

@@ -5,7 +5,7 @@ An initializer is called with a shape, and perhaps a dtype, and gives a tensor.
 
 from __future__ import annotations
 
-import math
+import math as _math
 
 from . import _dtypes
 from ._core import convert_to_tensor, ops
@@ -138,12 +138,12 @@ class VarianceScaling(Initializer):
         scale = self._scale / max(1.0, fan)
         dtype = _number(dtype)
         if self._distribution == "uniform":
-            limit = math.sqrt(3.0 * scale)
+            limit = _math.sqrt(3.0 * scale)
             return _draw("uniform", self._seed, sizes, -limit, limit, dtype)
         if self._distribution == "untruncated_normal":
-            return _draw("normal", self._seed, sizes, 0.0, math.sqrt(scale), dtype)
+            return _draw("normal", self._seed, sizes, 0.0, _math.sqrt(scale), dtype)
         # The standard deviation of a normal distribution cut at two.
-        deviation = math.sqrt(scale) / 0.87962566103423978
+        deviation = _math.sqrt(scale) / 0.87962566103423978
         return _draw("truncated_normal", self._seed, sizes, 0.0, deviation, dtype)
 
 
@@ -152,7 +152,7 @@ def _fans(sizes: list) -> tuple[float, float]:
         return 1, 1
     if len(sizes) == 1:
         return sizes[0], sizes[0]
-    field = math.prod(sizes[:-2])
+    field = _math.prod(sizes[:-2])
     return sizes[-2] * field, sizes[-1] * field
 
 

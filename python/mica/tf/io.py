@@ -12,14 +12,25 @@ def decode_raw(input_bytes, out_type, little_endian=True, fixed_length=None, nam
     Parameters
     ----------
     input_bytes
-        Strings, all of one length.
+        Strings, all of one length unless fixed_length is given.
     out_type
         The dtype of the numbers.
+    little_endian
+        Whether the lowest byte of a number comes first.
+    fixed_length
+        So many bytes are read of each string; a shorter one is followed by zeros.
     """
+    text = convert_to_tensor(input_bytes, _dtypes.string)
     if fixed_length is not None:
-        raise NotImplementedError("tf.io.decode_raw with fixed_length is not supported.")
+        return ops["DecodePaddedRaw"](
+            text,
+            convert_to_tensor(fixed_length, _dtypes.int32),
+            out_type=_dtypes.as_dtype(out_type),
+            little_endian=little_endian,
+            name=name,
+        )
     return ops["DecodeRaw"](
-        convert_to_tensor(input_bytes, _dtypes.string),
+        text,
         out_type=_dtypes.as_dtype(out_type),
         little_endian=little_endian,
         name=name,

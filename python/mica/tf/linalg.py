@@ -6,6 +6,7 @@ from __future__ import annotations
 from builtins import max as builtins_max
 from builtins import min as builtins_min
 from builtins import range as builtins_range
+from collections import namedtuple
 
 from . import _dtypes
 from ._array import (
@@ -15,6 +16,7 @@ from ._array import (
     range,
     reshape,
     shape,
+    size,
     squeeze,
     stack,
     transpose,
@@ -25,11 +27,27 @@ from ._core import convert_to_tensor, ops
 from ._elementwise import global_norm, real
 from ._math import _pair, cast, reduce_sum
 from ._reduce import norm, reduce_max
-from ._select import einsum, eye, pad, scatter_nd, tensordot
+from ._select import einsum, eye, pad, pad_along, scatter_nd, tensordot
 from ._static import static_value
 
 cholesky = ops["Cholesky"]
 det = ops["MatrixDeterminant"]
+
+
+_BYTES = (_dtypes.int8, _dtypes.uint8)
+
+
+def _widened(a, b, output_type):
+    """Return factors as the product is summed, where TensorFlow has another dtype for it."""
+    dtypes = {a.dtype, b.dtype}
+    bytes_to_int = dtypes <= set(_BYTES) and output_type == _dtypes.int32
+    mixed = _dtypes.bfloat16 in dtypes and len(dtypes - set(_BYTES)) == 1
+    if not bytes_to_int and not (mixed and output_type == _dtypes.bfloat16):
+        raise TypeError(
+            f"[matmul] {a.dtype.name} times {b.dtype.name} cannot be {output_type.name}: of "
+            "(u)int8 it is int32, of bfloat16 and (u)int8 bfloat16, else of the factors' dtype"
+        )
+    return cast(a, output_type), cast(b, output_type)
 
 
 def matmul(
@@ -51,6 +69,10 @@ def matmul(
     b = convert_to_tensor(b, dtype_hint=a.dtype)
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         raise ValueError("Only one of `transpose` and `adjoint` can be True")
+    if output_type is not None:
+        output_type = _dtypes.as_dtype(output_type)
+        if (a.dtype, b.dtype) != (output_type, output_type):
+            a, b = _widened(a, b, output_type)
     ranks = a.shape.rank, b.shape.rank
     complex_adjoint = a.dtype.is_complex and (adjoint_a or adjoint_b)
     if ranks == (2, 2) and not complex_adjoint:
@@ -160,23 +182,10 @@ def cholesky_solve(chol, rhs, name=None):
 
 def slogdet(input, name=None):
     """Return the signs of determinants, and the logarithms of their magnitudes."""
-    return LogMatrixDeterminant(ops["LogMatrixDeterminant"](input))
+    return LogMatrixDeterminant(*ops["LogMatrixDeterminant"](input))
 
 
-class LogMatrixDeterminant(tuple):
-    """Sign and logarithm of the magnitude of determinants."""
-
-    __slots__ = ()
-
-    @property
-    def sign(self):
-        """The signs."""
-        return self[0]
-
-    @property
-    def log_abs_determinant(self):
-        """The logarithms."""
-        return self[1]
+LogMatrixDeterminant = namedtuple("LogMatrixDeterminant", ["sign", "log_abs_determinant"])
 
 
 def logdet(matrix, name=None):
@@ -189,15 +198,39 @@ def logdet(matrix, name=None):
 def lstsq(matrix, rhs, l2_regularizer=0.0, fast=True, name=None):
     """Return the y that makes |matrix y - rhs| smallest."""
     a, y = _pair(matrix, rhs)
-    m, n = a.shape[-2], a.shape[-1]
-    if m is None or n is None:
-        raise ValueError("the sizes of the matrix must be known")
+    if not fast:
+        return _least_norm(a, y)
+    known = (None, None) if a.shape.rank is None else (a.shape[-2], a.shape[-1])
+    m, n = (shape(a)[i - 2] if known[i] is None else known[i] for i in (0, 1))
     more = convert_to_tensor(l2_regularizer, a.dtype)
-    if m >= n:
+
+    def tall():
         gram = matmul(a, a, adjoint_a=True) + more * eye(n, dtype=a.dtype)
         return cholesky_solve(cholesky(gram), matmul(a, y, adjoint_a=True))
-    gram = matmul(a, a, adjoint_b=True) + more * eye(m, dtype=a.dtype)
-    return matmul(a, cholesky_solve(cholesky(gram), y), adjoint_a=True)
+
+    def wide():
+        gram = matmul(a, a, adjoint_b=True) + more * eye(m, dtype=a.dtype)
+        return matmul(a, cholesky_solve(cholesky(gram), y), adjoint_a=True)
+
+    if None not in known:
+        return tall() if m >= n else wide()
+    from ._control import cond
+
+    return cond(m >= n, tall, wide)
+
+
+def _least_norm(a, y):
+    """Return of all y that make |a y - rhs| smallest the shortest; there is no gradient."""
+    from ._custom_gradient import custom_gradient
+
+    @custom_gradient
+    def solve(matrix, rhs):
+        def refuse(*_):
+            raise ValueError("Gradient not defined for fast=False")
+
+        return matmul(pinv(matrix), rhs), refuse
+
+    return solve(a, y)
 
 
 # ---- factorizations ------------------------------------------------------------------------------
@@ -210,25 +243,12 @@ def svd(tensor, full_matrices=False, compute_uv=True, name=None):
     return (s, u, v) if compute_uv else s
 
 
-class Qr(tuple):
-    """Q and R."""
-
-    __slots__ = ()
-
-    @property
-    def q(self):
-        """The orthonormal columns."""
-        return self[0]
-
-    @property
-    def r(self):
-        """The upper triangle."""
-        return self[1]
+Qr = namedtuple("Qr", ["q", "r"])
 
 
 def qr(input, full_matrices=False, name=None):
     """Return q, r with x = q r."""
-    return Qr(ops["Qr"](input, full_matrices=full_matrices))
+    return Qr(*ops["Qr"](input, full_matrices=full_matrices))
 
 
 def eigh(tensor, name=None):
@@ -260,10 +280,12 @@ def eigvals(tensor, name=None):
     return _eig(tensor, False)[0]
 
 
+Lu = namedtuple("Lu", ["lu", "p"])
+
+
 def lu(input, output_idx_type=_dtypes.int32, name=None):
     """Return both triangles in one matrix, and the order of the rows."""
-    factors, order = ops["Lu"](input, output_idx_type=output_idx_type)
-    return factors, order
+    return Lu(*ops["Lu"](input, output_idx_type=output_idx_type))
 
 
 def pinv(a, rcond=None, validate_args=False, name=None):
@@ -328,15 +350,9 @@ def diag_part(input, name="diag_part", k=0, padding_value=0, align="RIGHT_LEFT")
             if d >= 0
             else (align in ("LEFT_RIGHT", "RIGHT_RIGHT"))
         )
-        pair = stack([missing, 0]) if right else stack([0, missing])
-        rows.append(_pad_last(part, pair, padding_value))
+        before, after = (missing, 0) if right else (0, missing)
+        rows.append(pad_along(part, -1, before, after, padding_value))
     return stack(rows, -2)
-
-
-def _pad_last(x, pair, value):
-    rank = x.shape.rank
-    paddings = concat([zeros_like(stack([pair] * rank))[:-1], expand_dims(pair, 0)], 0)
-    return pad(x, paddings, constant_values=value)
 
 
 def _diagonal_length(sizes, d):
@@ -348,10 +364,9 @@ def _one_diagonal(x, d):
     sizes = shape(x)
     n = ops["Maximum"](_diagonal_length(sizes, d), 0)
     places = range(n)
-    rank = x.shape.rank
     rows, columns = places - builtins_min(d, 0), places + builtins_max(d, 0)
     flat = reshape(x, concat([sizes[:-2], expand_dims(sizes[-2] * sizes[-1], 0)], 0))
-    return ops["GatherV2"](flat, rows * sizes[-1] + columns, rank - 2)
+    return ops["GatherV2"](flat, rows * sizes[-1] + columns, -1)
 
 
 def diag(
@@ -412,7 +427,7 @@ def _put_diagonals(x, bands, low, high, num_rows, num_cols, padding, align):
         place = (column if d < 0 else row) + shift + zeros_like(row) + zeros_like(column)
         last = longest - 1
         place = ops["Maximum"](ops["Minimum"](place, last), 0)
-        values = ops["GatherV2"](band, place, band.shape.rank - 1)
+        values = ops["GatherV2"](band, place, -1)
         result = where(column - row == d, values, result)
     return result
 
@@ -433,7 +448,7 @@ def tensor_diag_part(input, name=None):
     """Return the diagonal of a tensor whose shape is a shape twice."""
     x = convert_to_tensor(input)
     sizes = shape(x)
-    half = sizes[: x.shape.rank // 2]
+    half = sizes[: size(sizes) // 2]
     n = ops["Prod"](half, 0)
     return reshape(diag_part(reshape(x, stack([n, n]))), half)
 

@@ -12,6 +12,7 @@ from ._array import (
     reshape,
     shape,
     size,
+    stack,
     stop_gradient,
     transpose,
     where,
@@ -23,7 +24,7 @@ from ._math import cast, reduce_mean, reduce_sum, sigmoid, tanh
 from ._patches import dilation2d, erosion2d, max_pool_with_argmax
 from ._reduce import in_top_k, reduce_logsumexp, reduce_max, top_k, zero_fraction
 from ._select import batch_to_space, one_hot, space_to_batch
-from ._sequences import collapse_repeated, ctc_greedy_decoder, ctc_loss
+from ._sequences import collapse_repeated, ctc_greedy_decoder, ctc_loss, ctc_unique_labels
 from ._static import static_value
 from ._windows import (
     atrous_conv2d,
@@ -93,11 +94,8 @@ def crelu(features, axis=-1, name=None):
     return relu(concat([x, -x], axis))
 
 
-def _along_last(op: str, logits, axis):
-    x = convert_to_tensor(logits)
-    rank = x.shape.rank
-    if axis is None or axis == -1 or (rank is not None and axis == rank - 1):
-        return ops[op](x)
+def _place_of(axis: int, rank: int | None) -> int:
+    """An axis that is not the last, counted from the front."""
     if rank is None:
         raise ValueError("the rank of the logits must be known when axis is not the last")
     if not -rank <= axis < rank:
@@ -109,7 +107,15 @@ def _along_last(op: str, logits, axis):
             f"`dim` must be in the range [{-rank}, {rank}) where {rank} is the number of "
             f"dimensions in the input. Received: dim={axis}",
         )
-    axis %= rank
+    return axis % rank
+
+
+def _along_last(op: str, logits, axis):
+    x = convert_to_tensor(logits)
+    rank = x.shape.rank
+    if axis is None or axis == -1 or (rank is not None and axis == rank - 1):
+        return ops[op](x)
+    axis = _place_of(axis, rank)
     order = list(range(rank))
     order[axis], order[-1] = order[-1], order[axis]
     return transpose(ops[op](transpose(x, order)), order)
@@ -145,12 +151,19 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
             f"logits and labels must be broadcastable: logits_size={logits.shape} "
             f"labels_size={labels.shape}",
         )
-    shifted = logits - stop_gradient(reduce_max(logits, axis, True))
-    total = reduce_logsumexp(shifted, axis)
-    own = total - reduce_sum(labels * shifted, axis)
-    value = -reduce_sum(labels * log_softmax(logits, axis), axis)
-    of_labels = reduce_sum(labels - stop_gradient(labels), axis) * stop_gradient(total)
-    return own + of_labels + stop_gradient(value - own)
+    given, rank = logits.dtype, logits.shape.rank
+    if given in (_dtypes.float16, _dtypes.bfloat16):
+        logits, labels = cast(logits, _dtypes.float32), cast(labels, _dtypes.float32)
+    if axis != -1 and axis != (rank or 0) - 1:
+        axis = _place_of(axis, rank)
+        order = [*range(axis), *range(axis + 1, rank), axis]
+        logits, labels = transpose(logits, order), transpose(labels, order)
+    sizes = shape(logits)
+    if rank != 2:
+        rows = stack([-1, sizes[-1]])
+        logits, labels = ops["Reshape"](logits, rows), ops["Reshape"](labels, rows)
+    loss = ops["SoftmaxCrossEntropyWithLogits"](logits, labels, name=name)[0]
+    return cast(loss if rank == 2 else ops["Reshape"](loss, sizes[:-1]), given)
 
 
 def _check_labels(labels, logits) -> None:
@@ -355,13 +368,35 @@ lrn = local_response_normalization
 # ---- embeddings ----------------------------------------------------------------------------------
 
 
+def _rows_of_parts(params, ids):
+    """Return rows of a table in parts, which are as even as its rows allow, the larger first."""
+    from ._partition import dynamic_partition, dynamic_stitch
+
+    if not params:
+        raise ValueError("Argument `params` must have at least one table")
+    ids = convert_to_tensor(ids)
+    flat = reshape(ids, [-1])
+    total = cast(reduce_sum(stack([shape(part)[0] for part in params])), ids.dtype)
+    least, more = total // len(params), total % len(params)
+    # Rows before `more` parts of `least` + 1 rows, then those of `least`.
+    part = ops["Maximum"](flat // (least + 1), (flat - more) // ops["Maximum"](least, 1))
+    first = part * least + ops["Minimum"](part, more)
+    part = cast(part, _dtypes.int32)
+    places = dynamic_partition(ops["Range"](0, shape(flat)[0], 1), part, len(params))
+    inside = dynamic_partition(flat - first, part, len(params))
+    found = [gather(*pair) for pair in zip(params, inside, strict=True)]
+    rows = dynamic_stitch(places, found)
+    return reshape(rows, concat([shape(ids), shape(params[0])[1:]], 0))
+
+
 def embedding_lookup(params, ids, max_norm=None, name=None):
-    """Return the rows of a table that ids name."""
-    if isinstance(params, list | tuple):
-        if len(params) != 1:
-            raise ValueError("tables in several parts belong to TensorFlow 1")
+    """Return the rows of a table that ids name; of a table in parts, one after the other."""
+    if isinstance(params, list | tuple) and len(params) == 1:
         params = params[0]
-    rows = gather(params, ids)
+    if isinstance(params, list | tuple):
+        rows = _rows_of_parts(params, ids)
+    else:
+        rows = gather(params, ids)
     if max_norm is None:
         return ops["Identity"](rows, name=name)  # as TensorFlow: gradients come in the order of ops
     rank = convert_to_tensor(ids).shape.rank

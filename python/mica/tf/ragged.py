@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import itertools as _itertools
 
 from .. import _mica
 from . import _dtypes
@@ -52,6 +52,23 @@ class RaggedTensorSpec(TypeSpec):
         return RaggedTensor(*components)
 
 
+def _checked(values: Tensor, splits: Tensor) -> Tensor:
+    """The splits, once it is clear that they make rows of the values."""
+    from ._effects import control_dependencies
+    from .debugging import assert_equal, assert_non_negative
+
+    text = "Arguments to from_row_splits do not form a valid RaggedTensor"
+    zero = convert_to_tensor(0, splits.dtype)
+    count = ops["Shape"](values, out_type=splits.dtype)[0]
+    checks = [
+        assert_equal(splits[0], zero, f"{text}:zero"),
+        assert_non_negative(splits[1:] - splits[:-1], f"{text}:monotonic"),
+        assert_equal(splits[-1], count, text),
+    ]
+    with control_dependencies([check for check in checks if check is not None]):
+        return ops["Identity"](splits)
+
+
 class RaggedTensor(CompositeTensor):
     """Rows of different lengths: row i is values[row_splits[i] : row_splits[i + 1]]."""
 
@@ -63,10 +80,15 @@ class RaggedTensor(CompositeTensor):
 
     @classmethod
     def from_row_splits(cls, values, row_splits, name=None, validate=True) -> RaggedTensor:
-        """Rows by where they begin and end."""
+        """Rows by where they begin and end.
+
+        With `validate` the splits begin with 0, never decrease and end with the number of values.
+        """
         if isinstance(row_splits, (list, tuple)):
             row_splits = convert_to_tensor(row_splits, _dtypes.int64)
-        return cls(values, row_splits)
+        values, row_splits = convert_to_tensor(values), convert_to_tensor(row_splits)
+        row_splits.shape.assert_has_rank(1)
+        return cls(values, _checked(values, row_splits) if validate else row_splits)
 
     @property
     def values(self) -> Tensor:
@@ -99,9 +121,21 @@ class RaggedTensor(CompositeTensor):
     def _type_spec(self) -> RaggedTensorSpec:
         return RaggedTensorSpec(self.shape, self.dtype, self._row_splits.dtype)
 
-    def row_lengths(self, axis=1, name=None) -> Tensor:
-        """How long each row is."""
-        return self._row_splits[1:] - self._row_splits[:-1]
+    def row_lengths(self, axis=1, name=None) -> Tensor | RaggedTensor:
+        """How long each row along an axis is; along axes of the values, in the same rows."""
+        rank = None if self._values.shape.rank is None else self._values.shape.rank + 1
+        place = axis if axis >= 0 or rank is None else axis + rank
+        if place < 0 or (rank is not None and place >= rank):
+            bounds = "" if rank is None else f": expected -{rank}<=axis<{rank}"
+            raise ValueError(f"axis={axis} out of bounds{bounds}")
+        if place == 0:
+            return self.nrows()
+        if place == 1:
+            return self._row_splits[1:] - self._row_splits[:-1]
+        from . import fill
+
+        sizes = ops["Shape"](self._values, out_type=self._row_splits.dtype)
+        return RaggedTensor(fill(sizes[: place - 1], sizes[place - 1]), self._row_splits)
 
     def nrows(self, out_type=None, name=None) -> Tensor:
         """How many rows there are."""
@@ -139,14 +173,14 @@ class RaggedTensor(CompositeTensor):
     def to_list(self) -> list:
         """The rows as lists of Python's values."""
         values, splits = self._values.numpy().tolist(), self._row_splits.numpy().tolist()
-        return [values[a:b] for a, b in itertools.pairwise(splits)]
+        return [values[a:b] for a, b in _itertools.pairwise(splits)]
 
     def numpy(self):
         """The rows as an array of arrays, or as one array when they are all of one length."""
         import numpy as np
 
         values, splits = self._values.numpy(), self._row_splits.numpy()
-        rows = [values[a:b] for a, b in itertools.pairwise(splits)]
+        rows = [values[a:b] for a, b in _itertools.pairwise(splits)]
         if len({len(row) for row in rows}) == 1:
             return np.stack(rows)
         array = np.empty(len(rows), dtype=object)
@@ -160,8 +194,8 @@ class RaggedTensor(CompositeTensor):
 
     def __getitem__(self, key):
         if isinstance(key, slice) and key.step in (None, 1):
-            splits = self._row_splits
-            splits = splits[key.start : None if key.stop is None else key.stop % len(self) + 1]
+            start, stop, _ = key.indices(len(self))
+            splits = self._row_splits[start : max(start, stop) + 1]
             return RaggedTensor(self._values[splits[0] : splits[-1]], splits - splits[0])
         if isinstance(key, tuple) and len(key) == 2 and not isinstance(key[0], slice):
             return self[key[0]][key[1]]

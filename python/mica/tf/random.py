@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import builtins
+import builtins as _builtins
+import enum as _enum
 import random as _python_random
-import weakref
+import weakref as _weakref
 
 from .. import _mica
 from . import _dtypes, errors
@@ -18,15 +19,47 @@ _DEFAULT_GRAPH_SEED = 87654321
 
 _global_seed: int | None = None
 _rng = _python_random.Random()
-_graph_seeds: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+_graph_seeds: _weakref.WeakKeyDictionary = _weakref.WeakKeyDictionary()
 
 
-class Algorithm:
+class Algorithm(_enum.Enum):
     """Algorithms for random numbers."""
 
     PHILOX = 1
     THREEFRY = 2
     AUTO_SELECT = 3
+
+
+_ALGORITHMS = {"philox": 1, "threefry": 2, "auto_select": 3}
+
+
+def _algorithm(alg) -> int:
+    """The number of an algorithm, by its name or number; the one for all devices is Philox."""
+    if isinstance(alg, Algorithm):
+        alg = alg.value
+    if isinstance(alg, str):
+        number = _ALGORITHMS.get(alg)
+        words = "philox for the Philox algorithm, threefry for the ThreeFry algorithm, and "
+        words += "auto_select for auto-selection."
+    else:
+        number = int(alg)
+        number = number if number in _ALGORITHMS.values() else None
+        words = "1 for the Philox algorithm, 2 for the ThreeFry algorithm, and 3 for "
+        words += "auto-selection."
+    if number is None:
+        raise ValueError(
+            f"Argument `alg` got unsupported value {alg}. Supported values are {words}"
+        )
+    return 1 if number == 3 else number
+
+
+def _check_stateless(alg) -> None:
+    if _algorithm(alg) != 1:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "alg: no device here has the ThreeFry algorithm; use 'philox' or 'auto_select'",
+        )
 
 
 def set_seed(seed: int) -> None:
@@ -201,7 +234,8 @@ def poisson(shape, lam, dtype=_dtypes.float32, seed=None, name=None):
 # ---- stateless -----------------------------------------------------------------------------------
 
 
-def _key_counter(seed):
+def _key_counter(seed, alg="auto_select"):
+    _check_stateless(alg)
     seed = convert_to_tensor(seed)
     if not seed.shape.is_compatible_with([2]):
         message = f"seed must have shape [2], not {seed.shape}"
@@ -214,7 +248,7 @@ def stateless_uniform(
 ):
     """Return uniform numbers that depend on the seed alone."""
     dtype = _dtypes.as_dtype(dtype)
-    key, counter = _key_counter(seed)
+    key, counter = _key_counter(seed, alg)
     return _uniform_of(shape, key, counter, minval, maxval, dtype)
 
 
@@ -245,7 +279,7 @@ def stateless_normal(
 ):
     """Return normal numbers that depend on the seed alone."""
     dtype = _float(dtype)
-    key, counter = _key_counter(seed)
+    key, counter = _key_counter(seed, alg)
     x = ops["StatelessRandomNormalV2"](shape_operand(shape), key, counter, 1, dtype=dtype)
     return _moved(x, mean, stddev, dtype)
 
@@ -255,7 +289,7 @@ def stateless_truncated_normal(
 ):
     """Return truncated normal numbers that depend on the seed alone."""
     dtype = _float(dtype)
-    key, counter = _key_counter(seed)
+    key, counter = _key_counter(seed, alg)
     x = ops["StatelessTruncatedNormalV2"](shape_operand(shape), key, counter, 1, dtype=dtype)
     return _moved(x, mean, stddev, dtype)
 
@@ -270,9 +304,7 @@ def stateless_categorical(logits, num_samples, seed, dtype=_dtypes.int64, name=N
     )
 
 
-def stateless_gamma(
-    shape, seed, alpha, beta=None, dtype=_dtypes.float32, name=None, alg="auto_select"
-):
+def stateless_gamma(shape, seed, alpha, beta=None, dtype=_dtypes.float32, name=None):
     """Return gamma distributed numbers that depend on the seed alone."""
     dtype = _float(dtype)
     key, counter = _key_counter(seed)
@@ -313,21 +345,21 @@ def stateless_binomial(shape, seed, counts, probs, output_dtype=_dtypes.int32, n
 
 def stateless_shuffle(value, seed, alg="auto_select", name=None):
     """Return the slices along the first axis in an order that depends on the seed alone."""
-    key, counter = _key_counter(seed)
+    key, counter = _key_counter(seed, alg)
     return ops["StatelessShuffle"](convert_to_tensor(value), key, counter, 1, name=name)
 
 
 def split(seed, num=2, alg="auto_select"):
     """Return several seeds made from one, one per row."""
     seed = convert_to_tensor(seed)
-    return stateless_uniform([num, 2], seed, None, None, seed.dtype)
+    return stateless_uniform([num, 2], seed, None, None, seed.dtype, alg=alg)
 
 
 def fold_in(seed, data, alg="auto_select"):
     """Return a seed made from a seed and a number."""
     seed = convert_to_tensor(seed)
     data = convert_to_tensor(data)
-    first = stateless_uniform([1], seed, None, None, data.dtype)
+    first = stateless_uniform([1], seed, None, None, data.dtype, alg=alg)
     second = ops["Reshape"](data, convert_to_tensor([1]))
     return ops["ConcatV2"]([first, second], 0)
 
@@ -344,11 +376,16 @@ class Generator:
         A generator to copy.
     state
         Three integers: the counter, low word first, and the key.
+    alg
+        The algorithm, by its name or number.
     """
 
     def __init__(self, copy_from=None, state=None, alg=None) -> None:
         if copy_from is not None:
-            state = copy_from.state.read_value()
+            if state is not None or alg is not None:
+                raise ValueError("Exactly one of `copy_from` and (`state`, `alg`) may be given.")
+            state, alg = copy_from.state.read_value(), copy_from.algorithm
+        self._alg = _algorithm(Algorithm.PHILOX if alg is None else alg)
         self._state_var = Variable(
             convert_to_tensor(state, _dtypes.int64), trainable=False, name="StateVar"
         )
@@ -358,23 +395,24 @@ class Generator:
         """Make a generator from a seed: one integer, or up to three."""
         values = seed if isinstance(seed, list | tuple) else [seed]
         words = [_signed(int(v)) for v in values][:3]
-        return cls(state=words + [0] * (3 - len(words)))
+        return cls(state=words + [0] * (3 - len(words)), alg=alg)
 
     @classmethod
     def from_state(cls, state, alg=None):
         """Make a generator from a state."""
-        return cls(state=state)
+        return cls(state=state, alg=alg)
 
     @classmethod
     def from_key_counter(cls, key, counter, alg=None):
         """Make a generator from a key and a counter of two words."""
-        return cls(state=[_signed(int(counter[0])), _signed(int(counter[1])), _signed(int(key))])
+        words = [_signed(int(counter[0])), _signed(int(counter[1])), _signed(int(key))]
+        return cls(state=words, alg=alg)
 
     @classmethod
     def from_non_deterministic_state(cls, alg=None):
         """Make a generator that is different each time."""
-        words = [_signed(_python_random.SystemRandom().getrandbits(64)) for _ in builtins.range(3)]
-        return cls(state=words)
+        words = [_signed(_python_random.SystemRandom().getrandbits(64)) for _ in _builtins.range(3)]
+        return cls(state=words, alg=alg)
 
     @property
     def state(self):
@@ -389,7 +427,7 @@ class Generator:
     @property
     def algorithm(self) -> int:
         """The number of the algorithm."""
-        return Algorithm.PHILOX
+        return self._alg
 
     def reset(self, state) -> None:
         """Set the state."""
@@ -405,6 +443,10 @@ class Generator:
             delta = convert_to_tensor(delta, _dtypes.uint64)
         else:
             delta = ops["Cast"](convert_to_tensor(delta), DstT=_dtypes.uint64)
+        if self._alg != 1:
+            raise errors.UnimplementedError(
+                None, None, "Non-XLA devices don't support the ThreeFry algorithm."
+            )
         return ops["RngReadAndSkip"](self._state_var.handle, 1, delta)
 
     def _prepare(self, sizes):
@@ -466,7 +508,8 @@ class Generator:
         """Return several generators made from this one."""
         keys = self.uniform_full_int([count], _dtypes.int64)
         zero = convert_to_tensor(0, _dtypes.int64)
-        return [Generator(state=ops["Pack"]([zero, zero, keys[i]])) for i in builtins.range(count)]
+        states = [ops["Pack"]([zero, zero, keys[i]]) for i in _builtins.range(count)]
+        return [Generator(state=state, alg=self._alg) for state in states]
 
 
 def _signed(value: int) -> int:
@@ -499,7 +542,7 @@ def set_global_generator(generator: Generator) -> None:
 
 def create_rng_state(seed, alg):
     """Return the state that a seed stands for."""
-    return Generator.from_seed(seed).state.read_value()
+    return Generator.from_seed(seed, alg).state.read_value()
 
 
 class _Experimental:

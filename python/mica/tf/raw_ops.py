@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import functools as _functools
 
 from .. import _mica
 
@@ -18,7 +18,7 @@ _AXIS = {
 def _with_axis(name: str):
     op, own = _mica.tf_ops[name], _AXIS[name]
 
-    @functools.wraps(op, assigned=("__doc__",), updated=())
+    @_functools.wraps(op, assigned=("__doc__",), updated=())
     def call(*args, **keywords):
         if "axis" in keywords:
             keywords[own] = keywords.pop("axis")

@@ -9,7 +9,7 @@ from ._array import concat, expand_dims, range, reshape, shape, stack, transpose
 from ._core import convert_to_tensor, ops
 from ._elementwise import cos
 from ._math import cast
-from ._select import pad, roll
+from ._select import pad, pad_along, roll
 from ._static import static_value
 
 PI = 3.141592653589793
@@ -83,15 +83,12 @@ def ifftshift(x, axes=None, name=None):
 def frame(signal, frame_length, frame_step, pad_end=False, pad_value=0, axis=-1, name=None):
     """Return overlapping pieces of a signal along an axis."""
     x = convert_to_tensor(signal)
-    axis %= x.shape.rank
     length, step = (convert_to_tensor(n, _dtypes.int32) for n in (frame_length, frame_step))
     size = shape(x)[axis]
     if pad_end:
         count = -(-size // step)
         missing = ops["Maximum"](0, length + step * (count - 1) - size)
-        pairs = [stack([0, 0])] * x.shape.rank
-        pairs[axis] = stack([0, missing])
-        x = pad(x, stack(pairs), constant_values=pad_value)
+        x = pad_along(x, axis, 0, missing, pad_value)
     else:
         count = ops["Maximum"](0, 1 + (size - length) // step)
     places = expand_dims(range(count) * step, 1) + expand_dims(range(length), 0)
@@ -105,11 +102,10 @@ def overlap_and_add(signal, frame_step, name=None):
     step = convert_to_tensor(frame_step, _dtypes.int32)
     places = expand_dims(range(frames) * step, 1) + expand_dims(range(length), 0)
     total = (frames - 1) * step + length
-    rank = x.shape.rank
-    last_first = [rank - 2, rank - 1, *builtins_range(rank - 2)]
-    moved = transpose(x, last_first)
-    summed = ops["UnsortedSegmentSum"](moved, places, total)
-    return transpose(summed, [*builtins_range(1, rank - 1), 0])
+    outer = shape(x)[:-2]
+    flat = reshape(x, stack([ops["Prod"](outer, 0), frames, length]))
+    summed = ops["UnsortedSegmentSum"](transpose(flat, [1, 2, 0]), places, total)
+    return reshape(transpose(summed, [1, 0]), concat([outer, expand_dims(total, 0)], 0))
 
 
 # ---- windows -------------------------------------------------------------------------------------
@@ -193,8 +189,7 @@ def dct(input, type=2, n=None, axis=-1, norm=None, name=None):
     if n is not None:
         x = x[..., :n]
         missing = ops["Maximum"](n - shape(x)[-1], 0)
-        pairs = [stack([0, 0])] * (x.shape.rank - 1) + [stack([0, missing])]
-        x = pad(x, stack(pairs))
+        x = pad_along(x, -1, 0, missing)
     size = shape(x)[-1]
     count = cast(size, x.dtype)
     if type == 1:
@@ -229,7 +224,7 @@ def _turn(angle):
 def _third(x, size, count):
     """Return the sum over k of x[k] cos(pi k (2 j + 1) / 2 n) for each j."""
     turned = cast(x, _COMPLEX[x.dtype]) * _turn(cast(range(size), x.dtype) * (PI / 2) / count)
-    wide = pad(turned, stack([stack([0, 0])] * (x.shape.rank - 1) + [stack([0, size])]))
+    wide = pad_along(turned, -1, 0, size)
     transformed = ops["IFFT"](wide)[..., :size]
     return ops["Real"](transformed, Tout=x.dtype) * (2 * count)
 
@@ -349,8 +344,7 @@ def inverse_stft(
     pieces = irfft(x, [fft_length])[..., :frame_length]
     missing = max(frame_length - fft_length, 0)
     if missing:
-        pairs = [[0, 0]] * (pieces.shape.rank - 1) + [[0, missing]]
-        pieces = pad(pieces, pairs)
+        pieces = pad_along(pieces, -1, 0, missing)
     if window_fn is not None:
         pieces = pieces * window_fn(frame_length, dtype=pieces.dtype)
     return overlap_and_add(pieces, frame_step)

@@ -152,15 +152,41 @@ def from_dense(tensor, name=None) -> SparseTensor:
     return made
 
 
+def _dense(x: SparseTensor):
+    """The whole tensor; elements at one place are added."""
+    return ops["ScatterNd"](x.indices, x.values, x.dense_shape)
+
+
+def _check_order(x: SparseTensor) -> Tensor:
+    """The indices, once it is clear that they are in order, each once, and within the shape."""
+    from ._effects import control_dependencies
+    from .debugging import Assert
+
+    inside = ops["LogicalAnd"](x.indices >= 0, x.indices < x.dense_shape)
+    places = _places(x)
+    steps = places[1:] - places[:-1]
+    checks = [
+        Assert(ops["All"](inside, [0, 1]), ["indices: one is out of bounds", x.dense_shape]),
+        Assert(
+            ops["All"](steps >= 0, [0]),
+            ["indices: one is out of order. Use `tf.sparse.reorder` to sort them:", x.indices],
+        ),
+        Assert(ops["All"](ops["NotEqual"](steps, 0), [0]), ["indices: one is repeated", x.indices]),
+    ]
+    with control_dependencies([check for check in checks if check is not None]):
+        return ops["Identity"](x.indices)
+
+
 def to_dense(sp_input: SparseTensor, default_value=None, validate_indices=True, name=None):
-    """The whole tensor."""
-    whole = ops["ScatterNd"](sp_input.indices, sp_input.values, sp_input.dense_shape)
-    if default_value is not None:
-        ones = _array.ones_like(sp_input.values, dtype=_dtypes.int32)
-        there = ops["ScatterNd"](sp_input.indices, ones, sp_input.dense_shape)
-        default = convert_to_tensor(default_value, sp_input.dtype)
-        whole = ops["SelectV2"](there > 0, whole, default)
-    return whole
+    """The whole tensor.
+
+    With `validate_indices` they must be in order, each once; without, the last at a place counts.
+    """
+    indices = _check_order(sp_input) if validate_indices else sp_input.indices
+    empty = "" if sp_input.dtype == _dtypes.string else 0
+    default = convert_to_tensor(empty if default_value is None else default_value, sp_input.dtype)
+    whole = ops["BroadcastTo"](default, sp_input.dense_shape)
+    return ops["TensorScatterUpdate"](whole, indices, sp_input.values, name=name)
 
 
 def map_values(op, *args, **kwargs) -> SparseTensor:
@@ -223,7 +249,7 @@ def add(a, b, threshold=0):
         a, b = b, a
     if not isinstance(a, SparseTensor):
         raise TypeError("At least one input should be SparseTensor; do you mean to use tf.add()?")
-    return to_dense(a) + convert_to_tensor(b)
+    return _dense(a) + convert_to_tensor(b)
 
 
 def maximum(sp_a: SparseTensor, sp_b: SparseTensor, name=None) -> SparseTensor:

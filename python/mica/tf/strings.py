@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-import re
+import functools as _functools
+import re as _re
 
 from . import _dtypes, errors
 from ._core import Tensor, convert_to_tensor, ops
@@ -71,7 +71,7 @@ def reduce_join(inputs, axis=None, keepdims=False, separator="", name=None) -> T
     """The strings along axes, joined; along all, the last axis first, when axis is None."""
     inputs = _text(inputs)
     if axis is None:
-        axis = list(range(inputs.shape.rank))[::-1]
+        axis = ops["Range"](ops["Rank"](inputs) - 1, -1, -1)
     axes = convert_to_tensor([axis] if isinstance(axis, int) else axis, _dtypes.int32)
     return ops["ReduceJoin"](inputs, axes, keep_dims=keepdims, separator=separator, name=name)
 
@@ -166,12 +166,21 @@ def split(input, sep=None, maxsplit=-1, name=None):
     return _ragged(values, splits, rank, source)
 
 
-def _decoded(input, encoding, errors_, replacement):
+def _decoded(input, op: str, **options):
+    """What an op that decodes gives of each string, and a function that makes rows of it."""
     source, flat, rank = _flat(input)
-    splits, codes = ops["UnicodeDecode"](
-        flat, input_encoding=encoding, errors=errors_, replacement_char=replacement
+    splits, *found = ops[op](flat, **options)
+    return found, lambda values: _ragged(values, splits, rank, source)
+
+
+def _characters(codes: Tensor, encoding: str, replacement: int) -> Tensor:
+    """Each code point as a string of its own."""
+    from . import range as number
+
+    count = ops["Shape"](codes, out_type=_dtypes.int64)[0]
+    return ops["UnicodeEncode"](
+        codes, number(count + 1), output_encoding=encoding, replacement_char=replacement
     )
-    return source, codes, splits, rank
 
 
 def unicode_decode(
@@ -183,18 +192,61 @@ def unicode_decode(
     name=None,
 ):
     """The code points of each string."""
-    source, codes, splits, rank = _decoded(input, input_encoding, errors, replacement_char)
-    return _ragged(codes, splits, rank, source)
+    (codes,), rows = _decoded(
+        input,
+        "UnicodeDecode",
+        input_encoding=input_encoding,
+        errors=errors,
+        replacement_char=replacement_char,
+        replace_control_characters=replace_control_characters,
+    )
+    return rows(codes)
+
+
+def unicode_decode_with_offsets(
+    input,
+    input_encoding,
+    errors="replace",
+    replacement_char=65533,
+    replace_control_characters=False,
+    name=None,
+):
+    """The code points of each string, and the bytes at which they begin."""
+    (codes, starts), rows = _decoded(
+        input,
+        "UnicodeDecodeWithOffsets",
+        input_encoding=input_encoding,
+        errors=errors,
+        replacement_char=replacement_char,
+        replace_control_characters=replace_control_characters,
+    )
+    return rows(codes), rows(starts)
 
 
 def unicode_split(input, input_encoding, errors="replace", replacement_char=65533, name=None):
     """Each string as its characters."""
-    source, codes, splits, rank = _decoded(input, input_encoding, errors, replacement_char)
-    count = ops["Shape"](codes, out_type=_dtypes.int64)[0]
-    from . import range as number
+    (codes,), rows = _decoded(
+        input,
+        "UnicodeDecode",
+        input_encoding=input_encoding,
+        errors=errors,
+        replacement_char=replacement_char,
+    )
+    return rows(_characters(codes, input_encoding, replacement_char))
 
-    characters = ops["UnicodeEncode"](codes, number(count + 1))
-    return _ragged(characters, splits, rank, source)
+
+def unicode_split_with_offsets(
+    input, input_encoding, errors="replace", replacement_char=65533, name=None
+):
+    """Each string as its characters, and the bytes at which they begin."""
+    (codes, starts), rows = _decoded(
+        input,
+        "UnicodeDecodeWithOffsets",
+        input_encoding=input_encoding,
+        errors=errors,
+        replacement_char=replacement_char,
+    )
+    return rows(_characters(codes, input_encoding, replacement_char)), rows(starts)
 
 
 def unicode_encode(
@@ -203,28 +255,23 @@ def unicode_encode(
     """Strings of code points; each row is a string."""
     from .ragged import RaggedTensor
 
-    if not isinstance(input, RaggedTensor):
-        codes = convert_to_tensor(input, _dtypes.int32)
-        if codes.shape.rank == 1:
-            end = ops["Shape"](codes, out_type=_dtypes.int64)
-            splits = ops["ConcatV2"]([convert_to_tensor([0], _dtypes.int64), end], 0)
-            made = ops["UnicodeEncode"](
-                codes, splits, output_encoding=output_encoding, replacement_char=replacement_char
-            )
-            return ops["Reshape"](made, [], name=name)
-        from . import range as number
+    how = {
+        "output_encoding": output_encoding,
+        "errors": errors,
+        "replacement_char": replacement_char,
+    }
+    if isinstance(input, RaggedTensor):
+        return ops["UnicodeEncode"](input.values, input.row_splits, **how, name=name)
+    codes = convert_to_tensor(input, _dtypes.int32)
+    if codes.shape.rank == 1:
+        end = ops["Shape"](codes, out_type=_dtypes.int64)
+        splits = ops["ConcatV2"]([convert_to_tensor([0], _dtypes.int64), end], 0)
+        return ops["Reshape"](ops["UnicodeEncode"](codes, splits, **how), [], name=name)
+    from . import range as number
 
-        rows, columns = ops["Unpack"](ops["Shape"](codes, out_type=_dtypes.int64), num=2)
-        values, splits = ops["Reshape"](codes, [-1]), number(rows + 1) * columns
-    else:
-        values, splits = input.values, input.row_splits
-    return ops["UnicodeEncode"](
-        values,
-        splits,
-        output_encoding=output_encoding,
-        replacement_char=replacement_char,
-        name=name,
-    )
+    rows, columns = ops["Unpack"](ops["Shape"](codes, out_type=_dtypes.int64), num=2)
+    values, splits = ops["Reshape"](codes, [-1]), number(rows + 1) * columns
+    return ops["UnicodeEncode"](values, splits, **how, name=name)
 
 
 def unicode_transcode(
@@ -237,13 +284,15 @@ def unicode_transcode(
     name=None,
 ) -> Tensor:
     """Strings in another encoding."""
-
-    def change(text: bytes) -> bytes:
-        done = text.decode(input_encoding, errors).replace("\ufffd", chr(replacement_char))
-        name_ = "utf-16-be" if output_encoding == "UTF-16-BE" else output_encoding
-        return done.encode("utf-32-be" if name_ == "UTF-32-BE" else name_)
-
-    return _mapped(change, input)
+    return ops["UnicodeTranscode"](
+        _text(input),
+        input_encoding=input_encoding,
+        output_encoding=output_encoding,
+        errors=errors,
+        replacement_char=replacement_char,
+        replace_control_characters=replace_control_characters,
+        name=name,
+    )
 
 
 def bytes_split(input, name=None):
@@ -283,7 +332,7 @@ def _mapped(change, input, dtype=_dtypes.string) -> Tensor:
     return result
 
 
-@functools.lru_cache(maxsize=256)
+@_functools.lru_cache(maxsize=256)
 def _compiled(pattern: bytes):
     """A pattern as Python knows it: POSIX classes are written out."""
 
@@ -292,12 +341,12 @@ def _compiled(pattern: bytes):
         if name_ not in _POSIX:
             return match[0]
         if match[1]:
-            raise re.error(f"negated class [:^{name_}:]")
+            raise _re.error(f"negated class [:^{name_}:]")
         return _POSIX[name_].encode()
 
     try:
-        return re.compile(re.sub(rb"\[:(\^?)(\w+):\]", written, pattern))
-    except re.error as error:
+        return _re.compile(_re.sub(rb"\[:(\^?)(\w+):\]", written, pattern))
+    except _re.error as error:
         raise errors.InvalidArgumentError(
             None, None, f"Invalid pattern: {pattern.decode(errors='replace')}, error: {error}"
         ) from None
@@ -318,7 +367,7 @@ def regex_replace(input, pattern, rewrite, replace_global=True, name=None) -> Te
         def part(number) -> bytes:
             return b"\\" if number[1] == b"\\" else match[int(number[1])] or b""
 
-        return re.sub(rb"\\([0-9\\])", part, text)
+        return _re.sub(rb"\\([0-9\\])", part, text)
 
     return _mapped(lambda line: found.sub(fill, line, 0 if replace_global else 1), input)
 
@@ -387,8 +436,10 @@ __all__ = [
     "to_hash_bucket_strong",
     "to_number",
     "unicode_decode",
+    "unicode_decode_with_offsets",
     "unicode_encode",
     "unicode_split",
+    "unicode_split_with_offsets",
     "unicode_transcode",
     "upper",
 ]

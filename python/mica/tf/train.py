@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib as _importlib
 
 from ._cluster_spec import ClusterDef, ClusterSpec, JobDef, ServerDef
 
@@ -24,7 +24,7 @@ _LAZY = {
 def __getattr__(name: str):
     if name not in _LAZY:
         raise AttributeError(f"module 'tensorflow.train' has no attribute '{name}'")
-    value = getattr(importlib.import_module(f".{_LAZY[name]}", __package__), name)
+    value = getattr(_importlib.import_module(f".{_LAZY[name]}", __package__), name)
     globals()[name] = value
     return value
 

@@ -137,6 +137,9 @@ static mica_status cpu_launch(mica_device_stream *stream, const mica_kernel *ker
 static const mica_device_vtable cpu_vtable = {
     .kind = "cpu",
     .synchronous = true,
+    .checks_bounds = true,
+    .in_order = true,
+    .may_donate = true,
     .destroy = cpu_destroy,
     .allocate = cpu_allocate,
     .deallocate = cpu_deallocate,

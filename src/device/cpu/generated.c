@@ -119,7 +119,7 @@ static int32_t add_kernel(unit_text *t, char *kernel) {
 static mica_status write_file(unit_text *t, int32_t file) {
     mica_text text;
     mica_text_init(&text);
-    mica_write_prelude(&text);
+    mica_write_prelude(&text, MICA_DIALECT_C);
     for (int32_t i = 0; i < KERNELS_OF_A_FILE; i++) {
         int32_t kernel = file * KERNELS_OF_A_FILE + i;
         if (kernel >= t->n_kernels) break;
@@ -236,6 +236,7 @@ mica_status mica_cpu_unit_kernel(mica_device *device, mica_unit *unit, int32_t i
     *out_kernel = NULL;
     generated_kernel *k;
     MICA_TRY(mica_cpu_kernel_new(sizeof *k, run_generated, &k));
+    k->base.may_be_left = true;
     k->shape = unit->kernels[i].shape;
     k->body = find_function(unit, i, "");
     k->finish = k->shape.finish_units ? find_function(unit, i, "_finish") : NULL;

@@ -27,6 +27,8 @@ struct cpu_kernel {
     void (*run_finished)(const cpu_kernel *kernel, const void *const *operands,
                          void *const *results, void *scratch, const cpu_finish *finish);
     void (*destroy)(cpu_kernel *kernel); /* NULL: it is one block of memory */
+    /* Its jobs may be left half way (base/interrupt.h): it takes no index from what they write. */
+    bool may_be_left;
 };
 
 /* Zeroed memory of `bytes`, of which the first are a cpu_kernel. */

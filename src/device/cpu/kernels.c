@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "base/platform.h"
 #include "compile/passes.h"
 #include "device/cpu/kernel.h"
@@ -119,6 +120,24 @@ static const creator creators[MICA_OP_COUNT] = {
 #undef MICA_OP
 };
 
+/* Whose jobs may be left half way: those that move or compute elements, and no places. */
+#define LEFT_MAP(op) true
+#define LEFT_ELEMENTWISE(op) true
+#define LEFT_SHAPE(op) true
+#define LEFT_RANDOM(op) true
+#define LEFT_CONTRACTION(op)                                                                       \
+    MICA_OP_##op == MICA_OP_dot || MICA_OP_##op == MICA_OP_conv || MICA_OP_##op == MICA_OP_fft
+#define LEFT_REDUCTION(op) MICA_OP_##op != MICA_OP_select_and_scatter
+#define LEFT_SEVERAL(op) false
+#define LEFT_CONTROL(op) false
+#define LEFT_COLLECTIVE(op) false
+#define LEFT_HOST(op) false
+static const bool may_be_left[MICA_OP_COUNT] = {
+#define MICA_OP(op, arity, class, ...) [MICA_OP_##op] = LEFT_##class(op),
+#include "mica/ops.def"
+#undef MICA_OP
+};
+
 /* ---- composites -------------------------------------------------------------------------------*/
 
 typedef struct composite {
@@ -174,6 +193,7 @@ mica_status mica_cpu_kernel_create(const mica_node *node, mica_kernel **out_kern
     cpu_kernel *kernel = NULL;
     mica_status status = create(node, &kernel);
     if (status) return mica_status_pass(status, __FILE__, __LINE__);
+    kernel->may_be_left = mica_node_is_contraction(node) || may_be_left[node->op];
     *out_kernel = &kernel->head;
     return NULL;
 }
@@ -189,5 +209,12 @@ void mica_cpu_kernel_destroy(mica_kernel *kernel) {
 void mica_cpu_kernel_run(const mica_kernel *kernel, const void *const *operands,
                          void *const *results, void *scratch) {
     const cpu_kernel *self = (const cpu_kernel *)kernel;
+    if (self->may_be_left) {
+        self->run(self, operands, results, scratch);
+        return;
+    }
+    mica_interrupt_scope whole;
+    mica_interrupt_enter(&whole, NULL, true);
     self->run(self, operands, results, scratch);
+    (void)mica_interrupt_leave(&whole);
 }

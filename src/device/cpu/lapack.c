@@ -184,6 +184,7 @@ mica_status mica_cpu_lapack(const cpu_lapack **out) {
 }
 
 bool mica_lapack_describe(char *text, size_t capacity) {
+    if (!text) return false;
     const cpu_lapack *lapack;
     mica_status status = mica_cpu_lapack(&lapack);
     if (capacity > 0)

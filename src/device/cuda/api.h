@@ -105,6 +105,68 @@ enum {
     X(ptx_size, nvrtcGetPTXSize, (nvrtcProgram program, size_t * bytes))                           \
     X(ptx, nvrtcGetPTX, (nvrtcProgram program, char *image))
 
+/* cuBLASLt: descriptors are opaque; an algorithm is eight words that it fills in. */
+typedef struct cublasLtContext *cublasLtHandle_t;
+typedef void *cublasLtObject;
+typedef struct cublasLtHeuristicResult {
+    uint64_t algorithm[8];
+    size_t workspace_bytes;
+    int state;
+    float waves;
+    int reserved[4];
+} cublasLtHeuristicResult;
+
+enum {
+    CUBLAS_R_32F = 0,
+    CUBLAS_R_64F = 1,
+    CUBLAS_R_16F = 2,
+    CUBLAS_R_16BF = 14,
+    CUBLAS_COMPUTE_32F = 68,
+    CUBLAS_COMPUTE_64F = 70,
+    CUBLAS_COMPUTE_32F_TF32 = 77,
+    CUBLAS_OP_T = 1,
+    CUBLASLT_LAYOUT_BATCH_COUNT = 5,
+    CUBLASLT_LAYOUT_BATCH_OFFSET = 6,
+    CUBLASLT_DESC_TRANSA = 3,
+    CUBLASLT_DESC_TRANSB = 4,
+    CUBLASLT_PREFERENCE_WORKSPACE = 1,
+    CUBLASLT_PREFERENCE_REDUCTIONS = 3,
+    CUBLASLT_PREFERENCE_ALIGNMENT = 5, /* of A; then B, C, D */
+    CUBLASLT_REDUCTION_COMPUTE_TYPE = 2,
+};
+
+#define MICA_CUDA_BLAS_API(X)                                                                      \
+    X(create, cublasLtCreate, (cublasLtHandle_t * handle))                                         \
+    X(destroy, cublasLtDestroy, (cublasLtHandle_t handle))                                         \
+    X(desc_create, cublasLtMatmulDescCreate, (cublasLtObject * desc, int compute, int scale))      \
+    X(desc_set, cublasLtMatmulDescSetAttribute,                                                    \
+      (cublasLtObject desc, int attribute, const void *value, size_t bytes))                       \
+    X(desc_destroy, cublasLtMatmulDescDestroy, (cublasLtObject desc))                              \
+    X(layout_create, cublasLtMatrixLayoutCreate,                                                   \
+      (cublasLtObject * layout, int dtype, uint64_t rows, uint64_t columns, int64_t leading))      \
+    X(layout_set, cublasLtMatrixLayoutSetAttribute,                                                \
+      (cublasLtObject layout, int attribute, const void *value, size_t bytes))                     \
+    X(layout_destroy, cublasLtMatrixLayoutDestroy, (cublasLtObject layout))                        \
+    X(preference_create, cublasLtMatmulPreferenceCreate, (cublasLtObject * preference))            \
+    X(preference_set, cublasLtMatmulPreferenceSetAttribute,                                        \
+      (cublasLtObject preference, int attribute, const void *value, size_t bytes))                 \
+    X(preference_destroy, cublasLtMatmulPreferenceDestroy, (cublasLtObject preference))            \
+    X(heuristic, cublasLtMatmulAlgoGetHeuristic,                                                   \
+      (cublasLtHandle_t handle, cublasLtObject desc, cublasLtObject a, cublasLtObject b,           \
+       cublasLtObject c, cublasLtObject d, cublasLtObject preference, int asked,                   \
+       cublasLtHeuristicResult *results, int *found))                                              \
+    X(matmul, cublasLtMatmul,                                                                      \
+      (cublasLtHandle_t handle, cublasLtObject desc, const void *alpha, const void *a,             \
+       cublasLtObject a_layout, const void *b, cublasLtObject b_layout, const void *beta,          \
+       const void *c, cublasLtObject c_layout, void *d, cublasLtObject d_layout,                   \
+       const uint64_t *algorithm, void *workspace, size_t workspace_bytes, CUstream stream))
+
+typedef struct mica_cuda_blas_api {
+#define X(field, symbol, parameters) int(*field) parameters;
+    MICA_CUDA_BLAS_API(X)
+#undef X
+} mica_cuda_blas_api;
+
 typedef struct mica_cuda_driver_api {
 #define X(field, symbol, parameters) CUresult(*field) parameters;
     MICA_CUDA_DRIVER_API(X)
@@ -122,6 +184,9 @@ typedef struct mica_cuda_nvrtc_api {
  * another file than libcuda.so.1, MICA_CUDA_PATH the folder of libnvrtc. */
 mica_status mica_cuda_load_driver(const mica_cuda_driver_api **out_api);
 mica_status mica_cuda_load_nvrtc(const mica_cuda_nvrtc_api **out_api);
+/* cuBLASLt, which is not needed: without it dot has kernels of our own. MICA_CUBLAS=off: without.
+ */
+mica_status mica_cuda_load_blas(const mica_cuda_blas_api **out_api);
 /* Looks again at the next question. For tests, while nobody else uses the device. */
 void mica_cuda_forget(void);
 

@@ -1,65 +1,10 @@
-/* Writing CUDA C from the op table, and compiling it with NVRTC. */
+/* CUDA C compiled by NVRTC. */
 #include <stdio.h>
 #include <string.h>
 
-#include "base/strings.h"
-#include "codegen/write.h"
 #include "device/cuda/cuda.h"
 
-/* ---- source --------------------------------------------------------------------------------- */
-
-static bool is_short_float(mica_dtype dtype) {
-    return dtype == MICA_DTYPE_f16 || dtype == MICA_DTYPE_bf16;
-}
-
-mica_status mica_cuda_write_map(mica_op op, mica_dtype dtype, char **out_source) {
-    *out_source = NULL;
-    const mica_op_info *info = mica_op_describe(op);
-    if (!info || strcmp(info->op_class, "MAP") != 0) {
-        return MICA_ERROR(MICA_UNSUPPORTED,
-                          "[%s] the cuda device runs element-by-element primitives only",
-                          info ? info->name : "?");
-    }
-    if (mica_dtype_kind_of(dtype) == MICA_KIND_COMPLEX) {
-        return MICA_ERROR(MICA_UNSUPPORTED, "[%s] the cuda device has no %s", info->name,
-                          mica_dtype_name(dtype));
-    }
-    const char *type = mica_storage_type(dtype), *name = mica_dtype_name(dtype);
-    bool narrow = is_short_float(dtype);
-    mica_text text;
-    mica_text_init(&text);
-    mica_text_append(&text, "#include \"ir/scalar.h\"\nextern \"C\" __global__ void map(");
-    for (int32_t i = 0; i < info->arity; i++) mica_text_printf(&text, "const %s *x%d, ", type, i);
-    /* Four elements a round, loaded before any is stored, keep enough loads in flight. y may be one
-     * of the operands: each element is read before it is written, by the same thread. */
-    mica_text_printf(&text,
-                     "%s *y, int64_t n) {\n"
-                     "    int64_t step = (int64_t)gridDim.x * blockDim.x;\n"
-                     "    int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;\n"
-                     "    for (; first < n; first += 4 * step) {\n"
-                     "        %s result[4];\n"
-                     "#pragma unroll\n"
-                     "        for (int k = 0; k < 4; k++) {\n"
-                     "            int64_t i = first + k * step;\n"
-                     "            if (i >= n) continue;\n",
-                     type, type);
-    for (int32_t i = 0; i < info->arity; i++) {
-        const char *open = narrow ? name : "", *before = narrow ? "mica_convert_" : "";
-        mica_text_printf(&text, "            %s %c = %s%s%sx%d[i]%s;\n", narrow ? "float" : type,
-                         'a' + i, before, open, narrow ? "_f32(" : "", i, narrow ? ")" : "");
-    }
-    mica_text_append(&text, "            result[k] = ");
-    if (narrow) mica_text_printf(&text, "mica_convert_f32_%s(", name);
-    mica_write_expression(&text, info->expression, narrow ? "f32" : name);
-    mica_text_append(&text, narrow ? ");\n" : ";\n");
-    mica_text_append(&text, "        }\n"
-                            "#pragma unroll\n"
-                            "        for (int k = 0; k < 4; k++) {\n"
-                            "            int64_t i = first + k * step;\n"
-                            "            if (i < n) y[i] = result[k];\n"
-                            "        }\n    }\n}\n");
-    return mica_text_finish(&text, out_source);
-}
+#define MOST_HEADERS 32
 
 /* ---- NVRTC ---------------------------------------------------------------------------------- */
 
@@ -125,10 +70,15 @@ mica_status mica_cuda_compile(const char *source, int32_t capability, char **out
     bool ptx = false;
     MICA_TRY(choose_architecture(nvrtc, capability, architecture, sizeof architecture, &ptx));
     /* One mathematics: the arithmetic of the host, to the last bit. */
-    const char *const options[] = {architecture,      "--fmad=false",     "--ftz=false",
-                                   "--prec-div=true", "--prec-sqrt=true", "--std=c++17"};
-    const char *texts[16], *names[16];
-    if (mica_embedded_header_count > 16) {
+    const char *const options[] = {architecture,
+                                   "--fmad=false",
+                                   "--ftz=false",
+                                   "--prec-div=true",
+                                   "--prec-sqrt=true",
+                                   "--std=c++17",
+                                   "--device-as-default-execution-space"};
+    const char *texts[MOST_HEADERS], *names[MOST_HEADERS];
+    if (mica_embedded_header_count > MOST_HEADERS) {
         return MICA_ERROR(MICA_INTERNAL, "[cuda] %d headers are too many",
                           mica_embedded_header_count);
     }

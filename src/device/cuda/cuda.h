@@ -1,10 +1,11 @@
 /* device/cuda/: NVIDIA GPUs.
  *
- * What is here: memory, copies, streams, events, recordings (CUDA graphs), and kernels for the MAP
- * rows of ops.def, whose source is written from the row's expression with the scalar functions
- * (ir/scalar*.h) as headers, and compiled by NVRTC for the device at hand. So the GPU computes with
- * the same text as the CPU: contraction is off, division and square root are rounded correctly,
- * denormals are kept, and f32 results have the same bits. Every other op is UNSUPPORTED.
+ * Memory, copies, streams, events, recordings (CUDA graphs), and kernels, whose source is written
+ * by codegen/ or stands in its preludes, with the scalar functions (ir/scalar*.h) as headers, and
+ * is compiled by NVRTC for the device at hand. So the GPU computes with the same text as the CPU:
+ * contraction is off, division and square root are rounded correctly, denormals are kept, and f32
+ * results have the same bits. What has no kernel here is computed by the CPU between two copies
+ * (host.c), which MICA_LOG=transfer shows.
  *
  * The driver library and NVRTC are found at run time (load.c); a machine without them has no CUDA
  * device and a reason for it. A failure that comes late (an illegal address) poisons its stream:
@@ -17,9 +18,8 @@
 #include "device/cuda/api.h"
 #include "runtime/device.h"
 
-/* CUDA C for one MAP op on one dtype: a kernel `map(x0, ..., y, n)`. Freed with mica_free.
- * UNSUPPORTED for rows of other classes and for complex dtypes. */
-mica_status mica_cuda_write_map(mica_op op, mica_dtype dtype, char **out_source);
+/* Whether the GPU itself computes this node, not the host for it. Needs no GPU. */
+bool mica_cuda_has_kernel(const mica_node *node);
 
 /* Machine code (or PTX, when NVRTC is older than the device) for a compute capability such as 90.
  * Needs no GPU. Freed with mica_free. */

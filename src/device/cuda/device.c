@@ -2,32 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/log.h"
-#include "base/platform.h"
-#include "device/cuda/cuda.h"
-
-/* One compiled MAP row; modules are shared by all kernels of an op and dtype, and kept. */
-typedef struct map_function {
-    CUmodule module;
-    CUfunction function;
-} map_function;
-
-typedef struct cuda_device {
-    mica_device base;
-    const mica_cuda_driver_api *api;
-    CUdevice handle;
-    CUcontext context; /* the primary one, shared with other users of the GPU in this process */
-    int32_t capability, multiprocessors;
-    mica_mutex mutex;
-    map_function functions[MICA_OP_COUNT][MICA_DTYPE_COUNT];
-} cuda_device;
-
-typedef struct cuda_stream {
-    cuda_device *device;
-    CUstream handle;
-    CUresult poison; /* the first failure; every later call answers it */
-    bool capturing;
-} cuda_stream;
+#include "device/cuda/parts.h"
 
 typedef struct cuda_event {
     cuda_device *device;
@@ -35,25 +10,15 @@ typedef struct cuda_event {
     CUresult poison; /* of the stream that recorded it */
 } cuda_event;
 
-typedef struct cuda_kernel {
-    mica_kernel base;
-    CUfunction function;
-    int64_t n;
-    int32_t arity;
-    unsigned blocks;
-} cuda_kernel;
-
 typedef struct cuda_recording {
     cuda_device *device;
     CUgraph graph;
     CUgraphExec executable;
 } cuda_recording;
 
-enum { THREADS_PER_BLOCK = 256, BLOCKS_PER_MULTIPROCESSOR = 8, MAX_ARITY = 3 };
-
 /* ---- errors --------------------------------------------------------------------------------- */
 
-static mica_status error_of(const cuda_device *device, CUresult result, const char *what) {
+mica_status cuda_error(const cuda_device *device, CUresult result, const char *what) {
     const char *name = NULL, *text = NULL;
     if (result == CUDA_ERROR_OUT_OF_MEMORY) {
         return MICA_ERROR(MICA_OUT_OF_MEMORY, "[%s] %s is out of memory", what, device->base.name);
@@ -68,14 +33,14 @@ static mica_status error_of(const cuda_device *device, CUresult result, const ch
 static mica_status stream_result(cuda_stream *stream, CUresult result, const char *what) {
     if (result == CUDA_SUCCESS) return NULL;
     if (result != CUDA_ERROR_OUT_OF_MEMORY) stream->poison = result;
-    return error_of(stream->device, result, what);
+    return cuda_error(stream->device, result, what);
 }
 
 /* Makes the device's context current around calls, and puts back what was there. */
-static CUresult enter(const cuda_device *device) {
+CUresult cuda_enter(const cuda_device *device) {
     return device->api->context_push(device->context);
 }
-static void leave(const cuda_device *device) {
+void cuda_leave(const cuda_device *device) {
     CUcontext previous;
     device->api->context_pop(&previous);
 }
@@ -83,11 +48,11 @@ static void leave(const cuda_device *device) {
 /* Runs `call` in the context of a healthy stream. */
 #define ON_STREAM(stream, what, call)                                                              \
     do {                                                                                           \
-        if ((stream)->poison) return error_of((stream)->device, (stream)->poison, what);           \
-        CUresult on_stream_result = enter((stream)->device);                                       \
+        if ((stream)->poison) return cuda_error((stream)->device, (stream)->poison, what);         \
+        CUresult on_stream_result = cuda_enter((stream)->device);                                  \
         if (on_stream_result == CUDA_SUCCESS) {                                                    \
             on_stream_result = (call);                                                             \
-            leave((stream)->device);                                                               \
+            cuda_leave((stream)->device);                                                          \
         }                                                                                          \
         return stream_result(stream, on_stream_result, what);                                      \
     } while (0)
@@ -98,25 +63,25 @@ static mica_status cuda_allocate(mica_device *base, size_t bytes, mica_address *
     cuda_device *device = (cuda_device *)base;
     CUdeviceptr address = 0;
     *out_address = 0;
-    CUresult result = enter(device);
+    CUresult result = cuda_enter(device);
     if (result == CUDA_SUCCESS) {
         result = device->api->memory_allocate(&address, bytes);
-        leave(device);
+        cuda_leave(device);
     }
     if (result == CUDA_ERROR_OUT_OF_MEMORY) {
         return MICA_ERROR(MICA_OUT_OF_MEMORY, "[allocate] %s has no %zu bytes left", base->name,
                           bytes);
     }
-    if (result != CUDA_SUCCESS) return error_of(device, result, "allocate");
+    if (result != CUDA_SUCCESS) return cuda_error(device, result, "allocate");
     *out_address = address;
     return NULL;
 }
 
 static void cuda_deallocate(mica_device *base, mica_address address) {
     cuda_device *device = (cuda_device *)base;
-    if (enter(device) != CUDA_SUCCESS) return;
+    if (cuda_enter(device) != CUDA_SUCCESS) return;
     device->api->memory_free(address);
-    leave(device);
+    cuda_leave(device);
 }
 
 /* ---- streams and copies --------------------------------------------------------------------- */
@@ -127,14 +92,14 @@ static mica_status cuda_stream_create(mica_device *base, mica_device_stream **ou
     cuda_stream *stream = mica_calloc(1, sizeof *stream);
     if (!stream) return MICA_NO_MEMORY();
     stream->device = device;
-    CUresult result = enter(device);
+    CUresult result = cuda_enter(device);
     if (result == CUDA_SUCCESS) {
         result = device->api->stream_create(&stream->handle, CU_STREAM_NON_BLOCKING);
-        leave(device);
+        cuda_leave(device);
     }
     if (result != CUDA_SUCCESS) {
         mica_free(stream);
-        return error_of(device, result, "stream_create");
+        return cuda_error(device, result, "stream_create");
     }
     *out_stream = (mica_device_stream *)stream;
     return NULL;
@@ -142,10 +107,10 @@ static mica_status cuda_stream_create(mica_device *base, mica_device_stream **ou
 
 static void cuda_stream_destroy(mica_device_stream *base) {
     cuda_stream *stream = (cuda_stream *)base;
-    if (enter(stream->device) == CUDA_SUCCESS) {
+    if (cuda_enter(stream->device) == CUDA_SUCCESS) {
         stream->device->api->stream_synchronize(stream->handle);
         stream->device->api->stream_destroy(stream->handle);
-        leave(stream->device);
+        cuda_leave(stream->device);
     }
     mica_free(stream);
 }
@@ -168,8 +133,8 @@ static CUresult download_and_wait(cuda_stream *stream, void *target, mica_addres
     return result == CUDA_SUCCESS ? api->stream_synchronize(stream->handle) : result;
 }
 
-static mica_status cuda_upload(mica_device_stream *base, mica_address target, const void *source,
-                               size_t bytes) {
+mica_status cuda_upload(mica_device_stream *base, mica_address target, const void *source,
+                        size_t bytes) {
     cuda_stream *stream = (cuda_stream *)base;
     if (stream->capturing) {
         return MICA_ERROR(MICA_FAILED_PRECONDITION, "[upload] host memory cannot be recorded");
@@ -177,8 +142,8 @@ static mica_status cuda_upload(mica_device_stream *base, mica_address target, co
     ON_STREAM(stream, "upload", upload_and_read(stream, target, source, bytes));
 }
 
-static mica_status cuda_download(mica_device_stream *base, void *target, mica_address source,
-                                 size_t bytes) {
+mica_status cuda_download(mica_device_stream *base, void *target, mica_address source,
+                          size_t bytes) {
     cuda_stream *stream = (cuda_stream *)base;
     if (stream->capturing) {
         return MICA_ERROR(MICA_FAILED_PRECONDITION, "[download] host memory cannot be recorded");
@@ -186,8 +151,8 @@ static mica_status cuda_download(mica_device_stream *base, void *target, mica_ad
     ON_STREAM(stream, "download", download_and_wait(stream, target, source, bytes));
 }
 
-static mica_status cuda_copy(mica_device_stream *base, mica_address target, mica_address source,
-                             size_t bytes) {
+mica_status cuda_copy(mica_device_stream *base, mica_address target, mica_address source,
+                      size_t bytes) {
     cuda_stream *stream = (cuda_stream *)base;
     ON_STREAM(stream, "copy", stream->device->api->copy(target, source, bytes, stream->handle));
 }
@@ -205,14 +170,14 @@ static mica_status cuda_event_create(mica_device *base, mica_device_event **out_
     cuda_event *event = mica_calloc(1, sizeof *event);
     if (!event) return MICA_NO_MEMORY();
     event->device = device;
-    CUresult result = enter(device);
+    CUresult result = cuda_enter(device);
     if (result == CUDA_SUCCESS) {
         result = device->api->event_create(&event->handle, 0);
-        leave(device);
+        cuda_leave(device);
     }
     if (result != CUDA_SUCCESS) {
         mica_free(event);
-        return error_of(device, result, "event_create");
+        return cuda_error(device, result, "event_create");
     }
     *out_event = (mica_device_event *)event;
     return NULL;
@@ -220,9 +185,9 @@ static mica_status cuda_event_create(mica_device *base, mica_device_event **out_
 
 static void cuda_event_destroy(mica_device_event *base) {
     cuda_event *event = (cuda_event *)base;
-    if (enter(event->device) == CUDA_SUCCESS) {
+    if (cuda_enter(event->device) == CUDA_SUCCESS) {
         event->device->api->event_destroy(event->handle);
-        leave(event->device);
+        cuda_leave(event->device);
     }
     mica_free(event);
 }
@@ -239,9 +204,9 @@ static mica_status cuda_event_record(mica_device_stream *base, mica_device_event
 
 static bool cuda_event_is_done(mica_device_event *base) {
     cuda_event *event = (cuda_event *)base;
-    if (event->poison || enter(event->device) != CUDA_SUCCESS) return true;
+    if (event->poison || cuda_enter(event->device) != CUDA_SUCCESS) return true;
     CUresult result = event->device->api->event_query(event->handle);
-    leave(event->device);
+    cuda_leave(event->device);
     return result != CUDA_ERROR_NOT_READY;
 }
 
@@ -249,13 +214,13 @@ static mica_status cuda_event_wait(mica_device_event *base) {
     cuda_event *event = (cuda_event *)base;
     CUresult result = event->poison;
     if (!result) {
-        result = enter(event->device);
+        result = cuda_enter(event->device);
         if (result == CUDA_SUCCESS) {
             result = event->device->api->event_synchronize(event->handle);
-            leave(event->device);
+            cuda_leave(event->device);
         }
     }
-    return result == CUDA_SUCCESS ? NULL : error_of(event->device, result, "event_wait");
+    return result == CUDA_SUCCESS ? NULL : cuda_error(event->device, result, "event_wait");
 }
 
 static mica_status cuda_stream_wait(mica_device_stream *base, mica_device_event *base_event) {
@@ -271,110 +236,25 @@ mica_status mica_cuda_event_seconds(mica_device_event *start, mica_device_event 
     cuda_event *first = (cuda_event *)start, *last = (cuda_event *)end;
     float milliseconds = 0;
     *out_seconds = 0;
-    CUresult result = enter(first->device);
+    CUresult result = cuda_enter(first->device);
     if (result == CUDA_SUCCESS) {
         result = first->device->api->event_elapsed(&milliseconds, first->handle, last->handle);
-        leave(first->device);
+        cuda_leave(first->device);
     }
-    if (result != CUDA_SUCCESS) return error_of(first->device, result, "event_seconds");
+    if (result != CUDA_SUCCESS) return cuda_error(first->device, result, "event_seconds");
     *out_seconds = (double)milliseconds * 1e-3;
     return NULL;
 }
 
-/* ---- kernels -------------------------------------------------------------------------------- */
+/* ---- launches ------------------------------------------------------------------------------- */
 
-static mica_status load_module(cuda_device *device, const char *image, map_function *out) {
-    const mica_cuda_driver_api *api = device->api;
-    CUresult result = enter(device);
-    if (result != CUDA_SUCCESS) return error_of(device, result, "kernel_create");
-    result = api->module_load(&out->module, image);
-    if (result == CUDA_SUCCESS) {
-        result = api->module_function(&out->function, out->module, "map");
-        if (result != CUDA_SUCCESS) api->module_unload(out->module);
-    }
-    leave(device);
-    if (result == CUDA_SUCCESS) return NULL;
-    out->module = NULL;
-    return error_of(device, result, "kernel_create");
-}
-
-static mica_status compile_map(cuda_device *device, mica_op op, mica_dtype dtype,
-                               map_function *out) {
-    char *source = NULL, *image = NULL;
-    size_t bytes = 0;
-    double start = mica_clock_seconds();
-    MICA_TRY(mica_cuda_write_map(op, dtype, &source));
-    mica_status status = mica_cuda_compile(source, device->capability, &image, &bytes);
-    if (!status) status = load_module(device, image, out);
-    mica_free(source);
-    mica_free(image);
-    if (!status && mica_log_on(MICA_LOG_DEVICE)) {
-        mica_log_write(MICA_LOG_DEVICE, "%s compiled %s %s: %zu bytes in %.3f s", device->base.name,
-                       mica_op_describe(op)->name, mica_dtype_name(dtype), bytes,
-                       mica_clock_seconds() - start);
-    }
-    return status;
-}
-
-/* The compiled row, from the cache or anew. */
-static mica_status find_map(cuda_device *device, mica_op op, mica_dtype dtype,
-                            CUfunction *out_function) {
-    mica_status status = NULL;
-    mica_mutex_lock(&device->mutex);
-    map_function *map = &device->functions[op][dtype];
-    if (!map->module) status = compile_map(device, op, dtype, map);
-    *out_function = map->function;
-    mica_mutex_unlock(&device->mutex);
-    return status;
-}
-
-static mica_status cuda_kernel_create(mica_device *base, const mica_node *node,
-                                      mica_kernel **out_kernel) {
-    cuda_device *device = (cuda_device *)base;
-    const mica_op_info *info = mica_op_describe(node->op);
-    CUfunction function = NULL;
-    *out_kernel = NULL;
-    if (!info || strcmp(info->op_class, "MAP") != 0 || info->arity > MAX_ARITY) {
-        return MICA_ERROR(MICA_UNSUPPORTED,
-                          "[%s] the cuda device runs element-by-element primitives only",
-                          info ? info->name : "parameter");
-    }
-    MICA_TRY(find_map(device, node->op, node->results[0].dtype, &function));
-    cuda_kernel *kernel = mica_calloc(1, sizeof *kernel);
-    if (!kernel) return MICA_NO_MEMORY();
-    kernel->function = function;
-    kernel->n = mica_type_elements(&node->results[0]);
-    kernel->arity = info->arity;
-    int64_t blocks = (kernel->n + THREADS_PER_BLOCK - 1) / THREADS_PER_BLOCK;
-    int64_t most = (int64_t)device->multiprocessors * BLOCKS_PER_MULTIPROCESSOR;
-    kernel->blocks = (unsigned)(blocks < most ? blocks : most);
-    kernel->base.in_place_operands = (1u << info->arity) - 1u;
-    *out_kernel = &kernel->base;
-    return NULL;
-}
-
-static void cuda_kernel_destroy(mica_device *device, mica_kernel *kernel) {
-    (void)device;
-    mica_free(kernel);
-}
-
-static mica_status cuda_launch(mica_device_stream *base, const mica_kernel *base_kernel,
-                               const mica_address *operands, const mica_address *results,
-                               mica_address scratch) {
-    cuda_stream *stream = (cuda_stream *)base;
-    const cuda_kernel *kernel = (const cuda_kernel *)base_kernel;
-    CUdeviceptr addresses[MAX_ARITY + 1];
-    int64_t n = kernel->n;
-    void *arguments[MAX_ARITY + 2];
-    (void)scratch;
-    if (n == 0) return NULL;
-    for (int32_t i = 0; i < kernel->arity; i++) addresses[i] = operands[i];
-    addresses[kernel->arity] = results[0];
-    for (int32_t i = 0; i <= kernel->arity; i++) arguments[i] = &addresses[i];
-    arguments[kernel->arity + 1] = &n;
+mica_status cuda_launch_function(cuda_stream *stream, CUfunction function, int64_t blocks,
+                                 int32_t threads, void *argument) {
+    void *arguments[] = {argument};
+    if (blocks <= 0) return NULL;
     ON_STREAM(stream, "launch",
-              stream->device->api->launch(kernel->function, kernel->blocks, 1, 1, THREADS_PER_BLOCK,
-                                          1, 1, 0, stream->handle, arguments, NULL));
+              stream->device->api->launch(function, (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1,
+                                          0, stream->handle, arguments, NULL));
 }
 
 /* ---- recordings ----------------------------------------------------------------------------- */
@@ -391,14 +271,14 @@ static mica_status cuda_capture_begin(mica_device_stream *base) {
 
 static CUresult end_capture(cuda_stream *stream, cuda_recording *recording) {
     const mica_cuda_driver_api *api = stream->device->api;
-    CUresult result = enter(stream->device);
+    CUresult result = cuda_enter(stream->device);
     if (result != CUDA_SUCCESS) return result;
     result = api->capture_end(stream->handle, &recording->graph);
     if (result == CUDA_SUCCESS) {
         result = api->graph_instantiate(&recording->executable, recording->graph, 0);
         if (result != CUDA_SUCCESS) api->graph_destroy(recording->graph);
     }
-    leave(stream->device);
+    cuda_leave(stream->device);
     return result;
 }
 
@@ -413,10 +293,10 @@ static mica_status cuda_capture_end(mica_device_stream *base, mica_recording **o
     stream->capturing = false;
     CUresult result = end_capture(stream, recording ? recording : &unwanted);
     if (!recording) {
-        if (result == CUDA_SUCCESS && enter(stream->device) == CUDA_SUCCESS) {
+        if (result == CUDA_SUCCESS && cuda_enter(stream->device) == CUDA_SUCCESS) {
             stream->device->api->graph_executable_destroy(unwanted.executable);
             stream->device->api->graph_destroy(unwanted.graph);
-            leave(stream->device);
+            cuda_leave(stream->device);
         }
         return MICA_NO_MEMORY();
     }
@@ -438,10 +318,10 @@ static mica_status cuda_replay(mica_device_stream *base, mica_recording *base_re
 
 static void cuda_recording_destroy(mica_recording *base) {
     cuda_recording *recording = (cuda_recording *)base;
-    if (enter(recording->device) == CUDA_SUCCESS) {
+    if (cuda_enter(recording->device) == CUDA_SUCCESS) {
         recording->device->api->graph_executable_destroy(recording->executable);
         recording->device->api->graph_destroy(recording->graph);
-        leave(recording->device);
+        cuda_leave(recording->device);
     }
     mica_free(recording);
 }
@@ -450,21 +330,16 @@ static void cuda_recording_destroy(mica_recording *base) {
 
 static void cuda_destroy(mica_device *base) {
     cuda_device *device = (cuda_device *)base;
-    if (enter(device) == CUDA_SUCCESS) {
-        for (int op = 0; op < MICA_OP_COUNT; op++) {
-            for (int dtype = 0; dtype < MICA_DTYPE_COUNT; dtype++) {
-                CUmodule module = device->functions[op][dtype].module;
-                if (module) device->api->module_unload(module);
-            }
-        }
-        leave(device);
-    }
+    cuda_modules_unload(device);
+    cuda_blas_close(device);
     device->api->context_release(device->handle);
     mica_free(device);
 }
 
 static const mica_device_vtable cuda_vtable = {
     .kind = "cuda",
+    .in_order = true,
+    .may_donate = true,
     .destroy = cuda_destroy,
     .allocate = cuda_allocate,
     .deallocate = cuda_deallocate,
@@ -483,6 +358,9 @@ static const mica_device_vtable cuda_vtable = {
     .kernel_create = cuda_kernel_create,
     .kernel_destroy = cuda_kernel_destroy,
     .launch = cuda_launch,
+    .unit_create = cuda_unit_create,
+    .unit_destroy = cuda_unit_destroy,
+    .unit_kernel = cuda_unit_kernel,
     .capture_begin = cuda_capture_begin,
     .capture_end = cuda_capture_end,
     .replay = cuda_replay,
@@ -549,7 +427,7 @@ static mica_status cuda_open(int32_t ordinal, mica_device **out_device) {
     CUresult result = api->device_get(&device->handle, ordinal);
     if (result == CUDA_SUCCESS) result = api->context_retain(&device->context, device->handle);
     if (result != CUDA_SUCCESS) {
-        mica_status status = error_of(device, result, "device_open");
+        mica_status status = cuda_error(device, result, "device_open");
         mica_free(device);
         return status;
     }
@@ -563,8 +441,7 @@ static mica_status cuda_open(int32_t ordinal, mica_device **out_device) {
     return NULL;
 }
 
-/* Never taken by itself: it cannot run every graph, as it has no kernels but those of MAP rows. The
- * priority goes above the CPU's when it can. */
+/* Never taken by itself yet: what it has no kernels for goes through the host. */
 const mica_driver mica_cuda_driver = {
     .kind = "cuda",
     .priority = -1,

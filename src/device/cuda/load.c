@@ -109,20 +109,27 @@ static mica_cuda_nvrtc_api nvrtc_api;
 _Static_assert(sizeof nvrtc_api == sizeof nvrtc_symbols / sizeof *nvrtc_symbols * sizeof(void *),
                "one pointer per symbol");
 
-static const char *const nvrtc_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
-/* Where the nvidia-* packages of PyPI put it, under site-packages. */
-static const char *const wheel_folders[] = {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"};
+/* A library's files, and where the nvidia-* packages of PyPI put them, under site-packages. */
+typedef struct wanted {
+    const char *names[3], *wheel_folders[2];
+} wanted;
+static const wanted nvrtc_wanted = {{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"},
+                                    {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"}};
+static const wanted blas_wanted = {{"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"},
+                                   {"nvidia/cu13/lib", "nvidia/cublas/lib"}};
 
 /* A search ends when the library is found or memory runs out. */
 typedef struct search {
+    const wanted *wanted;
     mica_library *library;
     bool over;
 } search;
 
 static void try_folder(search *s, const char *folder) {
     char path[1024];
-    for (size_t i = 0; i < sizeof nvrtc_names / sizeof *nvrtc_names && !s->over; i++) {
-        int n = snprintf(path, sizeof path, "%s%s%s", folder, *folder ? "/" : "", nvrtc_names[i]);
+    for (size_t i = 0; i < 3 && !s->over; i++) {
+        int n =
+            snprintf(path, sizeof path, "%s%s%s", folder, *folder ? "/" : "", s->wanted->names[i]);
         if (n < 0 || (size_t)n >= sizeof path) continue;
         mica_status status = mica_library_open(path, &s->library);
         s->over = !status || is_out_of_memory(status);
@@ -131,8 +138,8 @@ static void try_folder(search *s, const char *folder) {
 
 static void try_site_packages(search *s, const char *site) {
     char path[900];
-    for (size_t i = 0; i < sizeof wheel_folders / sizeof *wheel_folders; i++) {
-        int n = snprintf(path, sizeof path, "%s/%s", site, wheel_folders[i]);
+    for (size_t i = 0; i < 2; i++) {
+        int n = snprintf(path, sizeof path, "%s/%s", site, s->wanted->wheel_folders[i]);
         if (n > 0 && (size_t)n < sizeof path) try_folder(s, path);
     }
 }
@@ -147,8 +154,8 @@ static void try_toolkit(search *s) {
 
 /* In the order of preference: a folder named by MICA_CUDA_PATH, packages from PyPI, the system's
  * places, an installed toolkit. */
-static search find_nvrtc(void) {
-    search s = {NULL, false};
+static search find_library(const wanted *of) {
+    search s = {of, NULL, false};
     char site[800];
     const char *named = mica_environment("MICA_CUDA_PATH");
     if (named && *named) try_folder(&s, named);
@@ -159,7 +166,7 @@ static search find_nvrtc(void) {
 }
 
 static bool load_nvrtc(loaded *state) {
-    search found = find_nvrtc();
+    search found = find_library(&nvrtc_wanted);
     if (!found.library) {
         remember(state, MICA_NOT_FOUND, "%s",
                  "the run-time compiler (libnvrtc) was not found: install mica[cuda] or set "
@@ -184,6 +191,53 @@ mica_status mica_cuda_load_nvrtc(const mica_cuda_nvrtc_api **out_api) {
     return load_once(&nvrtc_state, load_nvrtc);
 }
 
+/* ---- cuBLASLt ------------------------------------------------------------------------------- */
+
+static const char *const blas_symbols[] = {
+#define X(field, symbol, parameters) #symbol,
+    MICA_CUDA_BLAS_API(X)
+#undef X
+};
+static loaded blas_state;
+static mica_cuda_blas_api blas_api;
+_Static_assert(sizeof blas_api == sizeof blas_symbols / sizeof *blas_symbols * sizeof(void *),
+               "one pointer per symbol");
+
+/* Beside the NVRTC that MICA_CUDA_PATH names, or nowhere: the two belong together. */
+static bool load_blas(loaded *state) {
+    const char *named = mica_environment("MICA_CUDA_PATH"),
+               *asked = mica_environment("MICA_CUBLAS");
+    search found = {&blas_wanted, NULL, false};
+    if (asked && !strcmp(asked, "off")) {
+        remember(state, MICA_NOT_FOUND, "%s", "MICA_CUBLAS is off");
+        return true;
+    }
+    if (named && *named)
+        try_folder(&found, named);
+    else
+        found = find_library(&blas_wanted);
+    if (!found.library) {
+        remember(state, MICA_NOT_FOUND, "%s", "libcublasLt was not found");
+        return !found.over;
+    }
+    void *table[sizeof blas_symbols / sizeof *blas_symbols];
+    const char *missing =
+        fill_table(found.library, blas_symbols, sizeof blas_symbols / sizeof *blas_symbols, table);
+    if (missing) {
+        remember(state, MICA_NOT_FOUND, "libcublasLt is too old: it has no %s", missing);
+        mica_library_close(found.library);
+        return true;
+    }
+    memcpy(&blas_api, table, sizeof blas_api);
+    mica_library_keep(found.library);
+    return true;
+}
+
+mica_status mica_cuda_load_blas(const mica_cuda_blas_api **out_api) {
+    *out_api = &blas_api;
+    return load_once(&blas_state, load_blas);
+}
+
 void mica_cuda_forget(void) {
-    driver_state = nvrtc_state = (loaded){0};
+    driver_state = nvrtc_state = blas_state = (loaded){0};
 }

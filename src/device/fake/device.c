@@ -7,6 +7,7 @@
 
 static struct {
     int64_t calls, commands;                 /* atomic */
+    int64_t captures, replays;               /* atomic */
     int64_t calls_to_fail, commands_to_fail; /* atomic; 0: off */
     int32_t prompt;                          /* atomic; no delays */
     uint64_t seed;                           /* atomic */
@@ -31,6 +32,22 @@ int64_t mica_fake_calls(void) {
 
 int64_t mica_fake_commands(void) {
     return __atomic_load_n(&knobs.commands, __ATOMIC_SEQ_CST);
+}
+
+int64_t mica_fake_captures(void) {
+    return __atomic_load_n(&knobs.captures, __ATOMIC_SEQ_CST);
+}
+
+int64_t mica_fake_replays(void) {
+    return __atomic_load_n(&knobs.replays, __ATOMIC_SEQ_CST);
+}
+
+void fake_count_capture(void) {
+    __atomic_fetch_add(&knobs.captures, 1, __ATOMIC_SEQ_CST);
+}
+
+void fake_count_replay(void) {
+    __atomic_fetch_add(&knobs.replays, 1, __ATOMIC_SEQ_CST);
 }
 
 static bool count_down(int64_t *counter) {
@@ -67,10 +84,21 @@ void fake_delay(uint64_t *random) {
 /* An address: bit 62, so that it is no pointer; the slot plus one; the offset in the block. */
 #define ADDRESS_BIT (UINT64_C(1) << 62)
 
-void *fake_translate(fake_device *device, mica_address address) {
+/* Of an address; negative: it is none. */
+static int32_t slot_of(mica_address address) {
     uint64_t slot = (address & ~ADDRESS_BIT) >> FAKE_SLOT_BITS;
-    if (!(address & ADDRESS_BIT) || slot < 1 || slot > FAKE_SLOTS) return NULL;
-    char *block = __atomic_load_n(&device->blocks[slot - 1], __ATOMIC_ACQUIRE);
+    return (address & ADDRESS_BIT) && slot >= 1 && slot <= FAKE_SLOTS ? (int32_t)slot - 1 : -1;
+}
+
+uint32_t fake_generation(fake_device *device, mica_address address) {
+    int32_t slot = slot_of(address);
+    return slot < 0 ? 0 : __atomic_load_n(&device->generations[slot], __ATOMIC_ACQUIRE);
+}
+
+void *fake_translate(fake_device *device, mica_address address) {
+    int32_t slot = slot_of(address);
+    if (slot < 0) return NULL;
+    char *block = __atomic_load_n(&device->blocks[slot], __ATOMIC_ACQUIRE);
     return block ? block + (address & ((UINT64_C(1) << FAKE_SLOT_BITS) - 1)) : NULL;
 }
 
@@ -103,9 +131,10 @@ static mica_status fake_allocate(mica_device *base, size_t bytes, mica_address *
 static void fake_deallocate(mica_device *base, mica_address address) {
     fake_device *device = (fake_device *)base;
     void *block = fake_translate(device, address);
-    uint64_t slot = (address & ~ADDRESS_BIT) >> FAKE_SLOT_BITS;
+    int32_t slot = slot_of(address);
     mica_mutex_lock(&device->lock);
-    __atomic_store_n(&device->blocks[slot - 1], NULL, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&device->generations[slot], 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&device->blocks[slot], NULL, __ATOMIC_RELEASE);
     mica_mutex_unlock(&device->lock);
     mica_free_aligned(block);
 }
@@ -163,8 +192,14 @@ static mica_status fake_kernel_create(mica_device *device, const mica_node *node
     (void)device;
     *out_kernel = NULL;
     MICA_TRY(fake_count_call("kernel_create"));
-    fake_kernel *kernel = mica_calloc(1, sizeof *kernel);
+    size_t n = (size_t)node->n_operands + (size_t)node->n_results;
+    fake_kernel *kernel = mica_calloc(1, sizeof *kernel + n * sizeof *kernel->alignments);
     if (!kernel) return MICA_NO_MEMORY();
+    for (int32_t i = 0; i < (int32_t)n; i++) {
+        const mica_type *type = i < node->n_operands ? mica_operand_type(node, i)
+                                                     : &node->results[i - node->n_operands];
+        kernel->alignments[i] = mica_alignment_of(mica_type_bytes(type));
+    }
     mica_status status = mica_cpu_kernel_create(node, &kernel->cpu);
     if (status) {
         mica_free(kernel);
@@ -188,11 +223,14 @@ static void fake_kernel_destroy(mica_device *device, mica_kernel *kernel) {
 
 static void fake_destroy(mica_device *base) {
     mica_free(((fake_device *)base)->blocks);
+    mica_free(((fake_device *)base)->generations);
     mica_free(base);
 }
 
 static const mica_device_vtable fake_vtable = {
     .kind = "fake",
+    .in_order = true,
+    .may_donate = true,
     .destroy = fake_destroy,
     .allocate = fake_allocate,
     .deallocate = fake_deallocate,
@@ -212,6 +250,10 @@ static const mica_device_vtable fake_vtable = {
     .claims = fake_claims,
     .kernel_destroy = fake_kernel_destroy,
     .launch = fake_launch,
+    .capture_begin = fake_capture_begin,
+    .capture_end = fake_capture_end,
+    .replay = fake_replay,
+    .recording_destroy = fake_recording_destroy,
 };
 
 static const char description[] = "a CPU in disguise, for tests: its own memory, late answers";
@@ -227,8 +269,9 @@ static mica_status fake_open(int32_t ordinal, mica_device **out_device) {
     fake_device *device = mica_calloc(1, sizeof *device);
     if (!device) return MICA_NO_MEMORY();
     device->blocks = mica_calloc(FAKE_SLOTS, sizeof *device->blocks);
-    if (!device->blocks) {
-        mica_free(device);
+    device->generations = mica_calloc(FAKE_SLOTS, sizeof *device->generations);
+    if (!device->blocks || !device->generations) {
+        fake_destroy(&device->base);
         return MICA_NO_MEMORY();
     }
     device->base.vtable = &fake_vtable;

@@ -135,6 +135,8 @@ static mica_status ref_interpret(mica_device *device, const mica_graph *g,
 static const mica_device_vtable ref_vtable = {
     .kind = "ref",
     .synchronous = true,
+    .checks_bounds = true,
+    .in_order = true,
     .destroy = ref_destroy,
     .allocate = ref_allocate,
     .deallocate = ref_deallocate,

@@ -126,6 +126,32 @@ def text(folder):
     ]
 
 
+def words(folder):
+    """A signature from strings to numbers: a table, an embedding, attention over its rows."""
+
+    class Words(tf.Module):
+        def __init__(self):
+            super().__init__()
+            keys = tf.constant(["the", "cat", "sat"])
+            initializer = tf.lookup.KeyValueTensorInitializer(keys, tf.range(1, 4))
+            self.table = tf.lookup.StaticHashTable(initializer, 0)
+            table = np.sin(np.arange(16, dtype=np.float32)).reshape(4, 4)
+            self.embedding = tf.Variable(table, name="embedding")
+            self.kernel = tf.Variable(np.cos(table), name="kernel")
+
+        @tf.function(input_signature=[tf.TensorSpec([None, None], tf.string, name="words")])
+        def __call__(self, x):
+            h = tf.gather(self.embedding, self.table.lookup(x))
+            q = tf.einsum("btd,de->bte", h, self.kernel)
+            weights = tf.nn.softmax(tf.matmul(q, h, transpose_b=True) / 2.0)
+            return {"state": tf.reduce_mean(tf.matmul(weights, h), axis=1)}
+
+    module = Words()
+    tf.saved_model.save(module, folder, signatures=module.__call__)
+    x = [["the", "cat"], ["dog", "sat"]]
+    return [["signatures.serving_default", [x], module(tf.constant(x))]]
+
+
 def convnet(folder):
     """A small Keras model, exported."""
     tf.keras.utils.set_random_seed(3)
@@ -194,9 +220,12 @@ def operations(folder):
             tape.watch(watched)
             y, _, _ = tf.compat.v1.nn.fused_batch_norm(x, scale, offset, epsilon=0.01)
             moments = tf.constant([0.1, 0.2, 0.3]), tf.constant([1.0, 2.0, 3.0])
-            y = y + tf.compat.v1.nn.fused_batch_norm(
-                x, scale, offset, *moments, epsilon=0.01, is_training=False
-            )[0]
+            y = (
+                y
+                + tf.compat.v1.nn.fused_batch_norm(
+                    x, scale, offset, *moments, epsilon=0.01, is_training=False
+                )[0]
+            )
             y = tf.nn.relu(tf.nn.conv2d(y, kernel, 1, "SAME") - 0.5)
             y = tf.nn.avg_pool2d(tf.nn.max_pool2d(y, 2, 1, "VALID"), 2, 1, "VALID")
             loss = tf.reduce_sum(tf.tanh(y) + tf.nn.elu(y - 1.0))
@@ -231,7 +260,7 @@ def operations(folder):
     return calls
 
 
-MODELS = [dense, control, text, convnet, recurrent, operations]
+MODELS = [dense, control, text, words, convnet, recurrent, operations]
 
 
 def plain(value):

@@ -7,50 +7,44 @@ def branch(tf, p, x):
     return tf.cond(p > 0, lambda: x * 2.0, lambda: x - 1.0)
 
 
-case("tf.cond", "taken", branch, lit(1.0), f(3), vmap=False, forward=False)
-case("tf.cond", "not taken", branch, lit(-1.0), f(3), vmap=False, forward=False)
+case("tf.cond", "taken", branch, lit(1.0), f(3))
+case("tf.cond", "not taken", branch, lit(-1.0), f(3))
 case(
     "tf.cond",
     "second order",
     lambda tf, x: tf.cond(tf.reduce_sum(x) > 0, lambda: x**3, lambda: x**2),
     lit([1.0, 2.0]),
     second=True,
-    vmap=False,
 )
 case(
     "tf.cond",
     "a structure",
     lambda tf, x: tf.cond(x[0] > 0, lambda: (x, x + 1), lambda: (x - 1, x)),
     f(2),
-    vmap=False,
 )
 case(
     "tf.cond",
     "nested",
     lambda tf, x: tf.cond(x > 0, lambda: tf.cond(x > 1, lambda: x * 3, lambda: x * 2), lambda: x),
     lit(0.5),
-    vmap=False,
 )
 case(
     "tf.cond",
     "integers",
     lambda tf, x: tf.cond(x[0] > x[1], lambda: x[0], lambda: x[1]),
     i32(2),
-    vmap=False,
 )
 case(
     "tf.case",
     "the second",
     lambda tf, x: tf.case([(x < 0, lambda: x * 1), (x < 5, lambda: x * 2)], default=lambda: x * 3),
     lit(2.0),
-    vmap=False,
 )
 case(
     "tf.case",
     "the default",
     lambda tf, x: tf.case([(x < 0, lambda: x * 1), (x < 5, lambda: x * 2)], default=lambda: x * 3),
     lit(9.0),
-    vmap=False,
 )
 case(
     "tf.switch_case",
@@ -58,7 +52,6 @@ case(
     lambda tf, i, x: tf.switch_case(i, [lambda: x, lambda: x * 2, lambda: x * 3]),
     lit(1, "int32"),
     f(2),
-    vmap=False,
 )
 case(
     "tf.switch_case",
@@ -66,7 +59,6 @@ case(
     lambda tf, i, x: tf.switch_case(i, [lambda: x, lambda: x * 2]),
     lit(7, "int32"),
     f(2),
-    vmap=False,
 )
 case(
     "tf.switch_case",
@@ -74,7 +66,6 @@ case(
     lambda tf, i, x: tf.switch_case(i, {0: lambda: x, 1: lambda: x * 2}, default=lambda: -x),
     lit(-1, "int32"),
     f(2),
-    vmap=False,
 )
 
 # Loops.
@@ -84,8 +75,6 @@ case(
     lambda tf, x: tf.while_loop(lambda i, y: i < 4, lambda i, y: (i + 1, y * x), (0, x))[1],
     f(3),
     second=True,
-    vmap=False,
-    forward=False,
 )
 case(
     "tf.while_loop",
@@ -95,16 +84,12 @@ case(
     )[0],
     lit([1.0, 2.0]),
     second=True,
-    vmap=False,
-    forward=False,
 )
 case(
     "tf.while_loop",
     "no turn",
     lambda tf, x: tf.while_loop(lambda i, y: i < 0, lambda i, y: (i + 1, y * x), (0, x))[1],
     f(3),
-    vmap=False,
-    forward=False,
 )
 case(
     "tf.while_loop",
@@ -115,23 +100,18 @@ case(
     lit(3, "int32"),
     f(2),
     second=True,
-    vmap=False,
-    forward=False,
 )
 case(
     "tf.while_loop",
     "integers",
     lambda tf, n: tf.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + i), (0, 0))[1],
     lit(5, "int32"),
-    vmap=False,
 )
 case(
     "tf.while_loop",
     "at most",
     lambda tf, x: tf.while_loop(lambda y: True, lambda y: [y * 2.0], [x], maximum_iterations=3)[0],
     f(2),
-    vmap=False,
-    forward=False,
 )
 case(
     "tf.while_loop",
@@ -143,8 +123,6 @@ case(
         shape_invariants=(tf.TensorShape([]), tf.TensorShape([None])),
     )[1],
     f(2),
-    vmap=False,
-    forward=False,
 )
 case(
     "tf.while_loop",
@@ -155,8 +133,6 @@ case(
         (0, x),
     )[1],
     f(),
-    vmap=False,
-    forward=False,
 )
 case(
     "tf.while_loop",
@@ -170,8 +146,6 @@ case(
         (0, x),
     )[1],
     lit(1.1),
-    vmap=False,
-    forward=False,
 )
 case(
     "tf.while_loop",
@@ -182,24 +156,18 @@ case(
         (0, {"a": x, "b": x}),
     )[1],
     f(2),
-    vmap=False,
-    forward=False,
 )
 case(
     "tf.map_fn",
     "rows",
     lambda tf, x: tf.map_fn(lambda r: r * tf.reduce_sum(r), x),
     f(3, 2),
-    vmap=False,
-    forward=False,
 )
 case(
     "tf.map_fn",
     "another dtype",
     lambda tf, x: tf.map_fn(lambda r: tf.argmax(r), x, fn_output_signature=tf.int64),
     f(3, 4),
-    grad=False,
-    vmap=False,
 )
 case(
     "tf.map_fn",
@@ -207,60 +175,44 @@ case(
     lambda tf, x, y: tf.map_fn(lambda t: t[0] * t[1], (x, y), fn_output_signature=tf.float32),
     f(3),
     f(3),
-    vmap=False,
-    forward=False,
 )
 case(
     "tf.map_fn",
     "two results",
     lambda tf, x: tf.map_fn(lambda r: (r, r * 2), x, fn_output_signature=(tf.float32, tf.float32)),
     f(3),
-    vmap=False,
-    forward=False,
 )
-case("tf.map_fn", "integers", lambda tf, x: tf.map_fn(lambda r: r + 1, x), i32(4), vmap=False)
-case(
-    "tf.scan", "sums", lambda tf, x: tf.scan(lambda a, r: a + r, x), f(4), vmap=False, forward=False
-)
+case("tf.map_fn", "integers", lambda tf, x: tf.map_fn(lambda r: r + 1, x), i32(4))
+case("tf.scan", "sums", lambda tf, x: tf.scan(lambda a, r: a + r, x), f(4))
 case(
     "tf.scan",
     "with a start",
     lambda tf, x: tf.scan(lambda a, r: a * r, x, initializer=2.0),
     f(4),
-    vmap=False,
-    forward=False,
 )
 case(
     "tf.scan",
     "reverse",
     lambda tf, x: tf.scan(lambda a, r: a + r * r, x, reverse=True),
     f(3, 2),
-    vmap=False,
-    forward=False,
 )
 case(
     "tf.foldl",
     "products",
     lambda tf, x: tf.foldl(lambda a, r: a * r + 1.0, x),
     f(4),
-    vmap=False,
-    forward=False,
 )
 case(
     "tf.foldr",
     "with a start",
     lambda tf, x: tf.foldr(lambda a, r: a - r, x, initializer=0.0),
     f(4),
-    vmap=False,
-    forward=False,
 )
 case(
     "tf.vectorized_map",
     "rows",
     lambda tf, x: tf.vectorized_map(lambda r: r * tf.reduce_sum(r), x),
     f(3, 2),
-    vmap=False,
-    forward=False,
     without="grad_unknown",
     why="slices where dense is meant",
 )
@@ -270,8 +222,6 @@ case(
     lambda tf, x, y: tf.vectorized_map(lambda t: tf.tensordot(t[0], t[1], 0), (x, y)),
     f(2, 3),
     f(2, 2),
-    vmap=False,
-    forward=False,
     without="grad_unknown",
     why="slices where dense is meant",
 )
@@ -281,8 +231,6 @@ case(
     lambda tf, x, w: tf.vectorized_map(lambda r: tf.linalg.matvec(w, r), x),
     f(2, 3),
     f(4, 3),
-    vmap=False,
-    forward=False,
     without="grad_unknown",
     why="slices where dense is meant",
 )
@@ -297,22 +245,18 @@ def written(tf, x):
     return array.stack()
 
 
-case("tf.TensorArray", "write and stack", written, f(2), vmap=False, forward=False)
+case("tf.TensorArray", "write and stack", written, f(2))
 case(
     "tf.TensorArray",
     "unstack and gather",
     lambda tf, x: tf.TensorArray(tf.float32, 3).unstack(x).gather([2, 0]),
     f(3, 2),
-    vmap=False,
-    forward=False,
 )
 case(
     "tf.TensorArray",
     "read",
     lambda tf, x: tf.TensorArray(tf.float32, 3).unstack(x).read(1) * 2.0,
     f(3, 2),
-    vmap=False,
-    forward=False,
 )
 case(
     "tf.TensorArray",
@@ -322,8 +266,6 @@ case(
     ),
     f(1, 2),
     f(3, 2),
-    vmap=False,
-    forward=False,
     without=("unknown", "grad_unknown"),
     why="the shapes of elements must be known",
 )
@@ -332,16 +274,12 @@ case(
     "scatter",
     lambda tf, x: tf.TensorArray(tf.float32, 4).scatter([3, 1, 0, 2], x).stack(),
     f(4),
-    vmap=False,
-    forward=False,
 )
 case(
     "tf.TensorArray",
     "split",
     lambda tf, x: tf.TensorArray(tf.float32, 2, infer_shape=False).split(x, [1, 2]).read(1),
     f(3, 2),
-    vmap=False,
-    forward=False,
 )
 
 
@@ -359,8 +297,6 @@ case(
     "grown in a loop",
     filled_in_a_loop,
     f(2),
-    vmap=False,
-    forward=False,
     second=True,
 )
 

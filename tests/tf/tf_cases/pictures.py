@@ -19,7 +19,6 @@ case(
     ),
     pos(2, 5, 4, 2),
     WINDOWS,
-    vmap=False,
 )
 case(
     "tf.image.crop_and_resize",
@@ -29,7 +28,6 @@ case(
         tf.image.crop_and_resize(x, WINDOWS, [0, 1, 0], [1, 2]),
     ],
     pos(2, 5, 4, 1),
-    grad=False,
 )
 case(
     "tf.image.non_max_suppression",
@@ -42,7 +40,6 @@ case(
     ],
     BOXES,
     SCORES,
-    grad=False,
 )
 case(
     "tf.image.non_max_suppression_with_scores",
@@ -52,7 +49,7 @@ case(
     ),
     BOXES,
     SCORES,
-    grad=False,
+    grad="TensorFlow has no gradient of it",
 )
 case(
     "tf.image.non_max_suppression_padded",
@@ -62,7 +59,6 @@ case(
     ),
     BOXES,
     SCORES,
-    grad=False,
 )
 case(
     "tf.image.non_max_suppression_overlaps",
@@ -74,7 +70,6 @@ case(
         0.5,
     ),
     SCORES,
-    grad=False,
 )
 case(
     "tf.image.combined_non_max_suppression",
@@ -87,7 +82,7 @@ case(
     ],
     BOXES.reshape(1, 4, 1, 4),
     lit([[[0.9, 0.2], [0.75, 0.4], [0.6, 0.45], [0.95, 0.1]]]),
-    grad=False,
+    grad="TensorFlow has no gradient of it",
 )
 case(
     "tf.image.draw_bounding_boxes",
@@ -99,7 +94,7 @@ case(
         tf.image.draw_bounding_boxes(x, [[[0.0, 0.0, 1.0, 1.0]] * 3], None),
     ],
     pos(1, 6, 5, 3),
-    grad=False,
+    grad="TensorFlow has no gradient of it",
     without="unknown",
     why="the number of channels has to be known",
 )
@@ -113,7 +108,6 @@ case(
     pos(1, 8, 8, 2),
     pos(1, 8, 8, 2),
     rtol=1e-4,
-    vmap=False,
 )
 
 
@@ -154,13 +148,12 @@ def _(tf):
     return [draw(tf.constant(2.0)), tf.random.uniform([2], tf.constant(1.0), 3.0, seed=5)]
 
 
-case("tf.linalg.expm", "", lambda tf, x: tf.linalg.expm(x), f(2, 3, 3), rtol=1e-4, vmap=False)
+case("tf.linalg.expm", "", lambda tf, x: tf.linalg.expm(x), f(2, 3, 3), rtol=1e-4)
 case(
     "tf.linalg.expm",
     "large",
     lambda tf, x: tf.linalg.expm(20.0 * x),
     lit([[0.0, -1.0], [1.0, 0.0]], "float64"),
-    grad=False,
     rtol=1e-7,
 )
 _MATRIX = lit([[[1.0, 2.0, 0.0], [3.0, 4.0, 1.0], [0.0, 1.0, 5.0]]])
@@ -173,7 +166,7 @@ case(
         tf.linalg.lu_matrix_inverse(*tf.linalg.lu(x)),
     ],
     _MATRIX,
-    grad=False,
+    grad="TensorFlow has no gradient of it",
     without="unknown",
     why="TensorFlow needs the rank",
 )
@@ -184,7 +177,6 @@ case(
     lambda tf, d, y: [tf.linalg.tridiagonal_solve(d, y), tf.linalg.tridiagonal_matmul(d, y)],
     _BANDS,
     f(3, 2),
-    grad=False,
 )
 case(
     "tf.linalg.tridiagonal_solve",
@@ -196,8 +188,7 @@ case(
         ),
     ],
     _BANDS,
-    grad=False,
-    without="unknown",
+    without=("unknown", "grad_unknown"),
     why="the sizes of a sequence have to be known",
 )
 case(
@@ -208,8 +199,7 @@ case(
         tf.linalg.banded_triangular_solve(d[:2], tf.ones([3, 1]), lower=False),
     ],
     _BANDS,
-    grad=False,
-    without="unknown",
+    without=("unknown", "grad_unknown"),
     why="the number of diagonals has to be known",
 )
 case(
@@ -217,7 +207,7 @@ case(
     "",
     lambda tf, x: tf.linalg.eigh_tridiagonal(x, tf.constant([0.5, 0.2])),
     lit([1.0, 2.0, 3.0]),
-    grad=False,
+    grad="TensorFlow differentiates its bisection, not the eigenvalues",
     without="unknown",
     why="TensorFlow needs the sizes",
 )

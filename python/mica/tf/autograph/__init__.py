@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import ast
-import functools
-import inspect
-import types
+import ast as _ast
+import functools as _functools
+import inspect as _inspect
+import types as _types
 from collections.abc import Callable
 
 from . import experimental
@@ -40,17 +40,17 @@ def to_code(
     entity: Callable, recursive: bool = True, experimental_optional_features: object = None
 ) -> str:
     """The source of the converted form of a function."""
-    return ast.unparse(ast.fix_missing_locations(tree(_function_of(entity))))
+    return _ast.unparse(_ast.fix_missing_locations(tree(_function_of(entity))))
 
 
-def _function_of(entity: Callable) -> types.FunctionType:
+def _function_of(entity: Callable) -> _types.FunctionType:
     entity = getattr(entity, "python_function", entity)
-    while isinstance(entity, functools.partial):
+    while isinstance(entity, _functools.partial):
         entity = entity.func
     entity = getattr(entity, "__func__", entity)
-    if not isinstance(entity, types.FunctionType):
-        entity = inspect.getattr_static(type(entity), "__call__", entity)
-    if not isinstance(entity, types.FunctionType):
+    if not isinstance(entity, _types.FunctionType):
+        entity = _inspect.getattr_static(type(entity), "__call__", entity)
+    if not isinstance(entity, _types.FunctionType):
         raise ValueError(f"Unable to convert {entity!r}: it is not a Python function")
     return entity
 

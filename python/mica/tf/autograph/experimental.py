@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import enum
+import enum as _enum
 
 from ._calls import do_not_convert
 
 __all__ = ["Feature", "do_not_convert", "set_loop_options"]
 
 
-class Feature(enum.Enum):
+class Feature(_enum.Enum):
     """Parts of AutoGraph that TensorFlow leaves out unless they are asked for.
 
     They are accepted wherever TensorFlow takes them. Assertions and builtins are always converted.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-import os
+import importlib as _importlib
+import os as _os
 
 
 def as_bytes(bytes_or_text: bytes | str, encoding: str = "utf-8") -> bytes:
@@ -36,7 +36,7 @@ def as_str_any(value: object, encoding: str = "utf-8") -> str:
 
 def path_to_str(path: object) -> object:
     """The path as a string where it is an object that stands for one."""
-    return os.fspath(path) if hasattr(path, "__fspath__") else path
+    return _os.fspath(path) if hasattr(path, "__fspath__") else path
 
 
 def path_to_bytes(path: object) -> bytes:
@@ -51,7 +51,7 @@ def forward_compatible(year: int, month: int, day: int) -> bool:
 
 def __getattr__(name: str):
     if name == "v1":
-        return importlib.import_module(".v1", __name__)
+        return _importlib.import_module(".v1", __name__)
     if name == "v2":
-        return importlib.import_module("..", __name__)
+        return _importlib.import_module("..", __name__)
     raise AttributeError(f"module 'tensorflow.compat' has no attribute '{name}'")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import enum
+import enum as _enum
 
 from .._core import convert_to_tensor
 from .._dtypes import int64
@@ -15,7 +15,7 @@ from ._options import (
 )
 
 
-class AutoShardPolicy(enum.IntEnum):
+class AutoShardPolicy(_enum.IntEnum):
     """How a dataset is divided between workers."""
 
     OFF = -1
@@ -25,7 +25,7 @@ class AutoShardPolicy(enum.IntEnum):
     HINT = 3
 
 
-class ExternalStatePolicy(enum.IntEnum):
+class ExternalStatePolicy(_enum.IntEnum):
     """What to do about state outside when a pipeline is written down."""
 
     WARN = 0

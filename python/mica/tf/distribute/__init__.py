@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib as _importlib
 
 from ._inputs import (
     DistributedDataset,
@@ -44,9 +44,9 @@ _MODULES = ("cluster_resolver", "experimental")
 
 def __getattr__(name: str):
     if name in _MODULES:
-        return importlib.import_module(f".{name}", __name__)
+        return _importlib.import_module(f".{name}", __name__)
     if name in _LAZY:
-        value = getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
+        value = getattr(_importlib.import_module(f".{_LAZY[name]}", __name__), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module 'tensorflow.distribute' has no attribute '{name}'")

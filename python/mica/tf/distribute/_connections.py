@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import collections
-import socket
 import threading
 import weakref
 
 from ... import _mica
 from .. import _devices, errors
 from .._cluster_spec import ClusterSpec
-from . import _placement, _requests, _wire
+from . import _door, _placement, _requests, _wire
+from ._server import PURPOSE
 from .cluster_resolver import ClusterResolver
 
 CONNECT_SECONDS = 5.0  # for a server to take a connection and to say who it is
 ANSWER_SECONDS = 600.0  # for an op
-_VERSION = 1
 _server = None  # of this process, where it is a task of the cluster itself
 
 
@@ -33,7 +32,7 @@ class Task:
     """A connection to the server of a task; made when it is needed, and again after it broke."""
 
     def __init__(self, address: str) -> None:
-        self._socket: socket.socket | None = None
+        self._channel: _wire.Channel | None = None
         self.address = address
         self._place = host_and_port(address)
         self._lock = threading.Lock()
@@ -44,27 +43,29 @@ class Task:
 
     def _open(self) -> dict:
         try:
-            connection = socket.create_connection(self._place, CONNECT_SECONDS)
+            channel = _door.connected(self._place, CONNECT_SECONDS, _door.Door(), PURPOSE)
+        except (_wire.BadFrame, _wire.Lost) as error:
+            raise self._unavailable(f"does not answer as one of mica.tf: {error}") from None
+        except errors.UnauthenticatedError as error:
+            raise errors.UnauthenticatedError(
+                None, None, f"the server at {self.address}: {error.message}"
+            ) from None
         except OSError as error:
             raise self._unavailable(f"cannot be reached: {error}") from None
         try:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            _wire.send(connection, {"kind": "hello", "version": _VERSION})
-            header, _ = _wire.receive(connection)
+            channel.send({"kind": "hello"})
+            header, _ = channel.receive(CONNECT_SECONDS)
             if header.get("kind") == "error":
                 _wire.raise_received(header)
             if header.get("kind") != "welcome" or not isinstance(header.get("devices"), list):
                 raise _wire.BadFrame("it says something else than welcome")
         except (OSError, _wire.BadFrame, _wire.Closed) as error:
-            connection.close()
-            why = str(error) or "it ended the connection"
-            raise self._unavailable(f"does not answer as one of mica.tf: {why}") from None
+            channel.close()
+            raise self._unavailable(f"does not answer as one of mica.tf: {error}") from None
         except BaseException:
-            connection.close()
+            channel.close()
             raise
-        connection.settimeout(ANSWER_SECONDS)
-        self._socket = connection
+        self._channel = channel
         return header
 
     def devices(self) -> list[str]:
@@ -78,7 +79,7 @@ class Task:
         count = len(tensors)
         text = _requests.written(request, tensors)
         with self._lock:
-            if self._socket is None:
+            if self._channel is None:
                 self._open()
             variables = {}
             for place, tensor in enumerate(tensors[:count]):
@@ -93,15 +94,15 @@ class Task:
         sizes = None if shape.rank is None else [-1 if n is None else n for n in shape.as_list()]
         header = {"kind": "variable", "name": name, "dtype": dtype.as_datatype_enum, "shape": sizes}
         with self._lock:
-            if self._socket is None:
+            if self._channel is None:
                 self._open()
             answer, _ = self._ask(header, [])
-            handle._number = (self._socket, answer.get("number"))
+            handle._number = (self._channel, answer.get("number"))
         weakref.finalize(handle, self._dropped.append, handle._number)
 
     def _number_of(self, handle) -> int:
         connection, number = handle._number
-        if connection is not self._socket:
+        if connection is not self._channel:
             raise errors.FailedPreconditionError(
                 None, None, f"the server at {self.address} was lost, and this variable with it"
             )
@@ -110,15 +111,12 @@ class Task:
     def _ask(self, header: dict, tensors: list) -> tuple[dict, list]:
         """Send a frame and receive the answer to it. The lock is held."""
         dropped = [self._dropped.popleft() for _ in range(len(self._dropped))]
-        header["drop"] = [number for where, number in dropped if where is self._socket]
+        header["drop"] = [number for where, number in dropped if where is self._channel]
         try:
-            _wire.send(self._socket, header, tensors)
-            answer, results = _wire.receive(self._socket)
+            self._channel.send(header, tensors)
+            answer, results = self._channel.receive(ANSWER_SECONDS)
         except errors.OpError:
             raise  # nothing was sent
-        except TimeoutError:
-            self._close()
-            raise self._unavailable(f"has not answered for {ANSWER_SECONDS} seconds") from None
         except (OSError, _wire.BadFrame, _wire.Closed) as error:
             self._close()
             why = str(error) or "it ended the connection"
@@ -131,9 +129,9 @@ class Task:
         return answer, results
 
     def _close(self) -> None:
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
 
     def __del__(self) -> None:
         self._close()

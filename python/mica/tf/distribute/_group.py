@@ -1,24 +1,24 @@
 """Workers that meet: values of all of them, combined in the order of their numbers.
 
-The first worker listens at its address, the others connect to it. A meeting is a frame from each of
-them with its values and a frame back to each with the result, made by the first: so all have the
-same bits. Meetings are numbered, and say what they are: workers whose programs differ are told so.
+The first worker listens at its address, the others connect to it, through the door of _door.py. A
+meeting is a frame from each of them with its values and a frame back to each with the result, made
+by the first: so all have the same bits. Meetings are numbered, and say what they are: workers whose
+programs differ are told so.
 """
 
 from __future__ import annotations
 
 import contextlib
-import socket
 import threading
 import time
 
 from .. import errors
-from . import _wire
+from . import _door, _wire
 from ._connections import host_and_port
-from ._server import _bound
 
 SECONDS = 600.0  # that workers wait for each other
-_VERSION = 1
+_VERSION = 2
+_PURPOSE = "workers"  # of a connection between them
 _groups: dict = {}  # (addresses, number) -> group: strategies of the same cluster share it
 
 
@@ -31,12 +31,6 @@ def group_of(addresses: list[str], index: int, seconds: float | None) -> Group:
     return found
 
 
-def _options(connection: socket.socket, seconds: float) -> None:
-    connection.settimeout(seconds)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-
-
 class Group:
     """A process among the workers of a cluster."""
 
@@ -46,93 +40,91 @@ class Group:
         self.broken = ""
         self._number = 0
         self._lock = threading.Lock()
-        self._peers: dict[int, socket.socket] = {}
+        self._peers: dict[int, _wire.Channel] = {}
+        self._joined = threading.Condition()
+        self._is_full = False
         try:
+            door = _door.Door()
             if index == 0:
-                self._gather_peers()
+                self._gather_peers(door)
             else:
-                self._peers[0] = self._join()
+                self._peers[0] = self._join(door)
         except BaseException:
             self._end()
             raise
 
     # ---- coming together
 
-    def _gather_peers(self) -> None:
-        """Take the connections of all others."""
+    def _gather_peers(self, door: _door.Door) -> None:
+        """Take the connections of all others; strangers are greeted beside them."""
         end = time.monotonic() + self.seconds
-        listener = _bound(self.addresses[0])
-        with listener:
-            listener.listen(self.count + 16)
-            while len(self._peers) < self.count - 1:
-                left = end - time.monotonic()
-                missing = [i for i in range(1, self.count) if i not in self._peers]
-                names = ", ".join(f"{i} ({self.addresses[i]})" for i in missing)
-                if left <= 0:
-                    raise errors.UnavailableError(
-                        None, None, f"after {self.seconds} seconds there are no workers {names}"
-                    )
-                listener.settimeout(left)
-                with contextlib.suppress(TimeoutError):
-                    connection, _ = listener.accept()
-                    self._welcome(connection, min(left, 10.0))
-        for connection in self._peers.values():
-            _options(connection, self.seconds)
-            _wire.send(connection, {"kind": "begin"})
-
-    def _welcome(self, connection: socket.socket, seconds: float) -> None:
-        """Take a worker in; whoever is none is sent away."""
+        entrance = _door.Entrance(_door.bound(self.addresses[0], door), door, _PURPOSE, self._admit)
+        entrance.socket.listen(self.count + 16)
+        threading.Thread(target=entrance.accept, daemon=True).start()
         try:
-            _options(connection, seconds)
-            header, _ = _wire.receive(connection, 0)
-            index = header.get("index")
-            wanted = {"kind": "join", "version": _VERSION, "workers": self.addresses}
-            if any(header.get(key) != value for key, value in wanted.items()):
-                refusal = errors.FailedPreconditionError(
-                    None, None, f"worker 0 has the workers {self.addresses}, version {_VERSION}"
-                )
-                _wire.send(connection, _wire.error_header(refusal))
-                connection.close()
-            elif type(index) is not int or not 0 < index < self.count or index in self._peers:
-                refusal = errors.AlreadyExistsError(
-                    None, None, f"there is a worker {index} already"
-                )
-                _wire.send(connection, _wire.error_header(refusal))
-                connection.close()
-            else:
-                self._peers[index] = connection
-        except (OSError, _wire.BadFrame, _wire.Closed):
-            connection.close()
+            with self._joined:
+                while len(self._peers) < self.count - 1:
+                    left = end - time.monotonic()
+                    if left <= 0:
+                        missing = [i for i in range(1, self.count) if i not in self._peers]
+                        names = ", ".join(f"{i} ({self.addresses[i]})" for i in missing)
+                        raise errors.UnavailableError(
+                            None, None, f"after {self.seconds} seconds there are no workers {names}"
+                        )
+                    self._joined.wait(left)
+                self._is_full = True
+        finally:
+            entrance.stop()
+        for index, channel in self._peers.items():
+            try:
+                channel.send({"kind": "begin"})
+            except OSError as error:
+                raise self._lost(index, error) from None
 
-    def _join(self) -> socket.socket:
+    def _admit(self, channel: _wire.Channel) -> None:
+        """Take a worker in; whoever is none is sent away."""
+        header, _ = channel.receive(channel.door.greeting_seconds, 0)
+        index = header.get("index")
+        wanted = {"kind": "join", "version": _VERSION, "workers": self.addresses}
+        if any(header.get(key) != value for key, value in wanted.items()):
+            raise errors.FailedPreconditionError(
+                None, None, f"worker 0 has the workers {self.addresses}, version {_VERSION}"
+            )
+        with self._joined:
+            is_known = type(index) is int and 0 < index < self.count
+            if self._is_full or not is_known or index in self._peers:
+                raise errors.AlreadyExistsError(None, None, f"there is a worker {index} already")
+            channel.is_kept = True
+            self._peers[index] = channel
+            self._joined.notify_all()
+
+    def _join(self, door: _door.Door) -> _wire.Channel:
         """Connect to the first worker, when it listens."""
         end = time.monotonic() + self.seconds
         place = host_and_port(self.addresses[0])
+        name = f"worker 0 ({self.addresses[0]})"
         while True:
             try:
-                connection = socket.create_connection(place, max(end - time.monotonic(), 0.1))
+                left = max(end - time.monotonic(), 0.1)
+                channel = _door.connected(place, left, door, _PURPOSE)
                 break
-            except OSError as error:
-                if time.monotonic() >= end:
+            except (OSError, _wire.BadFrame) as error:
+                if time.monotonic() >= end or isinstance(error, _wire.BadFrame):
                     raise errors.UnavailableError(
-                        None, None, f"worker 0 ({self.addresses[0]}) cannot be reached: {error}"
+                        None, None, f"{name} cannot be reached: {error}"
                     ) from None
                 time.sleep(0.05)
         try:
-            _options(connection, self.seconds)
             hello = {"kind": "join", "version": _VERSION, "workers": self.addresses}
-            _wire.send(connection, {**hello, "index": self.index})
-            header, _ = _wire.receive(connection)
+            channel.send({**hello, "index": self.index})
+            header, _ = channel.receive(self.seconds)
         except (OSError, _wire.BadFrame, _wire.Closed) as error:
-            connection.close()
-            why = str(error) or "it ended the connection"
-            raise errors.UnavailableError(
-                None, None, f"worker 0 ({self.addresses[0]}) does not answer: {why}"
-            ) from None
+            channel.close()
+            raise errors.UnavailableError(None, None, f"{name} does not answer: {error}") from None
         if header.get("kind") != "begin":
-            connection.close()
+            channel.close()
             _wire.raise_received(header)
-        return connection
+        return channel
 
     # ---- meeting
 
@@ -159,7 +151,7 @@ class Group:
 
     def _receive(self, index: int) -> tuple[dict, list]:
         try:
-            return _wire.receive(self._peers[index])
+            return self._peers[index].receive(self.seconds)
         except (OSError, _wire.BadFrame, _wire.Closed) as error:
             raise self._lost(index, error) from None
 
@@ -180,13 +172,13 @@ class Group:
                 parts.append(values)
             results = _combined(what, parts)
         except errors.OpError as error:
-            for connection in self._peers.values():
+            for channel in self._peers.values():
                 with contextlib.suppress(OSError):
-                    _wire.send(connection, _wire.error_header(error))
+                    channel.send(_wire.error_header(error))
             raise
-        for index, connection in self._peers.items():
+        for index, channel in self._peers.items():
             try:
-                _wire.send(connection, {"kind": "met", "number": self._number}, results)
+                channel.send({"kind": "met", "number": self._number}, results)
             except OSError as error:
                 raise self._lost(index, error) from None
         return results
@@ -194,7 +186,7 @@ class Group:
     def _follow(self, what: str, tensors: list) -> list:
         header = {"kind": "meet", "number": self._number, "what": what}
         try:
-            _wire.send(self._peers[0], header, tensors)
+            self._peers[0].send(header, tensors)
         except OSError as error:
             raise self._lost(0, error) from None
         answer, results = self._receive(0)
@@ -206,9 +198,11 @@ class Group:
 
     def _end(self, why: str = "the workers have not met") -> None:
         self.broken = self.broken or why
-        for connection in self._peers.values():
-            connection.close()
-        self._peers.clear()
+        with self._joined:
+            self._is_full = True
+            for channel in self._peers.values():
+                channel.close()
+            self._peers.clear()
 
 
 def _combined(what: str, parts: list[list]) -> list:

@@ -13,20 +13,21 @@ from .._dtypes import as_dtype, resource, variant
 from .._shapes import TensorShape
 
 _DERIVATIVES = ("Vjp", "Jvp")
-_HERE_ONLY = ("PyFunc",)  # ops that mean something in their own process alone
 _MOST_DEPTH = 8
-_MOST_VARIABLES = 1 << 16
-_OF_VARIABLES = (
-    "ReadVariableOp",
-    "AssignVariableOp",
-    "AssignAddVariableOp",
-    "AssignSubVariableOp",
-    "VarIsInitializedOp",
-)
+_OF_VARIABLE = 2  # what _mica.tf_row_remote answers for an op on a variable
 
 
 def _refuse(op: str, why: str) -> None:
     raise errors.UnimplementedError(None, None, f"[{op}] {why}")
+
+
+def _check_allowed(op: str) -> None:
+    """Refuse what the table says is for its own process alone."""
+    if not _mica.tf_row_remote(op):
+        _refuse(
+            op,
+            "cannot run in another process: it may touch files, datasets or a function of Python",
+        )
 
 
 # ---- the client's side -------------------------------------------------------------------------
@@ -35,8 +36,8 @@ def _refuse(op: str, why: str) -> None:
 def written(request: tuple, tensors: list) -> list:
     """A request as JSON; tensors of attributes are appended to the tensors."""
     op, attributes, groups = request
-    if op in _HERE_ONLY:
-        _refuse(op, "a function of Python cannot run in another process")
+    if op not in _DERIVATIVES:
+        _check_allowed(op)
     return [op, [[n, k, _written(op, k, v, tensors)] for n, k, v in attributes], groups]
 
 
@@ -101,10 +102,9 @@ def function_of(request, tensors: list, depth: int = 0):
         raise ValueError(f"derivatives of more than {_MOST_DEPTH} levels are not received")
     if op in _DERIVATIVES:
         return _derivative(op, dict((n, v) for n, _, v in attributes), tensors, depth)
-    if op not in ops:
+    if not isinstance(op, str) or op not in ops:
         raise errors.NotFoundError(None, None, f"there is no op {str(op)[:80]!r}")
-    if op in _HERE_ONLY:
-        _refuse(op, "a function of Python cannot run in another process")
+    _check_allowed(op)
     keywords = {str(n): _read(k, v, tensors) for n, k, v in attributes}
     if "name" in keywords:
         raise TypeError(f"{op} has no attribute 'name'")
@@ -155,7 +155,9 @@ def run(request, tensors: list, count: int) -> list:
     """What a request gives for the first `count` tensors."""
     if any(tensor.dtype == resource for tensor in tensors[:count]):
         op = request[0]
-        if op not in _OF_VARIABLES or any(t.dtype == resource for t in tensors[1:count]):
+        if _mica.tf_row_remote(str(op)) != _OF_VARIABLE or any(
+            t.dtype == resource for t in tensors[1:count]
+        ):
             raise errors.InvalidArgumentError(None, None, f"[{str(op)[:80]}] is given a variable")
     results = function_of(request, tensors)(*tensors[:count])
     for each in results:
@@ -167,15 +169,19 @@ def run(request, tensors: list, count: int) -> list:
 class Variables:
     """The variables that a client has made, by number."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._handles: dict[int, object] = {}
         self._last = 0
 
+    def __len__(self) -> int:
+        return len(self._handles)
+
     def make(self, header: dict) -> int:
         """A new one, of the dtype and the shape that a header says."""
-        if len(self._handles) >= _MOST_VARIABLES:
+        if len(self._handles) >= self._most:
             raise errors.ResourceExhaustedError(
-                None, None, f"there are {_MOST_VARIABLES} variables already"
+                None, None, f"there are {self._most} variables already"
             )
         name, dtype = str(header.get("name"))[:1000], as_dtype(header.get("dtype"))
         handle = _mica.tf_variable(name, dtype, _shape(header.get("shape")))

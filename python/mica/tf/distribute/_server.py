@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import socket
 import threading
 import weakref
 
 from .. import errors
 from .._cluster_spec import ClusterSpec, ServerDef
-from . import _requests, _wire
+from . import _door, _requests, _wire
 
-_MOST_CONNECTIONS = 256
-_VERSION = 1
+PURPOSE = "ops"  # of a connection to a server
 
 
 def _server_def(definition, job_name, task_index, protocol):
@@ -70,93 +67,32 @@ def _address(definition) -> str:
     return spec.task_address(job, index)
 
 
-def _bound(address: str) -> socket.socket:
-    """A socket at the port of an address: for this machine alone where the address says so."""
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise errors.InvalidArgumentError(
-            None, None, f'Could not parse port for local server from "{address}".'
-        )
-    is_local = host == "localhost" or host.startswith("127.")
-    made = socket.socket()
-    try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind((host if is_local else "", int(port)))
-    except OSError as error:
-        made.close()
-        raise errors.UnknownError(
-            None, None, f"Could not start gRPC server: the port of {address!r}: {error}"
-        ) from None
-    return made
+class _Service:
+    """What the threads of a server hold: not the Server, which may be collected."""
 
+    def __init__(self, job: str, task: int) -> None:
+        self.job, self.task = job, task
 
-class _Listener:
-    """What the threads of a server hold: the socket, not the Server, which may be collected."""
-
-    def __init__(self, bound: socket.socket, job: str, task: int) -> None:
-        self.socket, self.job, self.task = bound, job, task
-        self.stopped = threading.Event()
-        self._lock = threading.Lock()
-        self._connections: set[socket.socket] = set()
-
-    def accept(self) -> None:
-        while not self.stopped.is_set():
+    def serve(self, channel: _wire.Channel) -> None:
+        """Answer the frames of a connection, until one is none."""
+        variables = _requests.Variables(channel.door.variables)
+        while True:
+            channel.is_idle = not variables
+            header, tensors = channel.receive()
+            channel.is_idle = False
             try:
-                connection, _ = self.socket.accept()
-            except OSError:
-                return
-            with self._lock:
-                is_refused = len(self._connections) >= _MOST_CONNECTIONS or self.stopped.is_set()
-                if not is_refused:
-                    self._connections.add(connection)
-            if is_refused:
-                connection.close()
-                continue
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-
-    def _serve(self, connection: socket.socket) -> None:
-        try:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            variables = _requests.Variables()
-            while self._answer(connection, variables):
-                pass
-        except OSError:
-            pass
-        finally:
-            with self._lock:
-                self._connections.discard(connection)
-            connection.close()
-
-    def _answer(self, connection: socket.socket, variables: _requests.Variables) -> bool:
-        """Answer one frame; whether the connection stays."""
-        try:
-            header, tensors = _wire.receive(connection)
-        except _wire.Closed:
-            return False
-        except (_wire.BadFrame, MemoryError) as error:
-            refusal = errors.InvalidArgumentError(None, None, f"a bad frame: {error}")
-            with contextlib.suppress(OSError):
-                _wire.send(connection, _wire.error_header(refusal))
-                _let_go(connection)
-            return False
-        try:
-            answer, results = self._handle(header, tensors, variables)
-        except Exception as error:
-            answer, results = _wire.error_header(error), []
-        try:
-            _wire.send(connection, answer, results)
-        except errors.OpError as error:  # of a result that cannot be sent; nothing was
-            _wire.send(connection, _wire.error_header(error))
-        return True
+                answer, results = self._handle(header, tensors, variables)
+            except Exception as error:
+                answer, results = _wire.error_header(error), []
+            try:
+                channel.send(answer, results)
+            except errors.OpError as error:  # of a result that cannot be sent; nothing was
+                channel.send(_wire.error_header(error))
 
     def _handle(self, header: dict, tensors: list, variables) -> tuple[dict, list]:
         kind = header.get("kind")
         variables.drop(header.get("drop"))
         if kind == "hello":
-            if header.get("version") != _VERSION:
-                raise errors.FailedPreconditionError(
-                    None, None, f"the server speaks version {_VERSION}"
-                )
             from .._devices import logical_devices
 
             devices = [device.name.rpartition("/device:")[2] for device in logical_devices()]
@@ -164,36 +100,21 @@ class _Listener:
         if kind == "variable":
             return {"kind": "made", "number": variables.make(header)}, []
         if kind != "run":
-            raise errors.InvalidArgumentError(None, None, f"a frame of the kind {kind!r}")
+            raise errors.InvalidArgumentError(None, None, f"a frame of the kind {kind!r:.80}")
         count = header.get("operands")
         tensors = variables.put_in(tensors, header.get("variables", {}))
         if type(count) is not int or not 0 <= count <= len(tensors):
-            raise errors.InvalidArgumentError(None, None, f"{count!r} operands were announced")
+            raise errors.InvalidArgumentError(None, None, f"{count!r:.80} operands were announced")
         return {"kind": "done"}, _requests.run(header.get("request"), tensors, count)
-
-    def stop(self) -> None:
-        """Close everything; safe to call twice."""
-        self.stopped.set()
-        with self._lock:
-            open_now = [self.socket, *self._connections]
-        for each in open_now:
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits for it
-        with contextlib.suppress(OSError):
-            self.socket.close()
-
-
-def _let_go(connection: socket.socket) -> None:
-    """End a connection so that what was sent last arrives: unread bytes would take it away."""
-    connection.shutdown(socket.SHUT_WR)
-    connection.settimeout(1.0)
-    left = 64
-    while left > 0 and connection.recv(1 << 16):
-        left -= 1
 
 
 class Server:
     """A task of a cluster: listens at its address and runs the ops that clients send.
+
+    At an address of this machine alone, such as localhost, it needs no secret. At any other it
+    needs that of MICA_CLUSTER_SECRET or MICA_CLUSTER_SECRET_FILE, which its clients have too.
+    Clients run ops that compute, on tensors and on variables that they have made: none that touches
+    files, processes or functions of Python.
 
     Parameters
     ----------
@@ -217,10 +138,12 @@ class Server:
         start: bool = True,
     ) -> None:
         self._server_def = _server_def(server_or_cluster_def, job_name, task_index, protocol)
-        bound = _bound(_address(self._server_def))
+        door = _door.Door()
+        bound = _door.bound(_address(self._server_def), door)
         self._port = bound.getsockname()[1]
-        self._listener = _Listener(bound, self._server_def.job_name, self._server_def.task_index)
-        weakref.finalize(self, self._listener.stop)
+        service = _Service(self._server_def.job_name, self._server_def.task_index)
+        self._entrance = _door.Entrance(bound, door, PURPOSE, service.serve)
+        weakref.finalize(self, self._entrance.stop)
         self._thread: threading.Thread | None = None
         if start:
             self.start()
@@ -235,15 +158,15 @@ class Server:
         if self._thread is not None:
             return
         try:
-            self._listener.socket.listen(64)
+            self._entrance.socket.listen(64)
         except OSError as error:
             raise errors.UnknownError(None, None, f"Could not start gRPC server: {error}") from None
-        self._thread = threading.Thread(target=self._listener.accept, daemon=True)
+        self._thread = threading.Thread(target=self._entrance.accept, daemon=True)
         self._thread.start()
 
     def join(self) -> None:
         """Wait until the server ends: forever."""
-        self._listener.stopped.wait()
+        self._entrance.stopped.wait()
 
     @property
     def server_def(self):

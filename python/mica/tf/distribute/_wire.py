@@ -1,26 +1,25 @@
 """What goes over a socket: frames of a JSON header and the raw bytes of arrays.
 
-A frame is the word b"MICA", the length of the header (4 bytes), that of the body (8 bytes), all
-little-endian, the header (an object of JSON) and the body. The header's "arrays" lists the arrays
-that lie in the body one after the other: [dtype, shape, bytes]. Nothing that is received is run or
-unpickled; what does not fit together raises BadFrame.
+Frames are C's (mica/peer.h): their lengths, deadlines and the depth of their headers are checked
+there. The header's "arrays" lists the arrays that lie in the body one after the other: [dtype,
+shape, bytes]. Nothing that is received is run or unpickled; what does not fit together raises
+BadFrame.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
-import struct
+import socket
+import threading
+import time
 
 import numpy as np
 
+from ... import _mica
 from .. import errors
 
-MOST_HEADER = 16 << 20
-MOST_BODY = 2 << 30
-MOST_RANK = 32
-_HEAD = struct.Struct("<4sIQ")
-_MAGIC = b"MICA"
-_CHUNK = 1 << 20
+_MOST_RANK = 32
 _NUMPY = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 "
     "complex64 complex128"
@@ -31,11 +30,24 @@ class BadFrame(Exception):
     """What was received is no frame."""
 
 
+class TooLarge(BadFrame):
+    """There is no memory for what was received."""
+
+
 class Closed(Exception):
     """The other side has ended the connection."""
 
 
+class Lost(OSError):
+    """The connection was lost, or the other side is too slow."""
+
+
 # ---- arrays ------------------------------------------------------------------------------------
+
+
+def _least_bytes(tensor) -> int:
+    """How long a tensor is in a frame, or more than that: known before it is copied."""
+    return (tensor.shape.num_elements() or 0) * max(tensor.dtype.size or 8, 1)
 
 
 def _described(tensor) -> tuple[list, bytes]:
@@ -60,8 +72,6 @@ def _described(tensor) -> tuple[list, bytes]:
 
 
 def _texts(data: memoryview, count: int, shape: list):
-    from ... import _mica
-
     if len(data) < 8 * count:
         raise BadFrame("the lengths of strings are cut off")
     lengths = np.frombuffer(data[: 8 * count], "<u8").tolist()
@@ -86,34 +96,36 @@ def _tensor(name: str, shape: list, data: memoryview):
     if count * dtype.itemsize != len(data):
         raise BadFrame(f"{len(data)} bytes are no {name} of shape {shape}")
     array = np.frombuffer(data, dtype).astype(dtype.newbyteorder("=")).reshape(shape)
-    if name == "bool" and data.nbytes and max(data) > 1:
+    if name == "bool" and data.nbytes and np.frombuffer(data, np.uint8).max() > 1:
         raise BadFrame("a bool is neither 0 nor 1")
     tensor = convert_to_tensor(array)
     return cast(tensor, bfloat16) if name == "bfloat16" else tensor
 
 
 def _is_size(value) -> bool:
-    return type(value) is int and 0 <= value <= MOST_BODY
+    return type(value) is int and 0 <= value < 1 << 62
 
 
-def _tensors(descriptions, body: bytearray) -> list:
+def _tensors(descriptions, view: memoryview, most: int) -> list:
     """The tensors that lie in a body."""
     if not isinstance(descriptions, list):
         raise BadFrame("the arrays are no list")
-    view, at, found = memoryview(body), 0, []
+    if len(descriptions) > most:
+        raise BadFrame(f"a frame of {len(descriptions)} arrays: at most {most}")
+    at, found = 0, []
     for each in descriptions:
         if not (isinstance(each, list) and len(each) == 3):
             raise BadFrame("an array is described by its dtype, its shape and its bytes")
         name, shape, length = each
         if name not in (*_NUMPY, "bfloat16", "string"):
             raise BadFrame(f"there is no dtype {str(name)[:40]!r} in a frame")
-        if not (isinstance(shape, list) and len(shape) <= MOST_RANK and all(map(_is_size, shape))):
+        if not (isinstance(shape, list) and len(shape) <= _MOST_RANK and all(map(_is_size, shape))):
             raise BadFrame("a shape is no list of sizes")
-        if not _is_size(length) or length > len(body) - at:
+        if not _is_size(length) or length > len(view) - at:
             raise BadFrame("an array has more bytes than the frame")
         found.append(_tensor(name, shape, view[at : at + length]))
         at += length
-    if at != len(body):
+    if at != len(view):
         raise BadFrame("the frame has more bytes than its arrays")
     return found
 
@@ -121,53 +133,108 @@ def _tensors(descriptions, body: bytearray) -> list:
 # ---- frames ------------------------------------------------------------------------------------
 
 
-def send(connection, header: dict, tensors=()) -> None:
-    """Write a frame."""
-    described = [_described(tensor) for tensor in tensors]
-    body = b"".join(data for _, data in described)
-    text = json.dumps({**header, "arrays": [d for d, _ in described]}).encode()
-    if len(text) > MOST_HEADER or len(body) > MOST_BODY:
-        raise errors.ResourceExhaustedError(
-            None, None, f"a message of {len(text)} and {len(body)} bytes is too long to be sent"
-        )
-    connection.sendall(_HEAD.pack(_MAGIC, len(text), len(body)) + text)
-    if body:
-        connection.sendall(body)
+def _is_main() -> bool:
+    """Whether this thread handles signals: it does so while it waits."""
+    return threading.get_ident() == threading.main_thread().ident
 
 
-def _read(connection, count: int) -> bytearray:
-    """Exactly so many bytes; memory is taken as they come."""
-    data = bytearray()
-    while len(data) < count:
-        part = connection.recv(min(count - len(data), _CHUNK))
-        if not part:
-            if data:
-                raise BadFrame("the connection ended within a frame")
-            raise Closed
-        data += part
-    return data
-
-
-def receive(connection, most_body: int = MOST_BODY) -> tuple[dict, list]:
-    """Read a frame: its header and its tensors."""
-    head = _read(connection, _HEAD.size)
-    magic, header_length, body_length = _HEAD.unpack(head)
-    if magic != _MAGIC:
-        raise BadFrame("it does not begin like a frame")
-    if header_length > MOST_HEADER or body_length > most_body:
-        raise BadFrame(f"a frame of {header_length} and {body_length} bytes is too long")
+@contextlib.contextmanager
+def _peer_errors():
+    """Statuses of the peer's connection as the exceptions of this module."""
     try:
-        text = _read(connection, header_length) if header_length else b""
-        body = _read(connection, body_length) if body_length else bytearray()
-    except Closed:
-        raise BadFrame("the connection ended within a frame") from None
-    try:
-        header = json.loads(bytes(text))
-    except (ValueError, RecursionError):
-        raise BadFrame("its header is no JSON") from None
-    if not isinstance(header, dict):
-        raise BadFrame("its header is no object")
-    return header, _tensors(header.get("arrays", []), body)
+        yield
+    except errors.DataLossError as error:
+        raise BadFrame(error.message) from None
+    except errors.OutOfRangeError as error:
+        raise Closed(error.message) from None
+    except errors.UnavailableError as error:
+        raise Lost(error.message) from None
+
+
+class Channel:
+    """A connected socket, behind a door."""
+
+    def __init__(self, door, connection: socket.socket) -> None:
+        self.door, self._socket = door, connection
+        self.is_greeted = False
+        self.is_idle = False  # greeted, waiting for a frame, and nothing is kept for it
+        self.is_kept = False  # it is somebody else's now than who let it in
+        self.used = time.monotonic()
+
+    def greet(self, is_server: bool, purpose: str) -> None:
+        """Let the other side prove that it may speak, and prove it to that."""
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        try:
+            with _peer_errors():
+                _mica.peer_greet(
+                    self.door.capsule, self._socket.fileno(), _is_main(), is_server, purpose
+                )
+        except errors.FailedPreconditionError as error:
+            raise errors.UnauthenticatedError(None, None, error.message) from None
+        self.is_greeted = True
+
+    def send(self, header: dict, tensors=()) -> None:
+        """Write a frame."""
+        total = sum(_least_bytes(tensor) for tensor in tensors)
+        if total > self.door.body:
+            raise errors.ResourceExhaustedError(
+                None, None, f"a message of {total} bytes is too long to be sent"
+            )
+        described = [_described(tensor) for tensor in tensors]
+        text = json.dumps({**header, "arrays": [d for d, _ in described]}).encode()
+        with _peer_errors():
+            _mica.peer_send(
+                self.door.capsule,
+                self._socket.fileno(),
+                _is_main(),
+                text,
+                [data for _, data in described],
+            )
+
+    def receive(self, seconds: float = -1.0, most_body: int | None = None) -> tuple[dict, list]:
+        """Read a frame: its header and its tensors. Its first byte may take so many seconds."""
+        most = self.door.body if most_body is None else most_body
+        self.used = time.monotonic()
+        with _peer_errors():
+            try:
+                text, body = _mica.peer_receive(
+                    self.door.capsule, self._socket.fileno(), _is_main(), seconds, most
+                )
+            except errors.ResourceExhaustedError as error:
+                raise TooLarge(error.message) from None
+        try:
+            header = json.loads(text)
+        except (ValueError, RecursionError):
+            raise BadFrame("its header is no JSON") from None
+        if not isinstance(header, dict):
+            raise BadFrame("its header is no object")
+        return header, _tensors(header.get("arrays", []), memoryview(body), self.door.arrays)
+
+    def refuse(self, error: Exception) -> None:
+        """Answer with an error and end the connection so that it arrives."""
+        if isinstance(error, TooLarge | MemoryError):
+            error = errors.ResourceExhaustedError(None, None, str(error) or "out of memory")
+        elif isinstance(error, BadFrame):
+            error = errors.InvalidArgumentError(None, None, f"a bad frame: {error}")
+        with contextlib.suppress(OSError, errors.OpError):
+            self.send(error_header(error))
+            self._socket.shutdown(socket.SHUT_WR)
+            # Bytes that nobody reads would take the answer away.
+            end = time.monotonic() + 1.0
+            while (left := end - time.monotonic()) > 0:
+                self._socket.settimeout(left)
+                if not self._socket.recv(1 << 16):
+                    break
+
+    def wake(self) -> None:
+        """End the connection; the thread that waits for it closes it."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """End the connection, by who serves it."""
+        self._socket.close()
 
 
 # ---- errors ------------------------------------------------------------------------------------

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import abc
-import collections
-import os
+import abc as _abc
+import collections as _collections
+import os as _os
 
 from .._cluster_spec import ClusterSpec
 
@@ -14,14 +14,14 @@ def with_layer(address: str, rpc_layer: str | None) -> str:
     return f"{rpc_layer}://{address}" if rpc_layer else address
 
 
-class ClusterResolver(abc.ABC):
+class ClusterResolver(_abc.ABC):
     """Base of the classes that find the tasks of a cluster."""
 
-    @abc.abstractmethod
+    @_abc.abstractmethod
     def cluster_spec(self) -> ClusterSpec:
         """Return the cluster as it is now."""
 
-    @abc.abstractmethod
+    @_abc.abstractmethod
     def master(self, task_type=None, task_id=None, rpc_layer=None) -> str:
         """Return the address of the task that leads, or of the given one."""
 
@@ -29,7 +29,7 @@ class ClusterResolver(abc.ABC):
         """Return how many devices there are of each kind, the CPU not counted."""
         from .. import config
 
-        found: dict[str, int] = collections.defaultdict(int)
+        found: dict[str, int] = _collections.defaultdict(int)
         for device in config.list_logical_devices():
             if device.device_type != "CPU" and _is_of(device.name, task_type, task_id):
                 found[device.device_type] += 1
@@ -133,7 +133,7 @@ class TFConfigClusterResolver(ClusterResolver):
 
     @staticmethod
     def _read() -> dict:
-        text = os.environ.get("TF_CONFIG") or "{}"
+        text = _os.environ.get("TF_CONFIG") or "{}"
         import json
 
         found = json.loads(text)

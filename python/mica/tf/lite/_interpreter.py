@@ -9,6 +9,7 @@ import numpy as np
 from .. import _dtypes, errors
 from .._core import convert_to_tensor
 from .._function import function
+from .._reading import reading
 from .._specs import TensorSpec
 from . import _file
 from ._plan import Plan, Value
@@ -283,7 +284,8 @@ class Interpreter:
                     model_content = file.read()
             except OSError as error:
                 raise ValueError(f"Could not open '{model_path}'.") from error
-        plans = _file.read(bytes(model_content))
+        with reading(model_path or "The model"):
+            plans = _file.read(bytes(model_content))
         keep = bool(experimental_preserve_all_tensors)
         self._subgraphs = [_Subgraph(plan, plans, keep) for plan in plans]
         self._main = self._subgraphs[0]

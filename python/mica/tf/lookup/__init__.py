@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib as _importlib
 
 from .. import _dtypes
 from .._composite import CompositeTensor
@@ -223,7 +223,7 @@ class StaticVocabularyTable(AutoTrackable):
 
 def __getattr__(name: str):
     if name == "experimental":
-        return importlib.import_module(".experimental", __name__)
+        return _importlib.import_module(".experimental", __name__)
     raise AttributeError(f"module 'tensorflow.lookup' has no attribute '{name}'")
 
 

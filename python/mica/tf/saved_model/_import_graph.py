@@ -12,12 +12,12 @@ from .._context import building
 from .._core import ops
 from .._graph import FuncGraph
 from .._graph_def import AttrValue, NodeDef
-from .._proto import pieces
+from .._proto import first_part
 from .._shapes import TensorShape
 from ._messages import FunctionDef, GraphDef
 from ._rows import row_of
 from ._structures import shape_of
-from ._tensors import tensor_of
+from ._tensors import Repeats, tensor_of
 
 
 class UnknownOp(NotImplementedError):
@@ -26,12 +26,11 @@ class UnknownOp(NotImplementedError):
 
 def _name_of(raw: bytes) -> str:
     """The name of a function, without reading the rest of it."""
-    for number, _, part in pieces(raw):
-        if number == 1:
-            for inner, _, name in pieces(part):
-                if inner == 1:
-                    return name.decode()
-    raise ValueError("A function of the file has no name")
+    signature = first_part(raw, 1)
+    name = None if signature is None else first_part(signature, 1)
+    if name is None:
+        raise ValueError("A function of the file has no name")
+    return name.decode()
 
 
 class Library:
@@ -41,6 +40,8 @@ class Library:
         self._raw = {_name_of(raw): raw for raw in graph_def.library.function}
         self._read: dict[str, FunctionDef] = {}
         self._built: dict = {}
+        self._reads: dict[tuple[str, int], bool] = {}
+        self.repeats = Repeats()
         self.defaults = {op.name: {a.name: a.default_value for a in op.attr} for op in op_list}
 
     def __contains__(self, name: str) -> bool:
@@ -56,6 +57,13 @@ class Library:
 
     def only_reads(self, name: str, position: int) -> bool:
         """Whether a function does nothing with a variable that it gets but read it."""
+        key = name, position
+        if key not in self._reads:
+            self._reads[key] = True  # of a function that calls itself
+            self._reads[key] = self._only_reads(name, position)
+        return self._reads[key]
+
+    def _only_reads(self, name: str, position: int) -> bool:
         definition = self.definition(name)
         handles = {definition.signature.input_arg[position].name}
         for node in _in_order(definition.node_def):
@@ -282,6 +290,8 @@ class FunctionBuilder:
             return self.function(value.func.name, op, inputs)
         if kind == "list(func)":
             return [self.function(f.name, op, inputs) for f in value.list.func]
+        if kind == "tensor":
+            return tensor_of(value.tensor, self.library.repeats)
         return attribute_value(kind, value)
 
     def read(self, handle, dtype):

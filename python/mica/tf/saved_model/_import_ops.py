@@ -9,9 +9,10 @@ from __future__ import annotations
 from .. import _dtypes, _select, _windows, image, linalg, nn, strings
 from .. import math as tf_math
 from .._array import gather, reshape, where
-from .._core import ops
+from .._core import convert_to_tensor, ops
 from ._import_gradients import GRADIENT_TRANSLATIONS
 from ._import_lists import LIST_TRANSLATIONS
+from ._tensors import FEW, count_of, element_of
 from ._translating import entering, scalar
 
 TRANSLATIONS: dict = {}
@@ -151,6 +152,22 @@ def _descend(builder, inputs, attributes):
     return {}
 
 
+# ---- constants -----------------------------------------------------------------------------------
+
+
+@_of("Const")
+def _constant(builder, inputs, attributes):
+    """One element for a large tensor is spread where the tensor is used, not when it is read."""
+    proto = attributes["value"].tensor
+    if count_of(proto) <= FEW:
+        return None
+    element = element_of(proto)
+    if element is None:
+        return None
+    sizes = convert_to_tensor([dim.size for dim in proto.tensor_shape.dim], _dtypes.int64)
+    return {"output": ops["Fill"](sizes, ops["Const"](value=element, dtype=element.dtype))}
+
+
 # ---- arithmetic ----------------------------------------------------------------------------------
 
 _simple("Select", lambda c, x, y: _select_old(c, x, y))
@@ -189,13 +206,6 @@ def _bias_add(builder, inputs, attributes):
 @_of("_FusedMatMul", "_FusedConv2D")
 def _fused(builder, inputs, attributes):
     raise NotImplementedError("the model was rewritten for one machine; save it as it was")
-
-
-@_of("SoftmaxCrossEntropyWithLogits")
-def _softmax_cross_entropy(builder, inputs, attributes):
-    features, labels = inputs
-    loss = nn.softmax_cross_entropy_with_logits(labels, features)
-    return {"loss": loss, "backprop": ops["Softmax"](features) - labels}
 
 
 @_of("SparseSoftmaxCrossEntropyWithLogits")

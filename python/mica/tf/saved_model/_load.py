@@ -6,10 +6,11 @@ import collections
 import os
 
 from ... import _mica
-from .. import _dtypes
+from .. import _dtypes, errors
 from .._bundle import Bundle
 from .._context import init_scope
 from .._core import convert_to_tensor, ops
+from .._reading import check_references, reading
 from .._tracking import (
     AutoTrackable,
     ListWrapper,
@@ -23,7 +24,7 @@ from ._messages import SavedModel, TrackableObjectGraph
 from ._options import LoadOptions
 from ._restored import RestoredConcreteFunction, RestoredFunction
 from ._structures import decode, shape_of
-from ._tensors import tensor_of
+from ._tensors import Repeats, tensor_of
 
 OBJECT_GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 VARIABLE_VALUE = "VARIABLE_VALUE"
@@ -126,7 +127,7 @@ def read_saved_model(export_dir: str) -> SavedModel:
         data = file.read()
     try:
         return SavedModel.FromString(data)
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+    except ValueError as error:
         raise OSError(f"Cannot parse file {path}: {error}") from None
 
 
@@ -145,6 +146,35 @@ def load(export_dir, tags=None, options: LoadOptions | None = None):
     export_dir = os.fspath(export_dir)
     if isinstance(export_dir, bytes):
         export_dir = os.fsdecode(export_dir)
+    options = options or LoadOptions()
+    # A writer replaces the whole folder: what was read while it did is read again.
+    for _ in range(_MOST_TRIES):
+        before = _identity(export_dir)
+        try:
+            loaded = _load_once(export_dir, tags, options)
+        except Exception:
+            if before == _identity(export_dir):
+                raise
+        else:
+            if before == _identity(export_dir):
+                return loaded
+    raise errors.UnavailableError(
+        None, None, f"{export_dir} was replaced {_MOST_TRIES} times while it was read"
+    )
+
+
+_MOST_TRIES = 20
+
+
+def _identity(folder: str):
+    try:
+        about = os.stat(folder)
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino
+
+
+def _load_once(export_dir: str, tags, options: LoadOptions):
     model = read_saved_model(export_dir)
     if isinstance(tags, str):
         tags = [tags]
@@ -162,8 +192,8 @@ def load(export_dir, tags=None, options: LoadOptions | None = None):
             f"The saved model at {export_dir} has no objects: it was saved by TensorFlow 1, or "
             "as a graph. Such models cannot be loaded."
         )
-    with init_scope():
-        return Loader(meta, export_dir, options or LoadOptions()).root
+    with reading(export_dir), init_scope():
+        return Loader(meta, export_dir, options).root
 
 
 class Loader:
@@ -173,11 +203,13 @@ class Loader:
         self._meta = meta
         self._folder = export_dir
         self._objects = meta.object_graph_def.nodes
+        check_references(self._objects, export_dir)
         self._library = Library(meta.graph_def, meta.meta_info_def.stripped_op_list.op)
         self._graph_nodes = {node.name: node for node in meta.graph_def.node}
         self._concrete: dict[str, RestoredConcreteFunction] = {}
         self._variables_path = os.path.join(export_dir, "variables", "variables")
         self._bundle = None
+        self._repeats = Repeats()
         self._keys: dict[int, str] = {}  # of variables, in the bundle
         if not options.experimental_skip_checkpoint and os.path.isfile(
             self._variables_path + ".index"
@@ -203,6 +235,7 @@ class Loader:
         if OBJECT_GRAPH_KEY not in self._bundle:
             raise OSError(f"{self._variables_path} has no {OBJECT_GRAPH_KEY}")
         stored = TrackableObjectGraph.FromString(self._bundle.text(OBJECT_GRAPH_KEY)).nodes
+        check_references(stored, self._variables_path)
         pending, seen = [(0, 0)], {0}
         while pending:
             here, there = pending.pop()
@@ -264,7 +297,7 @@ class Loader:
         name = proto.constant.operation
         if name not in self._graph_nodes:
             raise ValueError(f"The saved model has no node {name!r} for a constant")
-        return tensor_of(self._graph_nodes[name].attr["value"].tensor)
+        return tensor_of(self._graph_nodes[name].attr["value"].tensor, self._repeats)
 
     def _make_captured_tensor(self, i: int, proto):
         """A tensor inside another function: known where it is a constant there."""
@@ -273,11 +306,14 @@ class Loader:
         if saved.concrete_function in self._library:
             for node in self._library.definition(saved.concrete_function).node_def:
                 if node.name == name and node.op == "Const":
-                    return tensor_of(node.attr["value"].tensor)
+                    return tensor_of(node.attr["value"].tensor, self._repeats)
         return _Elsewhere(saved.name, saved.concrete_function)
 
     def _make_asset(self, i: int, proto) -> Asset:
-        file = self._meta.asset_file_def[proto.asset.asset_file_def_index].filename
+        number, files = proto.asset.asset_file_def_index, self._meta.asset_file_def
+        if not 0 <= number < len(files):
+            raise ValueError(f"there is no asset {number} among {len(files)}")
+        file = files[number].filename
         return Asset(os.path.join(self._folder, "assets", file))
 
     def _make_resource(self, i: int, proto) -> RestoredResource:
@@ -325,10 +361,11 @@ class Loader:
                         f"The function {name!r} uses the tensor {tensor.name!r} inside of "
                         f"{tensor.function!r}: it can only be called there"
                     )
-            definition = self._library.definition(name)
-            count = len(definition.signature.input_arg) - len(captured)
-            facts = [None] * count + [_fact_of(c) for c in captured]
-            return self._library.graph(name, tuple(facts))
+            with reading(self._folder):
+                definition = self._library.definition(name)
+                count = len(definition.signature.input_arg) - len(captured)
+                facts = [None] * count + [_fact_of(c) for c in captured]
+                return self._library.graph(name, tuple(facts))
 
         arguments = decode(saved.canonicalized_input_signature)
         if arguments is None:
@@ -340,6 +377,8 @@ class Loader:
         return made
 
     def _capture(self, i: int):
+        if not 0 <= i < len(self._objects):
+            raise ValueError(f"a function captures object {i} of {len(self._objects)}")
         node = self._node(i)
         if isinstance(node, Variable):
             return node.handle

@@ -40,7 +40,8 @@ class Row:
         for part in filter(str.strip, attributes.split(";")):
             key, _, rest = part.partition(":")
             kind, equals, _ = rest.partition("=")
-            self.kinds[key.strip()] = kind.strip()
+            kind = kind.strip()
+            self.kinds[key.strip()] = "string" if kind.startswith("{'") else kind
             if equals:
                 self.has_default.add(key.strip())
         self.inputs = [Argument(part, self.kinds) for part in _parts(inputs)]

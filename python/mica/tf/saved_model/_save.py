@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import shutil
 
 from ... import _mica
 from .. import nest
@@ -14,6 +13,7 @@ from .._function import ConcreteFunction, Function
 from .._graph_def import _PRODUCER, VersionDef
 from .._specs import TensorSpec, TypeSpec, type_spec_from_value
 from .._tracking import Trackable
+from .._writing import writing
 from ..lookup import _Table
 from ._export_graph import Functions
 from ._load import OBJECT_GRAPH_KEY, VARIABLE_VALUE, Asset, RestoredResource, SignatureMap
@@ -45,6 +45,9 @@ from ._signatures import canonical_signatures, default_function
 from ._structures import encode, shape_message
 from ._tables import table_functions
 
+# What of a folder belongs to the model; other files in it stay.
+_FILES = ("saved_model.pb", "saved_model.pbtxt", "fingerprint.pb", "variables", "assets")
+
 
 def save(obj, export_dir, signatures=None, options: SaveOptions | None = None) -> None:
     """Write an object, with the variables and functions in it, to a folder.
@@ -73,7 +76,8 @@ def save(obj, export_dir, signatures=None, options: SaveOptions | None = None) -
     export_dir = os.fspath(export_dir)
     if isinstance(export_dir, bytes):
         export_dir = os.fsdecode(export_dir)
-    _Saver(obj, signatures, options or SaveOptions()).write(export_dir)
+    with writing(export_dir):
+        _Saver(obj, signatures, options or SaveOptions()).write(export_dir)
 
 
 class _Saver:
@@ -323,19 +327,33 @@ class _Saver:
         self._meta.graph_def.versions = VersionDef(producer=_PRODUCER)
 
     def write(self, folder: str) -> None:
-        """Write the files, saved_model.pb last."""
+        """Put the files in the place of those that are there, all at once.
+
+        Where the folder cannot be exchanged with another, each file is replaced by itself,
+        saved_model.pb last.
+        """
+        os.makedirs(os.path.dirname(os.path.abspath(folder)), exist_ok=True)
+        begun = _mica.tf_folder_begin(os.path.realpath(folder), _FILES)
+        if begun is None:
+            self._write_files(folder)
+            return
+        writer, aside = begun
+        try:
+            self._write_files(aside)
+            _mica.tf_folder_finish(writer)
+        finally:
+            _mica.tf_folder_end(writer)
+
+    def _write_files(self, folder: str) -> None:
         os.makedirs(os.path.join(folder, "variables"), exist_ok=True)
         os.makedirs(os.path.join(folder, "assets"), exist_ok=True)
         for path, name in self._assets:
-            target = os.path.join(folder, "assets", name)
-            if os.path.abspath(path) != os.path.abspath(target):
-                shutil.copyfile(path, target)
+            with open(path, "rb") as file:
+                _mica.tf_file_replace(os.path.join(folder, "assets", name), file.read())
         write_bundle(os.path.join(folder, "variables", "variables"), self._tensors)
         model = SavedModel(saved_model_schema_version=1, meta_graphs=[self._meta])
         path = os.path.join(folder, "saved_model.pb")
-        with open(path + ".part", "wb") as file:
-            file.write(model.SerializeToString())
-        os.replace(path + ".part", path)
+        _mica.tf_file_replace(path, model.SerializeToString())
 
 
 class _Message(Trackable):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
+import numpy as _np
 
 from .._core import Tensor
 from .._function import ConcreteFunction
 from .._specs import TraceType
 
 # What becomes a tensor where one is asked for.
-TensorLike = Tensor | int | float | bool | str | bytes | complex | tuple | list | np.ndarray | Any
+TensorLike = Tensor | int | float | bool | str | bytes | complex | tuple | list | _np.ndarray | Any
 
 __all__ = ["ConcreteFunction", "TensorLike", "TraceType"]
