@@ -102,22 +102,30 @@ static mica_status write_model(const char *text) {
     return status;
 }
 
-TEST(a_folder_takes_the_place_of_another_and_keeps_what_is_not_its_own) {
+/* Folders are exchanged by one call, which qemu-user and some file systems lack: there the old one
+ * stays, and the writer says so. */
+static bool begin_with_an_old_folder(void) {
     begin();
-    REQUIRE_OK(write_model("old"));
+    if (!test_ok(write_model("old"), __FILE__, __LINE__, "the old folder")) return false;
+    mica_status status = write_model("old");
+    if (!status) return true;
+    bool is_unsupported = mica_status_code(status) == MICA_UNSUPPORTED;
+    CHECK(has(in(path, "program"), "old") && has(in(path, "values"), "old"));
+    if (!is_unsupported) CHECK_OK(status);
+    if (is_unsupported) mica_status_release(status);
+    finish();
+    if (is_unsupported) test_skip("folders cannot be exchanged here");
+    return false;
+}
+
+TEST(a_folder_takes_the_place_of_another_and_keeps_what_is_not_its_own) {
+    if (!begin_with_an_old_folder()) return;
     REQUIRE(chmod(path, 0750) == 0);
     REQUIRE_OK(mica_file_replace(in(path, "notes"), "notes", 5));
     REQUIRE(mkdir(in(path, "extra"), 0777) == 0);
     REQUIRE_OK(mica_file_replace(in(path, "extra/deep"), "deep", 4));
     REQUIRE_OK(mica_file_replace(in(path, "values"), "changed", 7));
-    mica_status status = write_model("new");
-    if (status && mica_status_code(status) == MICA_UNSUPPORTED) { /* by this file system */
-        mica_status_release(status);
-        CHECK(has(in(path, "program"), "old"));
-        finish();
-        return;
-    }
-    REQUIRE_OK(status);
+    REQUIRE_OK(write_model("new"));
     struct stat about;
     CHECK(has(in(path, "program"), "new") && has(in(path, "values"), "new"));
     CHECK(has(in(path, "notes"), "notes") && has(in(path, "extra/deep"), "deep"));
@@ -127,8 +135,7 @@ TEST(a_folder_takes_the_place_of_another_and_keeps_what_is_not_its_own) {
 }
 
 TEST(a_folder_that_is_not_finished_changes_nothing) {
-    begin();
-    REQUIRE_OK(write_model("old"));
+    if (!begin_with_an_old_folder()) return;
     mica_folder_writer *writer;
     REQUIRE_OK(mica_folder_writer_create(path, names, 2, &writer));
     REQUIRE_OK(mica_file_replace(in(mica_folder_writer_path(writer), "program"), "new", 3));
@@ -139,7 +146,8 @@ TEST(a_folder_that_is_not_finished_changes_nothing) {
 }
 
 TEST(a_folder_that_a_killed_writer_left_goes_with_the_next) {
-    begin();
+    if (!begin_with_an_old_folder()) return;
+    mica_folder_remove_all(path);
     REQUIRE(mkdir(in(folder, "model.77-3.part"), 0777) == 0);
     REQUIRE_OK(mica_file_replace(in(folder, "model.77-3.part/program"), "half", 4));
     mica_folder_writer *other; /* one that is at work stays */
@@ -166,8 +174,7 @@ TEST(the_folder_that_a_process_works_in_is_not_exchanged) {
 }
 
 TEST(running_out_of_memory_leaves_the_old_one) {
-    begin();
-    REQUIRE_OK(write_model("old"));
+    if (!begin_with_an_old_folder()) return;
     for (int64_t n = 1; n < 200; n++) {
         mica_memory_fail_nth(n, false);
         mica_status status = write_model("new");
