@@ -76,12 +76,22 @@ def fill(dims, value, name=None):
 
 def zeros(shape, dtype=_dtypes.float32, name=None, layout=None):
     """Return a tensor of zeros."""
+    _no_layout("zeros", layout)
     return _full(shape, _dtypes.as_dtype(dtype), 0)
 
 
 def ones(shape, dtype=_dtypes.float32, name=None, layout=None):
     """Return a tensor of ones."""
+    _no_layout("ones", layout)
     return _full(shape, _dtypes.as_dtype(dtype), 1)
+
+
+def _no_layout(function: str, layout) -> None:
+    if layout is not None:
+        raise NotImplementedError(
+            f"[{function}] layout={layout!r}: tensors are not laid out over a mesh of devices "
+            "(DTensor); leave `layout` out"
+        )
 
 
 def _full(shape, dtype, number):
@@ -96,11 +106,13 @@ def _full(shape, dtype, number):
 
 def zeros_like(input, dtype=None, name=None, layout=None):
     """Return zeros of the same shape."""
+    _no_layout("zeros_like", layout)
     return _like(input, dtype, "ZerosLike", 0)
 
 
 def ones_like(input, dtype=None, name=None, layout=None):
     """Return ones of the same shape."""
+    _no_layout("ones_like", layout)
     return _like(input, dtype, "OnesLike", 1)
 
 

@@ -185,9 +185,12 @@ def case(pred_fn_pairs, default=None, exclusive=False, strict=False, name="case"
             raise TypeError(f"fn for pred {pair[0]!r} must be callable, not {pair[1]!r}")
     if not pairs:
         raise ValueError("[case] there must be at least one pair of a predicate and a function")
+    predicates = [predicate for predicate, _ in pairs]
     if default is None:
-        default = _no_default([predicate for predicate, _ in pairs], pairs[-1][1])
+        default = _no_default(predicates, pairs[-1][1])
         pairs = pairs[:-1]
+    elif exclusive:
+        _at_most_one(predicates)
 
     def choose(rest):
         if not rest:
@@ -195,7 +198,19 @@ def case(pred_fn_pairs, default=None, exclusive=False, strict=False, name="case"
         predicate, function = rest[0]
         return cond(predicate, function, lambda: choose(rest[1:]))
 
-    return choose(pairs)
+    result = choose(pairs)
+    at_once = _mica.tf_current_graph() is None
+    is_single = isinstance(result, list | tuple) and len(result) == 1
+    return result[0] if at_once and is_single and not strict else result
+
+
+def _at_most_one(predicates: list) -> None:
+    from ._print import Assert
+
+    given = ops["Pack"]([convert_to_tensor(p, _dtypes.bool) for p in predicates])
+    count = ops["Sum"](ops["Cast"](given, DstT=_dtypes.int32), operand([0], _dtypes.int32))
+    told = "Input error: exclusive=True: more than 1 conditions evaluated as True:"
+    Assert(ops["LessEqual"](count, operand(1, _dtypes.int32)), [told, given])
 
 
 # ---- loops -------------------------------------------------------------------------------------
@@ -278,7 +293,13 @@ def while_loop(
             given=[s is not None for s in invariants],
         )
         if answer is not None:
-            return answer
+            return answer if back_prop else nest.map_structure(_without_gradient, answer)
+
+
+def _without_gradient(value):
+    if not isinstance(value, Tensor) or not (value.dtype.is_floating or value.dtype.is_complex):
+        return value
+    return ops["StopGradient"](value)
 
 
 def _settle(structure, body, graph) -> None:
@@ -367,7 +388,7 @@ def _trace_loop(graph, cond, body, structure, flat, shapes, limit, frozen, given
         if counter is not None:
             outputs.append(ops["AddV2"](counter, operand(1, _dtypes.int32)))
     assigned = getattr(body_graph, "_assigned", set())
-    again = {h for h in reads_in_front(graph, body_graph) if h in assigned}
+    again = {h for h in reads_in_front(body_graph) if h in assigned}
     if again - frozen:
         frozen |= again
         return None
@@ -402,7 +423,7 @@ def _trace_loop(graph, cond, body, structure, flat, shapes, limit, frozen, given
             test = ops["Reshape"](test, operand([], _dtypes.int32))
         if limit is not None:
             test = ops["LogicalAnd"](ops["Less"](counter, limit), test)
-    again = {h for h in reads_in_front(graph, cond_graph) if h in assigned}
+    again = {h for h in reads_in_front(cond_graph) if h in assigned}
     if again - frozen:
         frozen |= again
         return None

@@ -68,6 +68,24 @@ def library_name(kind: str, number: int | None) -> str | None:
     return names[number or 0] if 0 <= (number or 0) < len(names) else None
 
 
+def details(device) -> dict:
+    """Return what the library's description says of a device: of a CPU, nothing."""
+    if not isinstance(device, PhysicalDevice):
+        raise ValueError(f"device must be a tf.config.PhysicalDevice, but got: {device}")
+    number = int(device.name.rpartition(":")[2])
+    found = library_name(device.device_type, number)
+    if device.device_type == "CPU" or found is None:
+        return {}
+    (info,) = [info for info in _mica.devices() if info["name"] == found]
+    name, *rest = info["description"].split(", ")
+    known: dict = {"device_name": name}
+    for part in rest:
+        what, _, value = part.partition(" ")
+        if what == "capability":
+            known["compute_capability"] = tuple(int(n) for n in value.split("."))
+    return known
+
+
 def visible_devices() -> list[PhysicalDevice]:
     """Return the devices that may be used."""
     return physical_devices() if _visible is None else list(_visible)

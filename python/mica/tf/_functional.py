@@ -99,6 +99,8 @@ def map_fn(
     stacked = [
         _known(array.stack(), count, spec) for array, spec in zip(done[1:], specs, strict=True)
     ]
+    if not back_prop:
+        stacked = [ops["StopGradient"](tensor) for tensor in stacked]
     return nest.pack_sequence_as(example, stacked)
 
 
@@ -137,7 +139,7 @@ def _nothing(fn, flat: list, elems, signature):
     return nest.pack_sequence_as(example if signature is None else signature, empty)
 
 
-def _fold(fn, elems, initializer, back: bool):
+def _fold(fn, elems, initializer, back: bool, back_prop: bool):
     if not callable(fn):
         raise TypeError(f"{fn.__name__ if hasattr(fn, '__name__') else fn!r} is not callable.")
     flat, elems = _tensors(elems, "elems")
@@ -159,7 +161,9 @@ def _fold(fn, elems, initializer, back: bool):
         )
         return (i + 1, *[convert_to_tensor(part) for part in nest.flatten(result)])
 
-    done = while_loop(lambda i, *parts: i < last, body, (_int(first), *held))
+    done = while_loop(
+        lambda i, *parts: i < last, body, (_int(first), *held), back_prop=back_prop
+    )
     return nest.pack_sequence_as(state, list(done[1:]))
 
 
@@ -173,7 +177,7 @@ def foldl(
     name=None,
 ):
     """Combine the elements along the first axis from the first on."""
-    return _fold(fn, elems, initializer, False)
+    return _fold(fn, elems, initializer, False, back_prop)
 
 
 def foldr(
@@ -186,7 +190,7 @@ def foldr(
     name=None,
 ):
     """Combine the elements along the first axis from the last on."""
-    return _fold(fn, elems, initializer, True)
+    return _fold(fn, elems, initializer, True, back_prop)
 
 
 def scan(
@@ -214,7 +218,12 @@ def scan(
         done_already = 0
     held = nest.flatten(state)
     arrays = [
-        TensorArray(part.dtype, size=count, element_shape=part.shape, clear_after_read=False)
+        TensorArray(
+            part.dtype,
+            size=count,
+            element_shape=part.shape if infer_shape else None,
+            clear_after_read=False,
+        )
         for part in held
     ]
     if done_already:
@@ -238,6 +247,8 @@ def scan(
     )
     specs = [TensorSpec(part.shape, part.dtype) for part in held]
     stacked = [array.stack() for array in done[2]]
-    if current_graph() is not None:
+    if current_graph() is not None and infer_shape:
         stacked = [_known(s, count, spec) for s, spec in zip(stacked, specs, strict=True)]
+    if current_graph() is not None and not back_prop:
+        stacked = [ops["StopGradient"](tensor) for tensor in stacked]
     return nest.pack_sequence_as(state, stacked)

@@ -112,10 +112,10 @@ class Graph(_mica.TFGraph):
         return building(self)
 
     def as_graph_def(self, from_version=None, add_shapes: bool = False):
-        """Return the graph as a GraphDef."""
+        """Return the graph as a GraphDef, with `_output_shapes` at each node if asked."""
         from ._graph_def import graph_def
 
-        return graph_def(self)
+        return graph_def(self, add_shapes)
 
     @property
     def building_function(self) -> bool:
@@ -214,7 +214,7 @@ class read_only_variables:
 _hoists: list = []
 
 
-def reads_in_front(graph, body) -> set:
+def reads_in_front(body) -> set:
     """Return the ids of the handles that the body read outside."""
     return getattr(body, "_hoisted", set())
 

@@ -136,12 +136,20 @@ def _attr(kind: str, value) -> AttrValue:
     return AttrValue(func=NameAttrList(name=value))  # a function, or an op that Vjp is of
 
 
-def graph_def(graph) -> GraphDef:
+def graph_def(graph, add_shapes: bool = False) -> GraphDef:
     """Return a graph as a GraphDef."""
     made = GraphDef(versions=VersionDef(producer=_PRODUCER))
     for operation in graph.get_operations():
-        made.node.append(node_def(operation))
+        node = node_def(operation)
+        if add_shapes:
+            shapes = [shape_proto(_sizes(tensor)) for tensor in operation.outputs]
+            node.attr["_output_shapes"] = AttrValue(list=ListValue(shape=shapes))
+        made.node.append(node)
     return made
+
+
+def _sizes(tensor) -> list | None:
+    return None if tensor.shape.rank is None else tensor.shape.as_list()
 
 
 def node_def(operation) -> NodeDef:

@@ -116,6 +116,8 @@ class TensorArray:
         colocate_with_first_write_call=True,
         name=None,
     ) -> None:
+        if handle is not None:
+            raise ValueError("Cannot provide a `handle`: a TensorArray is made by its flow")
         self._dtype = _dtypes.as_dtype(dtype).base_dtype
         self._dynamic = bool(dynamic_size)
         self._infer_shape = infer_shape

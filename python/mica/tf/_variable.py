@@ -87,6 +87,11 @@ class Variable(Updates, Trackable):
     ) -> None:
         if getattr(self, "_handle", None) is not None:
             return
+        if variable_def is not None:
+            raise ValueError(
+                "The `variable_def` and `initial_value` args to `tf.Variable` are mutually "
+                f"exclusive, and only `initial_value` makes a variable: variable_def={variable_def}"
+            )
         if initial_value is None:
             raise ValueError("The `initial_value` arg to `tf.Variable` must be specified.")
         self._synchronization = _mode(VariableSynchronization, synchronization, name)
@@ -266,10 +271,14 @@ class Variable(Updates, Trackable):
         return self._read()
 
     def __array__(self, dtype=None, copy=None):
-        array = self.numpy()
         import numpy
 
-        return numpy.asarray(array, dtype)
+        if copy is False:
+            raise ValueError(
+                "Unable to avoid copy while creating an array as requested: "
+                "the value of a variable may change"
+            )
+        return numpy.asarray(self.numpy(), dtype)
 
     # ---- assigning -------------------------------------------------------------------------------
 

@@ -60,7 +60,12 @@ def experimental_connect_to_cluster(
     from .distribute._connections import connect_to_cluster
 
     connect_to_cluster(
-        cluster_spec_or_resolver, job_name, task_index, protocol, make_master_device_default
+        cluster_spec_or_resolver,
+        job_name,
+        task_index,
+        protocol,
+        make_master_device_default,
+        cluster_device_filters,
     )
 
 
@@ -158,8 +163,8 @@ class experimental:
 
     @staticmethod
     def get_device_details(device) -> dict:
-        """Return what is known of a device."""
-        return {}
+        """Return what is known of a device: of a GPU, its name and compute capability."""
+        return _devices.details(device)
 
     @staticmethod
     def get_memory_info(device: str) -> dict:

@@ -307,62 +307,86 @@ def assert_all_finite(x, message, name=None):
 def assert_shapes(shapes, data=None, summarize=None, message=None, name=None) -> None:
     """Check shapes given by numbers and by names that stand for one size everywhere.
 
+    What is not known while a function is traced is checked when it runs.
+
     Raises
     ------
     ValueError
         If a static shape is not what was said.
+    InvalidArgumentError
+        If a shape that is known at run time is not.
     """
     pairs = list(shapes.items()) if isinstance(shapes, dict) else list(shapes)
-    sizes: dict[str, tuple[int, object, int]] = {}
     front = f"{message}.  " if message else ""
+    check = _Symbols(front, lambda holds, text: Assert(holds, data or [text], summarize))
     for tensor, symbols in pairs:
         tensor = tensor.deref() if hasattr(tensor, "deref") else tensor
-        tensor = convert_to_tensor(tensor)
-        _check_symbols(tensor, symbols, sizes, front)
+        check.tensor(convert_to_tensor(tensor), symbols)
 
 
-def _check_symbols(tensor, symbols, sizes: dict, front: str) -> None:
-    shape = tensor.shape
-    if shape.rank is None:
-        return
-    described = f"shape={shape} dtype={tensor.dtype.name}"
-    if not isinstance(symbols, (list, tuple, str)):
-        symbols = as_shape(symbols).as_list() if symbols is not None else []
-    symbols = list(symbols)
-    rest = [i for i, symbol in enumerate(symbols) if symbol in ("*", Ellipsis)]
-    if rest and rest[0] == 0:
-        symbols = symbols[1:]
-        first = shape.rank - len(symbols)
-    elif rest and rest[0] == len(symbols) - 1:
-        symbols = symbols[:-1]
-        first = 0
-    else:
-        first = 0
-        if len(symbols) != shape.rank:
-            raise ValueError(
-                f"{front}Tensor {described} must have rank {len(symbols)}.  Received rank "
-                f"{shape.rank}, shape {shape}"
-            )
-    if shape.rank < len(symbols):
-        raise ValueError(
-            f"{front}Tensor {described} must have rank at least {len(symbols)}.  Received rank "
-            f"{shape.rank}, shape {shape}"
-        )
-    for i, symbol in enumerate(symbols, first):
-        size = shape[i]
-        if size is None or symbol in (None, "."):
-            continue
-        if isinstance(symbol, int):
-            if size != symbol:
+class _Symbols:
+    """Sizes by their symbols: the first tensor that has a symbol says its size.
+
+    `check_later` takes a scalar and a text, which is the error where the scalar is false.
+    """
+
+    def __init__(self, front: str, check_later) -> None:
+        self._front, self._check_later = front, check_later
+        self._sizes: dict[str, tuple[object, str, int]] = {}
+
+    def tensor(self, tensor, symbols) -> None:
+        shape = tensor.shape
+        described = f"{self._front}Tensor shape={shape} dtype={tensor.dtype.name}"
+        if not isinstance(symbols, list | tuple | str):
+            symbols = as_shape(symbols).as_list() if symbols is not None else []
+        symbols = list(symbols)
+        is_open = bool(symbols) and symbols[0] in ("*", Ellipsis)
+        if is_open:
+            del symbols[0]
+        for i, symbol in enumerate(symbols, is_open):
+            if symbol in ("*", Ellipsis):
                 raise ValueError(
-                    f"{front}Specified explicitly.  Tensor {described} dimension {i} must have "
-                    f"size {symbol}.  Received size {size}, shape {shape}"
+                    f"{described} has the symbol {symbol!r} at index {i}: any number of sizes may "
+                    "only come first"
                 )
-        elif symbol not in sizes:
-            sizes[symbol] = (size, described, i)
-        elif sizes[symbol][0] != size:
-            wanted, other, axis = sizes[symbol]
-            raise ValueError(
-                f"{front}Specified by tensor {other} dimension {axis}.  Tensor {described} "
-                f"dimension {i} must have size {wanted}.  Received size {size}, shape {shape}"
-            )
+        self._rank(tensor, len(symbols), is_open, described)
+        sizes = ops["Shape"](tensor)
+        for i, symbol in enumerate(symbols):
+            axis = i - len(symbols) if is_open else i
+            if symbol in (None, "."):
+                continue
+            known = None if shape.rank is None else shape[axis]
+            shown = axis if shape.rank is None else axis % shape.rank
+            size = sizes[axis] if known is None else known
+            if isinstance(symbol, int):
+                self._size(size, symbol, "Specified explicitly", described, shown, shape)
+            elif symbol in self._sizes:
+                wanted, other, at = self._sizes[symbol]
+                source = f"Specified by tensor {other} dimension {at}"
+                self._size(size, wanted, source, described, shown, shape)
+            else:
+                self._sizes[symbol] = (size, f"shape={shape} dtype={tensor.dtype.name}", shown)
+
+    def _rank(self, tensor, n: int, is_open: bool, described: str) -> None:
+        least = "at least " if is_open else ""
+        text = f"{described} must have rank {least}{n}.  Received rank "
+        rank = tensor.shape.rank
+        if rank is None:
+            compared = "GreaterEqual" if is_open else "Equal"
+            holds = ops[compared](ops["Rank"](tensor), convert_to_tensor(n, _dtypes.int32))
+            self._check_later(holds, text + "that is another")
+        elif rank < n or (rank != n and not is_open):
+            raise ValueError(f"{text}{rank}, shape {tensor.shape}")
+
+    def _size(self, size, wanted, source: str, described: str, axis: int, shape) -> None:
+        text = f"{source}.  {described.removeprefix(self._front)} dimension {axis} must have size "
+        text = self._front + text
+        if isinstance(size, int) and isinstance(wanted, int):
+            if size != wanted:
+                raise ValueError(f"{text}{wanted}.  Received size {size}, shape {shape}")
+            return
+        equal = ops["Equal"](
+            convert_to_tensor(size, _dtypes.int32), convert_to_tensor(wanted, _dtypes.int32)
+        )
+        told = wanted if isinstance(wanted, int) else "as there"
+        self._check_later(equal, f"{text}{told}, shape {shape}")

@@ -33,6 +33,17 @@ def _sizes(shape) -> list:
     return [int(size) for size in as_shape(shape)] if not hasattr(shape, "numpy") else shape
 
 
+def _part(shape, kwargs: dict):
+    """The shape that is made: that of one part of the variable, where a part is asked for."""
+    for name in kwargs:
+        if name not in ("partition_shape", "partition_offset"):
+            raise TypeError(
+                "Keyword argument should be one of ['partition_shape', 'partition_offset']. "
+                f"Received: {name}"
+            )
+    return kwargs.get("partition_shape", shape)
+
+
 def _filled(value, shape, dtype):
     dims = convert_to_tensor(_sizes(shape), _dtypes.int32)
     return ops["Fill"](dims, convert_to_tensor(value, dtype))
@@ -43,6 +54,7 @@ class Zeros(Initializer):
 
     def __call__(self, shape, dtype=_dtypes.float32, **kwargs):
         """Zeros of the shape."""
+        shape = _part(shape, kwargs)
         dtype = _dtypes.as_dtype(dtype or _dtypes.float32)
         return _filled(False if dtype == _dtypes.bool else 0, shape, dtype)
 
@@ -52,6 +64,7 @@ class Ones(Initializer):
 
     def __call__(self, shape, dtype=_dtypes.float32, **kwargs):
         """Ones of the shape."""
+        shape = _part(shape, kwargs)
         dtype = _dtypes.as_dtype(dtype or _dtypes.float32)
         return _filled(True if dtype == _dtypes.bool else 1, shape, dtype)
 
@@ -64,6 +77,9 @@ class Constant(Initializer):
 
     def __call__(self, shape, dtype=None, **kwargs):
         """The values in the shape."""
+        if kwargs:
+            _part(shape, kwargs)
+            raise ValueError("Constant initializer doesn't support partition-related arguments")
         value = convert_to_tensor(self._value, None if dtype is None else _dtypes.as_dtype(dtype))
         dims = convert_to_tensor(_sizes(shape), _dtypes.int32)
         if value.shape.rank == 0:
@@ -97,6 +113,7 @@ class RandomUniform(Initializer):
 
     def __call__(self, shape, dtype=_dtypes.float32, **kwargs):
         """Numbers in the shape."""
+        shape = _part(shape, kwargs)
         dtype = _number(dtype, integers=True)
         return _draw("uniform", self._seed, shape, self._minval, self._maxval, dtype)
 
@@ -111,6 +128,7 @@ class RandomNormal(Initializer):
 
     def __call__(self, shape, dtype=_dtypes.float32, **kwargs):
         """Numbers in the shape."""
+        shape = _part(shape, kwargs)
         return _draw(self._kind, self._seed, shape, self._mean, self._stddev, _number(dtype))
 
 
@@ -132,8 +150,8 @@ class VarianceScaling(Initializer):
 
     def __call__(self, shape, dtype=_dtypes.float32, **kwargs):
         """Numbers in the shape."""
-        sizes = _sizes(shape)
-        fan_in, fan_out = _fans(sizes)
+        fan_in, fan_out = _fans(_sizes(shape))
+        sizes = _sizes(_part(shape, kwargs))
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self._mode]
         scale = self._scale / max(1.0, fan)
         dtype = _number(dtype)

@@ -6,8 +6,12 @@ from . import _devices
 
 
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability=None) -> bool:
-    """Whether there is a GPU that ops can run on."""
-    return any(d.device_type == "GPU" for d in _devices.visible_devices())
+    """Whether there is a GPU that ops can run on, of this compute capability at least."""
+    gpus = [d for d in _devices.visible_devices() if d.device_type == "GPU"]
+    if not cuda_only and min_cuda_compute_capability is None:
+        return bool(gpus)
+    least = tuple(min_cuda_compute_capability or (0, 0))
+    return any(_devices.details(d).get("compute_capability", (-1,)) >= least for d in gpus)
 
 
 def gpu_device_name() -> str:

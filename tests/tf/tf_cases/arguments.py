@@ -287,3 +287,163 @@ for _mode in ("aggregation", "synchronization"):
         f"{_mode} bogus",
         lambda tf, mode=_mode: tf.Variable(1.0, **{mode: "bogus"}),
     )
+
+# ---- control flow --------------------------------------------------------------------------------
+
+_LOOPS = {
+    "while_loop": lambda tf, x, **how: tf.while_loop(
+        lambda i, y: i < 3, lambda i, y: (i + 1, y * x), [tf.constant(0), x], **how
+    )[1],
+    "map_fn": lambda tf, x, **how: tf.map_fn(lambda a: a * a, tf.stack([x, 3.0 * x]), **how),
+    "foldl": lambda tf, x, **how: tf.foldl(lambda a, b: a * b, tf.stack([x, 3.0 * x]), **how),
+    "foldr": lambda tf, x, **how: tf.foldr(lambda a, b: a * b, tf.stack([x, 3.0 * x]), **how),
+    "scan": lambda tf, x, **how: tf.scan(lambda a, b: a * b, tf.stack([x, 3.0 * x]), **how),
+}
+for _name, _loop in _LOOPS.items():
+
+    @plain(f"tf.{_name}", "argument back_prop")
+    def _(tf, loop=_loop):
+        def gradient(x, back_prop):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = loop(tf, x, back_prop=back_prop)
+            slope = tape.gradient(y, x)
+            return y, tf.constant(-1.0) if slope is None else slope
+
+        x = tf.constant(2.0)
+        return [tf.function(gradient)(x, back) for back in (True, False)] + [gradient(x, False)]
+
+
+@plain("tf.case", "argument exclusive and strict")
+def _(tf):
+    def pairs(*truths):
+        return [(tf.constant(t), lambda k=k: [tf.constant(k)]) for k, t in enumerate(truths)]
+
+    return [
+        tf.case(pairs(False, True), exclusive=True),
+        tf.case(pairs(False, True), strict=True),
+        tf.function(lambda: tf.case(pairs(False, True), exclusive=True))(),
+        tf.case(pairs(True, False), default=lambda: tf.constant(7), exclusive=True),
+    ]
+
+
+for _kind in ("at once", "in a function"):
+    raises(
+        "tf.case",
+        f"argument exclusive, two hold, {_kind}",
+        "exclusive",
+        lambda tf, wrapped=_kind == "in a function": (tf.function if wrapped else lambda f: f)(
+            lambda: tf.case(
+                [(tf.constant(True), lambda k=k: tf.constant(k)) for k in (1, 2)],
+                default=lambda: tf.constant(3),
+                exclusive=True,
+            )
+        )(),
+    )
+
+# ---- shapes that are known late ------------------------------------------------------------------
+
+
+def _asserted(tf, shapes, unknown=None, **how):
+    spec = [tf.TensorSpec(unknown, tf.float32)]
+
+    def check(x):
+        tf.debugging.assert_shapes([(x, shapes), (tf.zeros([3]), ("N",))], **how)
+        return tf.shape(x)
+
+    return tf.function(check, input_signature=spec)
+
+
+@plain("tf.debugging.assert_shapes", "argument shapes at run time")
+def _(tf):
+    return [
+        _asserted(tf, ("M", "N"), [None, None])(tf.zeros([2, 3])),
+        _asserted(tf, ("*", "N"))(tf.zeros([4, 2, 3])),
+        _asserted(tf, ("*", 2, "."))(tf.zeros([2, 5])),
+    ]
+
+
+for _what, _shapes, _given in (
+    ("size", ("M", "N"), [2, 4]),
+    ("number", (3, None), [2, 3]),
+    ("rank", ("M", "N"), [3]),
+    ("least rank", ("*", 1, "N"), [3]),
+):
+    raises(
+        "tf.debugging.assert_shapes",
+        f"argument shapes at run time, {_what}",
+        "",
+        lambda tf, shapes=_shapes, given=_given: _asserted(tf, shapes)(tf.zeros(given)),
+    )
+raises(
+    "tf.debugging.assert_shapes",
+    "argument data at run time",
+    "hello",
+    lambda tf: _asserted(tf, ("N", "M"), [None, 2], data=["hello", 3])(tf.zeros([2, 2])),
+)
+raises(
+    "tf.debugging.assert_shapes",
+    "argument shapes, any number last",
+    "",
+    lambda tf: tf.debugging.assert_shapes([(tf.zeros([2, 3]), (2, "*"))]),
+)
+
+# ---- parts, days and devices ---------------------------------------------------------------------
+
+
+@plain(
+    ("tf.zeros_initializer", "tf.ones_initializer", "tf.random_uniform_initializer"),
+    "argument partition_shape",
+)
+def _(tf):
+    part = {"partition_shape": [2], "partition_offset": [1]}
+    return [
+        tf.zeros_initializer()([4], tf.float32, **part),
+        tf.ones_initializer()([4], tf.float32, **part),
+        tf.shape(tf.random_uniform_initializer()([4], tf.float32, **part)),
+        tf.shape(tf.random_normal_initializer()([4], tf.float32, **part)),
+    ]
+
+
+raises(
+    "tf.zeros_initializer",
+    "argument that is unknown",
+    "partition_shape",
+    lambda tf: tf.zeros_initializer()([2], tf.float32, foo=3),
+)
+raises(
+    "tf.constant_initializer",
+    "argument partition_shape",
+    "partition",
+    lambda tf: tf.constant_initializer(3)([4], tf.float32, partition_shape=[2]),
+)
+raises(
+    "tf.Variable",
+    "argument variable_def",
+    "variable_def",
+    lambda tf: tf.Variable(1.0, variable_def=object()),
+)
+raises(
+    "tf.config.experimental.get_device_details",
+    "argument that is no device",
+    "PhysicalDevice",
+    lambda tf: tf.config.experimental.get_device_details("x"),
+)
+
+
+@plain(("tf.compat.forward_compatible", "tf.compat.forward_compatibility_horizon"), "argument days")
+def _(tf):
+    with tf.compat.forward_compatibility_horizon(2030, 1, 1):
+        inside = tf.compat.forward_compatible(2029, 12, 31)
+    days = ((2019, 1, 1), (2026, 1, 15), (2026, 1, 16), (2100, 1, 1))
+    return tf.constant([inside, *(tf.compat.forward_compatible(*day) for day in days)])
+
+
+@plain("tf.Graph", "argument add_shapes")
+def _(tf):
+    specs = tf.TensorSpec([2, 3]), tf.TensorSpec([3, None])
+    graph = tf.function(tf.matmul).get_concrete_function(*specs).graph
+    nodes = [n for n in graph.as_graph_def(add_shapes=True).node if n.op == "MatMul"]
+    return tf.constant(
+        [[d.size for d in n.attr["_output_shapes"].list.shape[0].dim] for n in nodes]
+    )

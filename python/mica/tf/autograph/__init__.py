@@ -28,6 +28,7 @@ def to_graph(
     ValueError
         If the function cannot be converted.
     """
+    _converts_whole("to_graph", recursive, experimental_optional_features)
     function = _function_of(entity)
     try:
         convert_code(function)
@@ -40,7 +41,20 @@ def to_code(
     entity: Callable, recursive: bool = True, experimental_optional_features: object = None
 ) -> str:
     """The source of the converted form of a function."""
+    _converts_whole("to_code", recursive, experimental_optional_features)
     return _ast.unparse(_ast.fix_missing_locations(tree(_function_of(entity))))
+
+
+def _converts_whole(what: str, recursive: bool, features: object) -> None:
+    if not recursive:
+        raise NotImplementedError(
+            f"[{what}] recursive=False: functions that a converted one calls are converted, too; "
+            "mark those that should not be with tf.autograph.experimental.do_not_convert"
+        )
+    if features:
+        raise NotImplementedError(
+            f"[{what}] experimental_optional_features={features!r}: there are none; leave it out"
+        )
 
 
 def _function_of(entity: Callable) -> _types.FunctionType:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib as _contextlib
+import datetime as _datetime
 import importlib as _importlib
 import os as _os
 
@@ -44,9 +46,22 @@ def path_to_bytes(path: object) -> bytes:
     return as_bytes(path_to_str(path))
 
 
+_horizon = [_datetime.date(2026, 1, 16)]  # TensorFlow 2.21's; the last one counts
+
+
 def forward_compatible(year: int, month: int, day: int) -> bool:
-    """Whether what came after this day may be used: it may."""
-    return True
+    """Whether what programs of this day did not know may be used."""
+    return _horizon[-1] > _datetime.date(year, month, day)
+
+
+@_contextlib.contextmanager
+def forward_compatibility_horizon(year: int, month: int, day: int):
+    """Answer `forward_compatible` as if the horizon were this day."""
+    _horizon.append(_datetime.date(year, month, day))
+    try:
+        yield
+    finally:
+        _horizon.pop()
 
 
 def __getattr__(name: str):

@@ -151,6 +151,12 @@ def connect_to_cluster(
     own name is not connected to: a server is started for it.
     """
     global _server
+    if protocol not in (None, "grpc"):
+        raise ValueError(f"[connect_to_cluster] protocol={protocol!r} is not known: leave it out")
+    if cluster_device_filters is not None:
+        raise NotImplementedError(
+            "[connect_to_cluster] every task sees all devices: leave cluster_device_filters out"
+        )
     master = ""
     if isinstance(cluster_spec_or_resolver, ClusterResolver):
         master = cluster_spec_or_resolver.master()
