@@ -246,16 +246,20 @@ def _train(make: Callable, optimizer: Callable, sizes: Any, images: bool = False
         for way, (model, data) in ways.items():
             idioms[name + way] = _step(model, optimizer, data, y, name == "compile")
 
-    def check() -> dict[str, np.ndarray]:
-        model = make().train()
+    def first(dtype: torch.dtype) -> dict[str, np.ndarray]:
+        model = make().train().to(dtype)
         for part in model.modules():
             if isinstance(part, nn.Dropout):
                 part.eval()
-        value = _step(model, optimizer, x, y, False)()
+        value = _step(model, optimizer, x.to(dtype) if x.is_floating_point() else x, y, False)()
         parameters = [p for p in model.parameters() if p.grad is not None]
         gradients = _canonical({p: p.grad for p in parameters})
         after = _canonical({p: p for p in parameters})
         return step_values(value.detach().numpy(), gradients, sizes.weights(), after)
+
+    def check() -> dict[str, np.ndarray]:
+        exact = first(torch.float64)
+        return {**first(torch.float32), **{f"exact/{name}": v for name, v in exact.items()}}
 
     return idioms, check
 

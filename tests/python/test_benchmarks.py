@@ -254,6 +254,26 @@ def test_updates_count_where_the_gradient_is_more_than_noise():
     assert values.differences(own, other) == ["update/w differs by 2 of its largest element"]
 
 
+def test_gradients_that_are_ill_conditioned_are_compared_with_float64():
+    exact = {f"gradient/{n}": np.linspace(-1, 1, 50) for n in "abc"}
+    off = {n: v + 0.04 * np.cos(40 * v) for n, v in exact.items()}
+    far = {n: v + 0.01 * np.sin(30 * v) for n, v in exact.items()}
+    assert len(values.differences(off, far)) == 3  # nobody says what is right
+    assert len(values.differences(off, far, exact)) == 3  # ours lie four times as far from it
+    assert values.differences(far, off, exact) == []
+    off["gradient/a"] = np.full(50, np.nan)
+    assert len(values.differences(off, far, exact)) == 3
+
+
+def test_float64_values_are_told_from_those_that_are_compared(tmp_path):
+    path = {name: str(tmp_path / f"{name}.npz") for name in ("mica", "torch", "tf")}
+    gradient = np.linspace(-1, 1, 50)
+    values.store(path["mica"], {"gradient/a": gradient})
+    values.store(path["tf"], {"gradient/a": gradient + 0.03})
+    values.store(path["torch"], {"gradient/a": gradient + 0.01, "exact/gradient/a": gradient})
+    assert values.compare(path) == {"torch": [], "tf": []}
+
+
 def test_several_runs_are_shown_with_their_spread():
     def results(ratio, met):
         entry = {"values": {"mica": ratio, "jax": 1.0}, "unit": "GB/s", "ratio": ratio, "met": met}
