@@ -193,10 +193,20 @@ void tf_lower_lu(mica_tf_lowering *c) {
 
 /* ---- Fourier transforms -----------------------------------------------------------------------*/
 
+static bool is_empty(const mica_type *type) {
+    for (int32_t i = 0; i < type->rank; i++)
+        if (type->dims[i] == 0) return true;
+    return false;
+}
+
 static void transform(mica_tf_lowering *c, const char *kind, int32_t n) {
     mica_type type = *mica_tf_type(c, 0);
     if (type.rank < n) {
         MICA_TF_FAIL(c, "[%s] Input must have rank of at least %d", c->info->name, n);
+        return;
+    }
+    if (is_empty(&type)) { /* also where a length is 0 */
+        c->outputs[0] = mica_zeros_like(c->g, c->inputs[0]);
         return;
     }
     c->outputs[0] = mica_fft(c->g, c->inputs[0], kind, (mica_ints){type.dims + type.rank - n, n});

@@ -569,10 +569,20 @@ void tf_lower_polygamma(mica_tf_lowering *c) {
 /* ---- the incomplete beta function -------------------------------------------------------------*/
 
 mica_status tf_shape_betainc(mica_tf_inference *c) {
-    mica_tf_shape both;
-    if (mica_tf_shape_broadcast(&c->inputs[0], &c->inputs[1], &both) &&
-        mica_tf_shape_broadcast(&both, &c->inputs[2], &c->outputs[0]))
-        return NULL;
+    mica_tf_shape whole = {.rank = 0};
+    bool fits = true, is_known = true;
+    for (int32_t i = 0; i < 3; i++) {
+        const mica_tf_shape *x = &c->inputs[i];
+        if (x->rank < 0) is_known = false;
+        if (x->rank <= 0) continue;
+        if (whole.rank == 0)
+            whole = *x;
+        else
+            fits = fits && mica_tf_shape_merge(&whole, x, &whole);
+    }
+    if (whole.rank == 0 && !is_known) whole.rank = -1;
+    c->outputs[0] = whole;
+    if (fits) return NULL;
     return MICA_INVALID("[Betainc] Shapes of a, b and x are incompatible: %s, %s and %s",
                         mica_tf_shape_text(&c->inputs[0]).chars,
                         mica_tf_shape_text(&c->inputs[1]).chars,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import builtins as _builtins
 
 from .. import _mica
-from . import _dtypes
-from ._context import building
+from . import _dtypes, errors
+from ._context import building, in_graph
 from ._core import Tensor, convert_to_tensor, ops
 from ._shapes import as_shape
 from ._static import static_value
@@ -198,6 +198,17 @@ def unstack(value, num=None, axis=0, name="unstack"):
     return ops["Unpack"](value, num=num, axis=axis, name=name)
 
 
+# Dtypes of ranges, from narrow to wide.
+_RANGES = [
+    _dtypes.int32,
+    _dtypes.int64,
+    _dtypes.float16,
+    _dtypes.bfloat16,
+    _dtypes.float32,
+    _dtypes.float64,
+]
+
+
 def range(start, limit=None, delta=1, dtype=None, name="range"):
     """Return start, start + delta, ... up to but without limit."""
     if limit is None:
@@ -210,14 +221,18 @@ def range(start, limit=None, delta=1, dtype=None, name="range"):
             for p in parts
         ]
     else:
-        order = [_dtypes.int32, _dtypes.int64, _dtypes.float32, _dtypes.float64]
         tensors = [convert_to_tensor(p) for p in parts]
-        widest = max((t.dtype for t in tensors), key=lambda d: order.index(d) if d in order else 9)
-        if any(isinstance(p, Tensor) for p in parts):
-            own = [t.dtype for t, p in zip(tensors, parts, strict=True) if isinstance(p, Tensor)]
-            widest = max([widest, *own], key=lambda d: order.index(d) if d in order else 9)
+        for tensor in tensors:
+            if tensor.dtype not in _RANGES:
+                raise TypeError(f"range of {tensor.dtype.name} needs a dtype: dtype=tf.int32")
+        widest = max((t.dtype for t in tensors), key=_RANGES.index)
         parts = [t if t.dtype == widest else ops["Cast"](t, DstT=widest) for t in tensors]
-    return ops["Range"](*parts, name=name)
+    try:
+        return ops["Range"](*parts, name=name)
+    except errors.InvalidArgumentError as error:
+        if in_graph():  # of constants, which a graph refuses when it is made
+            raise ValueError(error.message) from None
+        raise
 
 
 def tile(input, multiples, name=None):
