@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins as _builtins
 
 from .. import _mica
-from . import _dtypes, errors
+from . import _dtypes
 from ._context import building, in_graph
 from ._core import Tensor, convert_to_tensor, ops
 from ._shapes import as_shape
@@ -227,12 +227,20 @@ def range(start, limit=None, delta=1, dtype=None, name="range"):
                 raise TypeError(f"range of {tensor.dtype.name} needs a dtype: dtype=tf.int32")
         widest = max((t.dtype for t in tensors), key=_RANGES.index)
         parts = [t if t.dtype == widest else ops["Cast"](t, DstT=widest) for t in tensors]
-    try:
-        return ops["Range"](*parts, name=name)
-    except errors.InvalidArgumentError as error:
-        if in_graph():  # of constants, which a graph refuses when it is made
-            raise ValueError(error.message) from None
-        raise
+    if in_graph():
+        _check_range(*(static_value(part) for part in parts))
+    return ops["Range"](*parts, name=name)
+
+
+def _check_range(start, limit, delta) -> None:
+    """Constants that are no range are refused when a graph is made."""
+    if start is None or limit is None or delta is None:
+        return
+    if start.shape or limit.shape or delta.shape:
+        return  # refused by the op
+    if (delta > 0 and start > limit) or (delta < 0 and start < limit):
+        sign, order = (">", "<=") if delta > 0 else ("<", ">=")
+        raise ValueError(f"Requires start {order} limit when delta {sign} 0: {start}/{limit}")
 
 
 def tile(input, multiples, name=None):

@@ -83,14 +83,15 @@ def ifftshift(x, axes=None, name=None):
 def frame(signal, frame_length, frame_step, pad_end=False, pad_value=0, axis=-1, name=None):
     """Return overlapping pieces of a signal along an axis."""
     x = convert_to_tensor(signal)
-    length, step = (convert_to_tensor(n, _dtypes.int32) for n in (frame_length, frame_step))
-    size = shape(x)[axis]
+    length, step = (_int(n) for n in (frame_length, frame_step))
+    size = None if x.shape.rank is None else x.shape[axis]
+    size = shape(x)[axis] if size is None else size
     if pad_end:
         count = -(-size // step)
-        missing = ops["Maximum"](0, length + step * (count - 1) - size)
+        missing = _at_least_zero(length + step * (count - 1) - size)
         x = pad_along(x, axis, 0, missing, pad_value)
     else:
-        count = ops["Maximum"](0, 1 + (size - length) // step)
+        count = _at_least_zero(1 + (size - length) // step)
     places = expand_dims(range(count) * step, 1) + expand_dims(range(length), 0)
     # The gradient of what is gathered of an Identity is dense.
     pieces = ops["GatherV2"](ops["Identity"](x), places, axis, name=name)
@@ -100,6 +101,17 @@ def frame(signal, frame_length, frame_step, pad_end=False, pad_value=0, axis=-1,
         dims[at : at + 1] = [_known(count), _known(length)]
         pieces.set_shape(dims)
     return pieces
+
+
+def _int(number):
+    """A number of Python where it is known, else an int32."""
+    tensor = convert_to_tensor(number, _dtypes.int32)
+    known = _known(tensor)
+    return tensor if known is None else known
+
+
+def _at_least_zero(number):
+    return max(0, number) if isinstance(number, int) else ops["Maximum"](0, number)
 
 
 def _known(number) -> int | None:
