@@ -420,7 +420,7 @@ static mica_value fresnel(mica_graph *g, mica_value x, bool is_sine) {
     mica_value squared = mica_mul(g, near, near), fourth = mica_mul(g, squared, squared);
     mica_value small = expansion(g, is_sine ? &fresnel_s_small : &fresnel_c_small, fourth);
     small = mica_mul(g, small, is_sine ? mica_mul(g, near, squared) : near);
-    mica_value far = within(g, size, 1.6, 36974); /* where the waves are lost in 1/2 */
+    mica_value far = within(g, size, 1.6, 36974); /* beyond is 1/2, as in TensorFlow */
     mica_value f = mica_div(g, at_infinity(g, &fresnel_f_large, far), scaled(g, far, M_PI));
     mica_value cubed = mica_mul(g, far, mica_mul(g, far, far));
     mica_value h =
@@ -429,6 +429,8 @@ static mica_value fresnel(mica_graph *g, mica_value x, bool is_sine) {
     mica_value waves = is_sine
                            ? mica_neg(g, mica_add(g, mica_mul(g, f, cosine), mica_mul(g, h, sine)))
                            : mica_sub(g, mica_mul(g, f, sine), mica_mul(g, h, cosine));
+    mica_value beyond = mica_compare(g, size, number(g, size, 36974), "gt");
+    waves = mica_select(g, beyond, mica_zeros_like(g, waves), waves);
     mica_value y = mica_select(g, is_below(g, size, 1.6), small, plus(g, waves, 0.5));
     return mica_select(g, is_below(g, x, 0), mica_neg(g, y), y);
 }
@@ -536,6 +538,13 @@ static mica_value digamma(mica_graph *g, mica_value x) {
 
 void tf_lower_digamma(mica_tf_lowering *c) {
     c->outputs[0] = digamma(c->g, c->inputs[0]);
+}
+
+SPECIAL(lgamma, mica_lgamma)
+
+SLOPE(lgamma) {
+    (void)depth;
+    return digamma(g, x[0]);
 }
 
 /* (-1)^(a + 1) a! zeta(a + 1, x); digamma for a = 0. */
