@@ -127,7 +127,6 @@ TABLES = {
     "ei_middle": (lambda x: x * exp(-x) * ei(x), mpf(6), mpf(14)),
     "ei_far": (lambda u: exp(-1 / u) * ei(1 / u) / u, 1 / mpf(40), 1 / mpf(14)),
     "ei_large": _large(lambda x: x * exp(-x) * ei(x), 40),
-    "ei_negative": _large(lambda x: -x * exp(x) * ei(-x), 4),
     "spence": (
         lambda w: chop(-polylog(2, -w) / w).real if abs(w) > TINY else mpf(1),
         mpf(-0.5),

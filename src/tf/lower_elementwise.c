@@ -1,5 +1,7 @@
 /* Lowerings of functions of elements. Where TensorFlow says what the derivative at a kink is, the
  * expression is written so that its own derivative there is that. */
+#include <math.h>
+
 #include "tf/lower_rules.h"
 
 #define LOWER_1(name, builder)                                                                     \
@@ -31,8 +33,6 @@ LOWER_1(expm1, mica_expm1)
 LOWER_1(erf, mica_erf)
 LOWER_1(erfc, mica_erfc)
 LOWER_1(erfinv, mica_erfinv)
-LOWER_1(lgamma, mica_lgamma)
-LOWER_1(digamma, mica_digamma)
 LOWER_1(is_finite, mica_is_finite)
 LOWER_1(conj, mica_conj)
 LOWER_1(real, mica_real)
@@ -40,7 +40,6 @@ LOWER_1(imag, mica_imag)
 LOWER_1(invert, mica_not)
 LOWER_2(complex, mica_complex)
 LOWER_2(bitwise_xor, mica_xor)
-LOWER_2(left_shift, mica_shl)
 LOWER_2(atan2, mica_atan2)
 LOWER_2(next_after, mica_nextafter)
 LOWER_2(igamma, mica_igamma)
@@ -144,9 +143,24 @@ void tf_lower_angle(mica_tf_lowering *c) {
     c->outputs[0] = mica_atan2(c->g, mica_imag(c->g, x), mica_real(c->g, x));
 }
 
+/* A shift by less than 0 is one by 0, a shift by more than width - 1 one by that. */
+static mica_value shift_count(mica_tf_lowering *c) {
+    mica_graph *g = c->g;
+    mica_value y = c->inputs[1];
+    mica_dtype dtype = mica_tf_type(c, 1)->dtype;
+    double most = 8.0 * (double)mica_dtype_bytes(dtype) - 1;
+    if (mica_dtype_kind_of(dtype) == MICA_KIND_SIGNED) y = mica_max(g, y, mica_zeros_like(g, y));
+    return mica_min(g, y, mica_full_like(g, y, most));
+}
+
+void tf_lower_left_shift(mica_tf_lowering *c) {
+    c->outputs[0] = mica_shl(c->g, c->inputs[0], shift_count(c));
+}
+
 void tf_lower_right_shift(mica_tf_lowering *c) {
-    c->outputs[0] = kind_of(c) == MICA_KIND_SIGNED ? mica_sar(c->g, c->inputs[0], c->inputs[1])
-                                                   : mica_shr(c->g, c->inputs[0], c->inputs[1]);
+    mica_value count = shift_count(c);
+    c->outputs[0] = kind_of(c) == MICA_KIND_SIGNED ? mica_sar(c->g, c->inputs[0], count)
+                                                   : mica_shr(c->g, c->inputs[0], count);
 }
 
 /* ---- quotients --------------------------------------------------------------------------------*/
@@ -254,8 +268,13 @@ void tf_lower_xdivy(mica_tf_lowering *c) {
 }
 
 void tf_lower_igammac(mica_tf_lowering *c) {
-    mica_value lower = mica_igamma(c->g, c->inputs[0], c->inputs[1]);
-    c->outputs[0] = mica_sub(c->g, mica_full_like(c->g, lower, 1.0), lower);
+    mica_graph *g = c->g;
+    mica_value v[2];
+    broadcast_operands(c, v);
+    mica_value lower = mica_igamma(g, v[0], v[1]), zero = mica_zeros_like(g, lower);
+    mica_value upper = mica_sub(g, mica_full_like(g, lower, 1.0), lower);
+    mica_value outside = mica_compare(g, v[0], zero, "le");
+    c->outputs[0] = mica_select(g, outside, mica_full_like(g, lower, NAN), upper);
 }
 
 void tf_lower_bitcast(mica_tf_lowering *c) {

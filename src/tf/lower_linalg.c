@@ -193,10 +193,20 @@ void tf_lower_lu(mica_tf_lowering *c) {
 
 /* ---- Fourier transforms -----------------------------------------------------------------------*/
 
+static bool is_empty(const mica_type *type) {
+    for (int32_t i = 0; i < type->rank; i++)
+        if (type->dims[i] == 0) return true;
+    return false;
+}
+
 static void transform(mica_tf_lowering *c, const char *kind, int32_t n) {
     mica_type type = *mica_tf_type(c, 0);
     if (type.rank < n) {
         MICA_TF_FAIL(c, "[%s] Input must have rank of at least %d", c->info->name, n);
+        return;
+    }
+    if (is_empty(&type)) { /* also where a length is 0 */
+        c->outputs[0] = mica_zeros_like(c->g, c->inputs[0]);
         return;
     }
     c->outputs[0] = mica_fft(c->g, c->inputs[0], kind, (mica_ints){type.dims + type.rank - n, n});
@@ -236,10 +246,23 @@ static mica_value fit(mica_graph *g, mica_value x, const int64_t *sizes, int32_t
                     (mica_ints){high, type.rank}, (mica_ints){interior, type.rank});
 }
 
+/* Whether the result has no elements: then it is made here. */
+static bool empty_result(mica_tf_lowering *c, const char *dtype) {
+    mica_tf_shape shape;
+    if (!mica_tf_result_dims(c, &shape)) return true;
+    mica_ints dims = {shape.dims, shape.rank};
+    mica_type type =
+        mica_type_make(mica_tf_dtype_core((mica_tf_dtype)mica_tf_lowering_int(c, dtype)), dims);
+    if (!is_empty(&type)) return false;
+    mica_value zero = mica_scalar(c->g, type.dtype, 0);
+    c->outputs[0] = mica_broadcast_to(c->g, zero, dims);
+    return true;
+}
+
 void tf_lower_rfft(mica_tf_lowering *c) {
     int64_t lengths[MICA_MAX_RANK * 4];
     int32_t n;
-    if (!mica_tf_constant_ints(c, 1, lengths, &n)) return;
+    if (!mica_tf_constant_ints(c, 1, lengths, &n) || empty_result(c, "Tcomplex")) return;
     c->outputs[0] =
         mica_fft(c->g, fit(c->g, c->inputs[0], lengths, n), "rfft", (mica_ints){lengths, n});
 }
@@ -247,7 +270,7 @@ void tf_lower_rfft(mica_tf_lowering *c) {
 void tf_lower_irfft(mica_tf_lowering *c) {
     int64_t lengths[MICA_MAX_RANK * 4], sizes[MICA_MAX_RANK * 4];
     int32_t n;
-    if (!mica_tf_constant_ints(c, 1, lengths, &n)) return;
+    if (!mica_tf_constant_ints(c, 1, lengths, &n) || empty_result(c, "Treal")) return;
     memcpy(sizes, lengths, sizeof *sizes * (size_t)n);
     sizes[n - 1] = lengths[n - 1] / 2 + 1;
     c->outputs[0] =

@@ -1,15 +1,14 @@
 /* Lowerings of special functions: Chebyshev expansions over intervals, chosen by select.
  *
- * Each interval's expansion is computed everywhere, at places clamped into it. Where the derivative
- * is another function, it is taken from that one: f(x) is written as f(s) + (x - s) f'((x + s) / 2)
- * with s = x held still, whose first and second derivatives are those of f. */
+ * Each interval's expansion is computed everywhere, at places clamped into it. A derivative is
+ * another function, not that of an expansion: a call with a gradient of its own says so, and the
+ * functions in that gradient are such calls as well, down to DEPTH. So derivatives are TensorFlow's
+ * at poles and beyond the domain too. */
 #include <math.h>
 
 #include "tf/lower_rules.h"
 #include "tf/shape_rules.h"
 #include "tf/special_tables.h"
-
-typedef mica_value (*function)(mica_graph *g, mica_value x);
 
 static mica_value number(mica_graph *g, mica_value like, double value) {
     return mica_full_like(g, like, value);
@@ -58,27 +57,50 @@ static mica_value at_infinity(mica_graph *g, const mica_tf_chebyshev *c, mica_va
     return expansion(g, c, inverse(g, far));
 }
 
-/* x without a derivative: through integers, which have none. */
-static mica_value held(mica_graph *g, mica_value x) {
-    const mica_type *type = mica_value_type(x);
-    if (!type) return MICA_NULL_VALUE;
-    mica_dtype bits = mica_dtype_bytes(type->dtype) == 8 ? MICA_DTYPE_u64 : MICA_DTYPE_u32;
-    return mica_bitcast(g, mica_bitcast(g, x, bits), type->dtype);
+/* A function of n values of one type, and its slope by the last of them; by the others it counts as
+ * constant. The slope's own functions are applied at a depth. */
+typedef struct special {
+    int32_t n;
+    mica_value (*value)(mica_graph *g, const mica_value *x);
+    mica_value (*slope)(mica_graph *g, const mica_value *x, int32_t depth);
+} special;
+
+enum { MOST = 3, DEPTH = 2 };
+
+static mica_graph *region(mica_graph *outer, const special *f, const mica_type *type,
+                          int32_t depth) {
+    mica_graph *g = NULL;
+    mica_value x[MOST];
+    bool backward = depth >= 0;
+    mica_status status = mica_graph_create(backward ? "gradient" : "function", &g);
+    if (!status) {
+        for (int32_t i = 0; i < f->n; i++) x[i] = mica_parameter(g, type);
+        if (backward) {
+            mica_parameter(g, type);
+            mica_value cotangent = mica_parameter(g, type);
+            for (int32_t i = 0; i + 1 < f->n; i++) mica_output(g, mica_zeros_like(g, cotangent));
+            mica_output(g, mica_mul(g, cotangent, f->slope(g, x, depth)));
+        } else {
+            mica_output(g, f->value(g, x));
+        }
+        status = mica_graph_check(g);
+    }
+    if (!status) return g;
+    mica_graph_fail(outer, status);
+    mica_graph_release(g);
+    return NULL;
 }
 
-static mica_value with_derivative(mica_graph *g, mica_value x, mica_value y, mica_value still,
-                                  mica_value slope) {
-    mica_value step = mica_sub(g, x, still);
-    step = mica_select(g, mica_is_finite(g, x), step, mica_zeros_like(g, x));
-    slope = mica_select(g, mica_is_finite(g, held(g, slope)), slope, mica_zeros_like(g, slope));
-    return mica_add(g, y, mica_mul(g, step, slope));
-}
-
-/* The value of one function, the derivative of another. */
-static mica_value joined(mica_graph *g, mica_value x, function value, function derivative) {
-    mica_value still = held(g, x);
-    mica_value middle = scaled(g, mica_add(g, x, still), 0.5);
-    return with_derivative(g, x, held(g, value(g, still)), still, derivative(g, middle));
+static mica_value apply(mica_graph *g, const special *f, const mica_value *x, int32_t depth) {
+    mica_value y = MICA_NULL_VALUE;
+    const mica_type *type = mica_value_type(x[0]);
+    if (depth == 0) return f->value(g, x);
+    mica_graph *function = type ? region(g, f, type, -1) : NULL;
+    mica_graph *gradient = function ? region(g, f, type, depth - 1) : NULL;
+    if (gradient) mica_custom_gradient(g, function, gradient, x, f->n, &y);
+    mica_graph_release(function);
+    mica_graph_release(gradient);
+    return y;
 }
 
 /* Halves are computed as floats. */
@@ -94,11 +116,28 @@ static void give(mica_tf_lowering *c, mica_value y, mica_dtype narrow) {
     c->outputs[0] = narrow == MICA_DTYPE_COUNT ? y : mica_convert(c->g, y, narrow);
 }
 
-static void lower(mica_tf_lowering *c, function value, function derivative) {
+static void lower(mica_tf_lowering *c, const special *f) {
     mica_dtype narrow;
     mica_value x = widened(c->g, c->inputs[0], &narrow);
-    give(c, joined(c->g, x, value, derivative), narrow);
+    give(c, apply(c->g, f, &x, DEPTH), narrow);
 }
+
+/* A row of the table of one variable: name, the function that computes it. Slopes follow. */
+#define SPECIAL(name, function)                                                                    \
+    static mica_value value_##name(mica_graph *g, const mica_value *x) {                           \
+        return function(g, x[0]);                                                                  \
+    }                                                                                              \
+    static mica_value slope_##name(mica_graph *g, const mica_value *x, int32_t depth);             \
+    static const special special_##name = {1, value_##name, slope_##name};                         \
+    static inline mica_value at_##name(mica_graph *g, mica_value x, int32_t depth) {               \
+        return apply(g, &special_##name, &x, depth);                                               \
+    }                                                                                              \
+    void tf_lower_##name(mica_tf_lowering *c) {                                                    \
+        lower(c, &special_##name);                                                                 \
+    }
+
+#define SLOPE(name)                                                                                \
+    static mica_value slope_##name(mica_graph *g, const mica_value *x, int32_t depth)
 
 /* ---- Bessel's I -------------------------------------------------------------------------------*/
 
@@ -140,37 +179,39 @@ static mica_value over_x(mica_graph *g, mica_value y, mica_value x, double limit
     return mica_select(g, zero, number(g, x, limit), quotient);
 }
 
-static mica_value slope_i1(mica_graph *g, mica_value x) {
-    return mica_sub(g, i0(g, x), over_x(g, i1(g, x), x, 0.5));
-}
+SPECIAL(bessel_i0, i0)
+SPECIAL(bessel_i1, i1)
+SPECIAL(bessel_i0e, i0e)
+SPECIAL(bessel_i1e, i1e)
 
-static mica_value slope_i0e(mica_graph *g, mica_value x) {
-    return mica_sub(g, i1e(g, x), mica_mul(g, mica_sign(g, x), i0e(g, x)));
+SLOPE(bessel_i0) {
+    return at_bessel_i1(g, x[0], depth);
 }
-
-static mica_value slope_i1e(mica_graph *g, mica_value x) {
-    mica_value y = i1e(g, x);
-    mica_value turned = mica_add(g, mica_mul(g, mica_sign(g, x), y), over_x(g, y, x, 0.5));
-    return mica_sub(g, i0e(g, x), turned);
+SLOPE(bessel_i1) {
+    mica_value y = at_bessel_i1(g, x[0], depth);
+    return mica_sub(g, at_bessel_i0(g, x[0], depth), over_x(g, y, x[0], 0.5));
 }
-
-void tf_lower_bessel_i0(mica_tf_lowering *c) {
-    lower(c, i0, i1);
+SLOPE(bessel_i0e) {
+    mica_value y = at_bessel_i0e(g, x[0], depth);
+    return mica_sub(g, at_bessel_i1e(g, x[0], depth), mica_mul(g, mica_sign(g, x[0]), y));
 }
-void tf_lower_bessel_i1(mica_tf_lowering *c) {
-    lower(c, i1, slope_i1);
-}
-void tf_lower_bessel_i0e(mica_tf_lowering *c) {
-    lower(c, i0e, slope_i0e);
-}
-void tf_lower_bessel_i1e(mica_tf_lowering *c) {
-    lower(c, i1e, slope_i1e);
+SLOPE(bessel_i1e) {
+    mica_value y = at_bessel_i1e(g, x[0], depth);
+    mica_value less = mica_mul(g, mica_sign(g, x[0]), y);
+    less = mica_add(g, less, over_x(g, y, x[0], 0.5));
+    return mica_sub(g, at_bessel_i0e(g, x[0], depth), less);
 }
 
 /* ---- Bessel's K -------------------------------------------------------------------------------*/
 
-static mica_value not_negative(mica_graph *g, mica_value y, mica_value x) {
-    return mica_select(g, is_below(g, x, 0), number(g, y, NAN), y);
+static mica_value not_negative(mica_graph *g, mica_value y, mica_value x, double below) {
+    return mica_select(g, is_below(g, x, 0), number(g, y, below), y);
+}
+
+/* The pole at 0 and all below it. */
+static mica_value positive(mica_graph *g, mica_value y, mica_value x, double below) {
+    mica_value outside = mica_compare(g, x, mica_zeros_like(g, x), "le");
+    return mica_select(g, outside, number(g, y, below), y);
 }
 
 static mica_value small_k(mica_graph *g, mica_value x, bool first) {
@@ -191,7 +232,7 @@ static mica_value bessel_k(mica_graph *g, mica_value x, bool first, bool scaled_
         small = mica_mul(g, small, mica_exp(g, within(g, x, 0, 2)));
     else
         large = mica_mul(g, large, mica_exp(g, mica_neg(g, x)));
-    return not_negative(g, mica_select(g, is_below(g, x, 2), small, large), x);
+    return positive(g, mica_select(g, is_below(g, x, 2), small, large), x, INFINITY);
 }
 
 static mica_value k0(mica_graph *g, mica_value x) {
@@ -206,31 +247,25 @@ static mica_value k0e(mica_graph *g, mica_value x) {
 static mica_value k1e(mica_graph *g, mica_value x) {
     return bessel_k(g, x, true, true);
 }
-static mica_value slope_k0(mica_graph *g, mica_value x) {
-    return mica_neg(g, k1(g, x));
-}
-static mica_value slope_k1(mica_graph *g, mica_value x) {
-    return mica_neg(g, mica_add(g, k0(g, x), mica_div(g, k1(g, x), x)));
-}
-static mica_value slope_k0e(mica_graph *g, mica_value x) {
-    return mica_sub(g, k0e(g, x), k1e(g, x));
-}
-static mica_value slope_k1e(mica_graph *g, mica_value x) {
-    mica_value y = k1e(g, x);
-    return mica_sub(g, mica_sub(g, y, k0e(g, x)), mica_div(g, y, x));
-}
+SPECIAL(bessel_k0, k0)
+SPECIAL(bessel_k1, k1)
+SPECIAL(bessel_k0e, k0e)
+SPECIAL(bessel_k1e, k1e)
 
-void tf_lower_bessel_k0(mica_tf_lowering *c) {
-    lower(c, k0, slope_k0);
+SLOPE(bessel_k0) {
+    return mica_neg(g, at_bessel_k1(g, x[0], depth));
 }
-void tf_lower_bessel_k1(mica_tf_lowering *c) {
-    lower(c, k1, slope_k1);
+SLOPE(bessel_k1) {
+    mica_value quotient = mica_div(g, at_bessel_k1(g, x[0], depth), x[0]);
+    return mica_neg(g, mica_add(g, at_bessel_k0(g, x[0], depth), quotient));
 }
-void tf_lower_bessel_k0e(mica_tf_lowering *c) {
-    lower(c, k0e, slope_k0e);
+SLOPE(bessel_k0e) {
+    return mica_sub(g, at_bessel_k0e(g, x[0], depth), at_bessel_k1e(g, x[0], depth));
 }
-void tf_lower_bessel_k1e(mica_tf_lowering *c) {
-    lower(c, k1e, slope_k1e);
+SLOPE(bessel_k1e) {
+    mica_value factor = mica_sub(g, number(g, x[0], 1), inverse(g, x[0]));
+    mica_value product = mica_mul(g, at_bessel_k1e(g, x[0], depth), factor);
+    return mica_sub(g, product, at_bessel_k0e(g, x[0], depth));
 }
 
 /* ---- Bessel's J and Y -------------------------------------------------------------------------*/
@@ -271,7 +306,7 @@ static mica_value y0_of(mica_graph *g, mica_value x) {
     mica_value waves = scaled(g, mica_mul(g, mica_log(g, near), j0_of(g, near)), 2 / M_PI);
     mica_value small = mica_add(g, expansion(g, &y0_small, squared_within(g, near)), waves);
     mica_value y = mica_select(g, is_below(g, x, 8), small, far_wave(g, x, false, true));
-    return not_negative(g, y, x);
+    return positive(g, y, x, -INFINITY);
 }
 
 static mica_value y1_of(mica_graph *g, mica_value x) {
@@ -281,33 +316,27 @@ static mica_value y1_of(mica_graph *g, mica_value x) {
     mica_value smooth = mica_mul(g, expansion(g, &y1_small, squared_within(g, near)), near);
     mica_value small = mica_add(g, smooth, scaled(g, waves, 2 / M_PI));
     mica_value y = mica_select(g, is_below(g, x, 8), small, far_wave(g, x, true, true));
-    return not_negative(g, y, x);
+    return positive(g, y, x, -INFINITY);
 }
 
-static mica_value slope_j0(mica_graph *g, mica_value x) {
-    return mica_neg(g, j1_of(g, x));
-}
-static mica_value slope_j1(mica_graph *g, mica_value x) {
-    return mica_sub(g, j0_of(g, x), over_x(g, j1_of(g, x), x, 0.5));
-}
-static mica_value slope_y0(mica_graph *g, mica_value x) {
-    return mica_neg(g, y1_of(g, x));
-}
-static mica_value slope_y1(mica_graph *g, mica_value x) {
-    return mica_sub(g, y0_of(g, x), mica_div(g, y1_of(g, x), x));
-}
+SPECIAL(bessel_j0, j0_of)
+SPECIAL(bessel_j1, j1_of)
+SPECIAL(bessel_y0, y0_of)
+SPECIAL(bessel_y1, y1_of)
 
-void tf_lower_bessel_j0(mica_tf_lowering *c) {
-    lower(c, j0_of, slope_j0);
+SLOPE(bessel_j0) {
+    return mica_neg(g, at_bessel_j1(g, x[0], depth));
 }
-void tf_lower_bessel_j1(mica_tf_lowering *c) {
-    lower(c, j1_of, slope_j1);
+SLOPE(bessel_j1) {
+    mica_value y = at_bessel_j1(g, x[0], depth);
+    return mica_sub(g, at_bessel_j0(g, x[0], depth), over_x(g, y, x[0], 0.5));
 }
-void tf_lower_bessel_y0(mica_tf_lowering *c) {
-    lower(c, y0_of, slope_y0);
+SLOPE(bessel_y0) {
+    return mica_neg(g, at_bessel_y1(g, x[0], depth));
 }
-void tf_lower_bessel_y1(mica_tf_lowering *c) {
-    lower(c, y1_of, slope_y1);
+SLOPE(bessel_y1) {
+    mica_value quotient = mica_div(g, at_bessel_y1(g, x[0], depth), x[0]);
+    return mica_sub(g, at_bessel_y0(g, x[0], depth), quotient);
 }
 
 /* ---- integrals --------------------------------------------------------------------------------*/
@@ -322,22 +351,19 @@ static mica_value dawson(mica_graph *g, mica_value x) {
     return mica_select(g, is_below(g, size, 3), small, far);
 }
 
-static mica_value slope_dawson(mica_graph *g, mica_value x) {
-    mica_value product = mica_mul(g, x, dawson(g, x));
-    return mica_sub(g, number(g, x, 1), mica_add(g, product, product));
-}
+SPECIAL(dawsn, dawson)
 
-void tf_lower_dawsn(mica_tf_lowering *c) {
-    lower(c, dawson, slope_dawson);
+SLOPE(dawsn) {
+    mica_value product = mica_mul(g, x[0], at_dawsn(g, x[0], depth));
+    return mica_sub(g, number(g, x[0], 1), mica_add(g, product, product));
 }
 
 static const double euler = 0.57721566490153286;
 
 static mica_value ei(mica_graph *g, mica_value x) {
-    mica_value near = within(g, x, -4, 6);
-    mica_value logarithm = mica_log(g, mica_abs(g, near));
+    mica_value near = within(g, x, 0, 6);
     mica_value small = plus(g, mica_mul(g, expansion(g, &ei_small, near), near), euler);
-    small = mica_add(g, small, logarithm);
+    small = mica_add(g, small, mica_log(g, near));
     mica_value far = mica_select(g, is_below(g, x, 6), number(g, x, 6), x);
     mica_value further = mica_select(g, is_below(g, x, 14), number(g, x, 14), x);
     mica_value large =
@@ -345,19 +371,14 @@ static mica_value ei(mica_graph *g, mica_value x) {
                     at_infinity(g, &ei_large, x));
     large = mica_select(g, is_below(g, x, 14), expansion(g, &ei_middle, x), large);
     large = mica_div(g, mica_mul(g, large, mica_exp(g, far)), far);
-    mica_value below = mica_select(g, is_below(g, x, -4), x, number(g, x, -4));
-    mica_value negative = at_infinity(g, &ei_negative, mica_neg(g, below));
-    negative = mica_div(g, mica_mul(g, negative, mica_exp(g, below)), below);
-    mica_value high = mica_select(g, is_below(g, x, 6), small, large);
-    return mica_select(g, is_below(g, x, -4), negative, high);
+    return not_negative(g, mica_select(g, is_below(g, x, 6), small, large), x, NAN);
 }
 
-static mica_value slope_ei(mica_graph *g, mica_value x) {
-    return mica_div(g, mica_exp(g, x), x);
-}
+SPECIAL(expint, ei)
 
-void tf_lower_expint(mica_tf_lowering *c) {
-    lower(c, ei, slope_ei);
+SLOPE(expint) {
+    (void)depth;
+    return mica_div(g, mica_exp(g, x[0]), x[0]);
 }
 
 static mica_value spence_of(mica_graph *g, mica_value x) {
@@ -380,16 +401,14 @@ static mica_value spence_of(mica_graph *g, mica_value x) {
     mica_value logarithm = mica_log(g, divisor);
     mica_value half = scaled(g, mica_mul(g, logarithm, logarithm), -0.5);
     y = mica_select(g, high, mica_sub(g, half, y), y);
-    return not_negative(g, y, x);
+    return not_negative(g, y, x, NAN);
 }
 
-static mica_value slope_spence(mica_graph *g, mica_value x) {
-    mica_value below_one = mica_sub(g, number(g, x, 1), x);
-    return over_x(g, mica_log(g, x), below_one, -1);
-}
+SPECIAL(spence, spence_of)
 
-void tf_lower_spence(mica_tf_lowering *c) {
-    lower(c, spence_of, slope_spence);
+SLOPE(spence) {
+    (void)depth;
+    return over_x(g, mica_log(g, x[0]), mica_sub(g, number(g, x[0], 1), x[0]), -1);
 }
 
 static mica_value half_turn(mica_graph *g, mica_value x) {
@@ -401,7 +420,7 @@ static mica_value fresnel(mica_graph *g, mica_value x, bool is_sine) {
     mica_value squared = mica_mul(g, near, near), fourth = mica_mul(g, squared, squared);
     mica_value small = expansion(g, is_sine ? &fresnel_s_small : &fresnel_c_small, fourth);
     small = mica_mul(g, small, is_sine ? mica_mul(g, near, squared) : near);
-    mica_value far = within(g, size, 1.6, 36974); /* where the waves are lost in 1/2 */
+    mica_value far = within(g, size, 1.6, 36974); /* beyond is 1/2, as in TensorFlow */
     mica_value f = mica_div(g, at_infinity(g, &fresnel_f_large, far), scaled(g, far, M_PI));
     mica_value cubed = mica_mul(g, far, mica_mul(g, far, far));
     mica_value h =
@@ -410,6 +429,8 @@ static mica_value fresnel(mica_graph *g, mica_value x, bool is_sine) {
     mica_value waves = is_sine
                            ? mica_neg(g, mica_add(g, mica_mul(g, f, cosine), mica_mul(g, h, sine)))
                            : mica_sub(g, mica_mul(g, f, sine), mica_mul(g, h, cosine));
+    mica_value beyond = mica_compare(g, size, number(g, size, 36974), "gt");
+    waves = mica_select(g, beyond, mica_zeros_like(g, waves), waves);
     mica_value y = mica_select(g, is_below(g, size, 1.6), small, plus(g, waves, 0.5));
     return mica_select(g, is_below(g, x, 0), mica_neg(g, y), y);
 }
@@ -420,18 +441,16 @@ static mica_value fresnel_cosine(mica_graph *g, mica_value x) {
 static mica_value fresnel_sine(mica_graph *g, mica_value x) {
     return fresnel(g, x, true);
 }
-static mica_value slope_fresnel_cosine(mica_graph *g, mica_value x) {
-    return mica_cos(g, half_turn(g, x));
-}
-static mica_value slope_fresnel_sine(mica_graph *g, mica_value x) {
-    return mica_sin(g, half_turn(g, x));
-}
+SPECIAL(fresnel_cos, fresnel_cosine)
+SPECIAL(fresnel_sin, fresnel_sine)
 
-void tf_lower_fresnel_cos(mica_tf_lowering *c) {
-    lower(c, fresnel_cosine, slope_fresnel_cosine);
+SLOPE(fresnel_cos) {
+    (void)depth;
+    return mica_cos(g, half_turn(g, x[0]));
 }
-void tf_lower_fresnel_sin(mica_tf_lowering *c) {
-    lower(c, fresnel_sine, slope_fresnel_sine);
+SLOPE(fresnel_sin) {
+    (void)depth;
+    return mica_sin(g, half_turn(g, x[0]));
 }
 
 /* ---- zeta, polygamma --------------------------------------------------------------------------*/
@@ -468,46 +487,111 @@ static void broadcast_operands(mica_tf_lowering *c, int32_t n, mica_value *out,
         out[i] = mica_broadcast_to(c->g, out[i], (mica_ints){shape.dims, shape.rank});
 }
 
-static mica_value zeta_of(mica_graph *g, mica_value x, mica_value q) {
-    mica_value one = mica_compare(g, x, number(g, x, 1), "eq");
-    mica_value y = hurwitz(g, mica_select(g, one, number(g, x, 2), x), q);
+static mica_value is_whole(mica_graph *g, mica_value x) {
+    return mica_compare(g, mica_floor(g, x), x, "eq");
+}
+
+static mica_value is_even(mica_graph *g, mica_value x) {
+    return is_whole(g, scaled(g, x, 0.5));
+}
+
+/* At q = 0, -1, ... both sides are +inf where x is even, and differ (NaN) where it is not. */
+static mica_value at_poles(mica_graph *g, mica_value x, mica_value q, mica_value y) {
+    mica_value zero = mica_zeros_like(g, q);
+    mica_value pole = mica_and(g, mica_compare(g, q, zero, "le"), is_whole(g, q));
+    mica_value both = mica_select(g, is_even(g, x), number(g, y, INFINITY), number(g, y, NAN));
+    mica_value beyond = mica_compare(g, q, number(g, q, INFINITY), "eq");
+    return mica_select(g, pole, both, mica_select(g, beyond, zero, y));
+}
+
+static mica_value value_zeta(mica_graph *g, const mica_value *v) {
+    mica_value x = v[0], one = mica_compare(g, x, number(g, x, 1), "eq");
+    mica_value y = hurwitz(g, mica_select(g, one, number(g, x, 2), x), v[1]);
+    y = at_poles(g, x, v[1], y);
     y = mica_select(g, one, number(g, y, INFINITY), y);
-    return mica_select(g, is_below(g, x, 1), number(g, y, NAN), y);
+    mica_value known =
+        mica_and(g, mica_compare(g, x, number(g, x, 1), "ge"), mica_compare(g, v[1], v[1], "eq"));
+    return mica_select(g, known, y, number(g, y, NAN));
+}
+
+static mica_value slope_zeta(mica_graph *g, const mica_value *v, int32_t depth);
+static const special zeta = {2, value_zeta, slope_zeta};
+
+static mica_value slope_zeta(mica_graph *g, const mica_value *v, int32_t depth) {
+    mica_value next[] = {plus(g, v[0], 1), v[1]};
+    return mica_mul(g, mica_neg(g, v[0]), apply(g, &zeta, next, depth));
 }
 
 void tf_lower_zeta(mica_tf_lowering *c) {
     mica_value v[2];
     mica_dtype narrow;
     broadcast_operands(c, 2, v, &narrow);
-    give(c, zeta_of(c->g, v[0], v[1]), narrow);
+    give(c, apply(c->g, &zeta, v, DEPTH), narrow);
+}
+
+/* NaN at the poles, 0 too, of either sign; the derivative stays. */
+static mica_value digamma(mica_graph *g, mica_value x) {
+    mica_value zero = mica_zeros_like(g, x);
+    mica_value hole = mica_select(g, mica_compare(g, x, zero, "eq"), number(g, x, NAN), zero);
+    return mica_add(g, mica_digamma(g, x), hole);
+}
+
+void tf_lower_digamma(mica_tf_lowering *c) {
+    c->outputs[0] = digamma(c->g, c->inputs[0]);
+}
+
+SPECIAL(lgamma, mica_lgamma)
+
+SLOPE(lgamma) {
+    (void)depth;
+    return digamma(g, x[0]);
 }
 
 /* (-1)^(a + 1) a! zeta(a + 1, x); digamma for a = 0. */
+static mica_value value_polygamma(mica_graph *g, const mica_value *v) {
+    mica_value a = v[0], zero = mica_compare(g, a, mica_zeros_like(g, a), "eq");
+    mica_value order = mica_select(g, zero, number(g, a, 1), a);
+    mica_value operands[] = {plus(g, order, 1), v[1]};
+    mica_value y = value_zeta(g, operands);
+    y = mica_mul(g, mica_exp(g, mica_lgamma(g, operands[0])), y);
+    y = mica_select(g, is_even(g, order), mica_neg(g, y), y);
+    mica_value wrong = mica_or(g, is_below(g, a, 0), mica_not(g, is_whole(g, a)));
+    y = mica_select(g, wrong, number(g, y, NAN), y);
+    return mica_select(g, zero, digamma(g, v[1]), y);
+}
+
+static mica_value slope_polygamma(mica_graph *g, const mica_value *v, int32_t depth);
+static const special polygamma = {2, value_polygamma, slope_polygamma};
+
+static mica_value slope_polygamma(mica_graph *g, const mica_value *v, int32_t depth) {
+    mica_value next[] = {plus(g, v[0], 1), v[1]};
+    return apply(g, &polygamma, next, depth);
+}
+
 void tf_lower_polygamma(mica_tf_lowering *c) {
-    mica_graph *g = c->g;
     mica_value v[2];
     mica_dtype narrow;
     broadcast_operands(c, 2, v, &narrow);
-    mica_value zero = mica_compare(g, v[0], mica_zeros_like(g, v[0]), "eq");
-    mica_value order = mica_select(g, zero, number(g, v[0], 1), v[0]);
-    mica_value next = plus(g, order, 1);
-    mica_value y = mica_mul(g, mica_exp(g, mica_lgamma(g, next)), hurwitz(g, next, v[1]));
-    mica_value half = scaled(g, order, 0.5);
-    mica_value even = mica_compare(g, mica_floor(g, half), half, "eq");
-    y = mica_select(g, even, mica_neg(g, y), y);
-    mica_value wrong =
-        mica_or(g, is_below(g, v[0], 0), mica_compare(g, mica_floor(g, v[0]), v[0], "ne"));
-    y = mica_select(g, wrong, number(g, y, NAN), y);
-    give(c, mica_select(g, zero, mica_digamma(g, v[1]), y), narrow);
+    give(c, apply(c->g, &polygamma, v, DEPTH), narrow);
 }
 
 /* ---- the incomplete beta function -------------------------------------------------------------*/
 
 mica_status tf_shape_betainc(mica_tf_inference *c) {
-    mica_tf_shape both;
-    if (mica_tf_shape_broadcast(&c->inputs[0], &c->inputs[1], &both) &&
-        mica_tf_shape_broadcast(&both, &c->inputs[2], &c->outputs[0]))
-        return NULL;
+    mica_tf_shape whole = {.rank = 0};
+    bool fits = true, is_known = true;
+    for (int32_t i = 0; i < 3; i++) {
+        const mica_tf_shape *x = &c->inputs[i];
+        if (x->rank < 0) is_known = false;
+        if (x->rank <= 0) continue;
+        if (whole.rank == 0)
+            whole = *x;
+        else
+            fits = fits && mica_tf_shape_merge(&whole, x, &whole);
+    }
+    if (whole.rank == 0 && !is_known) whole.rank = -1;
+    c->outputs[0] = whole;
+    if (fits) return NULL;
     return MICA_INVALID("[Betainc] Shapes of a, b and x are incompatible: %s, %s and %s",
                         mica_tf_shape_text(&c->inputs[0]).chars,
                         mica_tf_shape_text(&c->inputs[1]).chars,
@@ -577,15 +661,26 @@ static mica_value beta_value(mica_graph *g, mica_value a, mica_value b, mica_val
     return mica_select(g, swap, mica_sub(g, one, y), y);
 }
 
+static mica_value value_betainc(mica_graph *g, const mica_value *v) {
+    mica_value zero = mica_zeros_like(g, v[0]), one = number(g, v[0], 1);
+    mica_value y = beta_value(g, v[0], v[1], within(g, v[2], 0, 1));
+    mica_value orders =
+        mica_and(g, mica_compare(g, v[0], zero, "gt"), mica_compare(g, v[1], zero, "gt"));
+    mica_value place =
+        mica_and(g, mica_compare(g, v[2], zero, "ge"), mica_compare(g, v[2], one, "le"));
+    return mica_select(g, mica_and(g, orders, place), y, number(g, y, NAN));
+}
+
+static mica_value slope_betainc(mica_graph *g, const mica_value *v, int32_t depth) {
+    (void)depth;
+    mica_value divisor = mica_mul(g, v[2], mica_sub(g, number(g, v[2], 1), v[2]));
+    return mica_div(g, beta_front(g, v[0], v[1], v[2]), divisor);
+}
+
 void tf_lower_betainc(mica_tf_lowering *c) {
-    mica_graph *g = c->g;
+    static const special betainc = {3, value_betainc, slope_betainc};
     mica_value v[3];
     mica_dtype narrow;
     broadcast_operands(c, 3, v, &narrow);
-    mica_value a = held(g, v[0]), b = held(g, v[1]), x = v[2], still = held(g, x);
-    mica_value value = held(g, beta_value(g, a, b, within(g, still, 0, 1)));
-    mica_value middle = scaled(g, mica_add(g, x, still), 0.5);
-    mica_value divisor = mica_mul(g, middle, mica_sub(g, number(g, x, 1), middle));
-    mica_value slope = mica_div(g, beta_front(g, a, b, middle), divisor);
-    give(c, with_derivative(g, x, value, still, slope), narrow);
+    give(c, apply(c->g, &betainc, v, DEPTH), narrow);
 }

@@ -137,7 +137,9 @@ static mica_status real_transform(mica_tf_inference *c, bool inverse) {
     for (int32_t i = 0; i < n; i++) {
         int64_t *size = &shape.dims[shape.rank - n + i];
         bool has = known && lengths[i] != MICA_TF_UNKNOWN_INT;
-        if (has && lengths[i] < 1)
+        /* Of nothing as much as there is: but one number cannot be made of none. */
+        int64_t least = *size == 0 && (inverse || i + 1 < n) ? 0 : 1;
+        if (has && lengths[i] < least)
             return MICA_INVALID("[%s] fft_length[%d] must be positive, not %lld", c->info->name, i,
                                 (long long)lengths[i]);
         *size = !has ? -1 : i + 1 == n && !inverse ? lengths[i] / 2 + 1 : lengths[i];

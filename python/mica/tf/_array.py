@@ -6,7 +6,7 @@ import builtins as _builtins
 
 from .. import _mica
 from . import _dtypes
-from ._context import building
+from ._context import building, in_graph
 from ._core import Tensor, convert_to_tensor, ops
 from ._shapes import as_shape
 from ._static import static_value
@@ -210,6 +210,17 @@ def unstack(value, num=None, axis=0, name="unstack"):
     return ops["Unpack"](value, num=num, axis=axis, name=name)
 
 
+# Dtypes of ranges, from narrow to wide.
+_RANGES = [
+    _dtypes.int32,
+    _dtypes.int64,
+    _dtypes.float16,
+    _dtypes.bfloat16,
+    _dtypes.float32,
+    _dtypes.float64,
+]
+
+
 def range(start, limit=None, delta=1, dtype=None, name="range"):
     """Return start, start + delta, ... up to but without limit."""
     if limit is None:
@@ -222,14 +233,26 @@ def range(start, limit=None, delta=1, dtype=None, name="range"):
             for p in parts
         ]
     else:
-        order = [_dtypes.int32, _dtypes.int64, _dtypes.float32, _dtypes.float64]
         tensors = [convert_to_tensor(p) for p in parts]
-        widest = max((t.dtype for t in tensors), key=lambda d: order.index(d) if d in order else 9)
-        if any(isinstance(p, Tensor) for p in parts):
-            own = [t.dtype for t, p in zip(tensors, parts, strict=True) if isinstance(p, Tensor)]
-            widest = max([widest, *own], key=lambda d: order.index(d) if d in order else 9)
+        for tensor in tensors:
+            if tensor.dtype not in _RANGES:
+                raise TypeError(f"range of {tensor.dtype.name} needs a dtype: dtype=tf.int32")
+        widest = max((t.dtype for t in tensors), key=_RANGES.index)
         parts = [t if t.dtype == widest else ops["Cast"](t, DstT=widest) for t in tensors]
+    if in_graph():
+        _check_range(*(static_value(part) for part in parts))
     return ops["Range"](*parts, name=name)
+
+
+def _check_range(start, limit, delta) -> None:
+    """Constants that are no range are refused when a graph is made."""
+    if start is None or limit is None or delta is None:
+        return
+    if start.shape or limit.shape or delta.shape:
+        return  # refused by the op
+    if (delta > 0 and start > limit) or (delta < 0 and start < limit):
+        sign, order = (">", "<=") if delta > 0 else ("<", ">=")
+        raise ValueError(f"Requires start {order} limit when delta {sign} 0: {start}/{limit}")
 
 
 def tile(input, multiples, name=None):

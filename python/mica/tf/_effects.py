@@ -16,6 +16,7 @@ from . import _dtypes
 from . import _nest as nest
 from ._context import executing_eagerly
 from ._core import convert_to_tensor, ops, register_py_function
+from ._graph import last_operation, operand
 
 
 @contextlib.contextmanager
@@ -27,12 +28,17 @@ def control_dependencies(control_inputs):
     yield
 
 
-def group(*inputs, **options) -> None:
-    """Run all of the given; they have been added or run already."""
+def group(*inputs, **options):
+    """Run all of the given; they have been added or run already. An operation in a graph."""
+    return no_op()
 
 
-def no_op(name=None) -> None:
-    """Do nothing."""
+def no_op(name=None):
+    """Do nothing; an operation in a graph, a constant that nothing uses."""
+    if executing_eagerly():
+        return None
+    operand(True)
+    return last_operation()
 
 
 def tuple(tensors, control_inputs=None, name=None) -> list:

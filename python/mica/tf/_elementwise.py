@@ -213,11 +213,23 @@ def saturate_cast(value, dtype, name=None):
     """Return the value as another dtype, within that dtype's range."""
     value = convert_to_tensor(value)
     dtype = _dtypes.as_dtype(dtype).base_dtype
+    if value.dtype.is_complex:
+        parts = (ops[part](value, Tout=value.dtype.real_dtype) for part in ("Real", "Imag"))
+        if not dtype.is_complex:
+            return saturate_cast(next(parts), dtype)
+        return ops["Complex"](*(saturate_cast(p, dtype.real_dtype) for p in parts), Tout=dtype)
+    if dtype.is_complex:
+        return cast(_within(value, dtype.real_dtype), dtype)
+    return cast(_within(value, dtype), dtype)
+
+
+def _within(value, dtype):
+    """The value, in its own dtype, within the range of another."""
     if value.dtype.min < dtype.min:
         value = ops["Maximum"](value, convert_to_tensor(dtype.min, value.dtype))
     if value.dtype.max > dtype.max:
         value = ops["Minimum"](value, convert_to_tensor(dtype.max, value.dtype))
-    return cast(value, dtype)
+    return value
 
 
 # ---- clipping ------------------------------------------------------------------------------------
@@ -243,6 +255,7 @@ def clip_by_norm(t, clip_norm, axes=None, name=None):
     positive = total > 0
     safe = where(positive, total, ops["OnesLike"](total))
     norm = where(positive, ops["Sqrt"](safe), total)
+    clip_norm = ops["Maximum"](convert_to_tensor(clip_norm, values.dtype), zeros_like(norm))
     clipped = values * clip_norm / ops["Maximum"](norm, clip_norm)
     if isinstance(t, IndexedSlices):
         return IndexedSlices(clipped, t.indices, t.dense_shape)

@@ -74,6 +74,12 @@ class Operation:
         return f"<tf.Operation '{self.name}' type={self.type}>"
 
 
+def last_operation() -> Operation:
+    """Return the node that the current graph got last."""
+    graph = _mica.tf_current_graph()
+    return Operation(graph, graph._node_count - 1)
+
+
 class Graph(_mica.TFGraph):
     """A graph that ops can be added to."""
 

@@ -38,16 +38,24 @@ def parallel_stack(values, name="parallel_stack"):
 def histogram_fixed_width_bins(values, value_range, nbins=100, dtype=_dtypes.int32, name=None):
     """Return the number of the bin that each value falls into; outer bins take what is beyond."""
     x = convert_to_tensor(values)
-    bounds = convert_to_tensor(value_range, x.dtype)
+    bins = _bins(x, convert_to_tensor(value_range, x.dtype), nbins)
+    return cast(bins, _dtypes.as_dtype(dtype))
+
+
+def _bins(x, bounds, nbins):
     scaled = (x - bounds[0]) / (bounds[1] - bounds[0])
     bins = cast(ops["Floor"](cast(nbins, x.dtype) * scaled), _dtypes.int32)
-    return cast(clip_by_value(bins, 0, nbins - 1), _dtypes.as_dtype(dtype))
+    return clip_by_value(bins, 0, nbins - 1)
 
 
 def histogram_fixed_width(values, value_range, nbins=100, dtype=_dtypes.int32, name=None):
     """Return how many values fall into each bin."""
     dtype = _dtypes.as_dtype(dtype)
-    bins = reshape(histogram_fixed_width_bins(values, value_range, nbins), [-1])
+    x = convert_to_tensor(values)
+    bounds = convert_to_tensor(value_range, x.dtype)
+    if x.dtype.is_integer:
+        x, bounds = cast(x, _dtypes.float64), cast(bounds, _dtypes.float64)
+    bins = reshape(_bins(x, bounds, nbins), [-1])
     return ops["UnsortedSegmentSum"](cast(ops["OnesLike"](bins), dtype), bins, nbins, name=name)
 
 

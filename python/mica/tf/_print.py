@@ -7,6 +7,7 @@ import sys
 from .. import _mica
 from . import _dtypes, errors
 from ._core import Tensor, convert_to_tensor, ops
+from ._graph import last_operation
 from ._variable import Variable
 
 _STREAMS = ("stdout", "stderr", "log(info)", "log(warning)", "log(error)")
@@ -66,7 +67,10 @@ def print(*inputs, output_stream=None, summarize=3, sep=" ", end="\n", name=None
 
 
 def Assert(condition, data, summarize=None, name=None):
-    """Raise an InvalidArgumentError with the data unless the condition is true."""
+    """Raise an InvalidArgumentError with the data unless the condition is true.
+
+    In a graph it is an operation that does so when it runs.
+    """
     summarize = 3 if summarize is None else summarize
     condition = convert_to_tensor(condition, _dtypes.bool)
     if not isinstance(data, list | tuple):
@@ -79,5 +83,6 @@ def Assert(condition, data, summarize=None, name=None):
                 None,
                 f"Expected '{condition!s}' to be true. Summarized data: " + "\n".join(parts),
             )
-        return
+        return None
     ops["Assert"](condition, [convert_to_tensor(d) for d in data], summarize=summarize)
+    return last_operation()

@@ -24,6 +24,7 @@ from ._array import (
 from ._core import _abs, convert_to_tensor, ops
 from ._elementwise import is_finite, real
 from ._math import cast, reduce_mean, reduce_sum, reduction
+from ._static import static_value
 
 reduce_max = reduction("Max")
 reduce_min = reduction("Min")
@@ -122,7 +123,9 @@ def in_top_k(targets, predictions, k, name=None):
     # A row with anything that is not finite has no order, and says no.
     is_ordered = reduce_all(is_finite(predictions), 1)
     among = ops["LogicalAnd"](larger < cast(k, _dtypes.int32), is_ordered)
-    return ops["LogicalAnd"](inside, among, name=name)
+    result = ops["LogicalAnd"](inside, among, name=name)
+    result.set_shape(predictions.shape[:1] if predictions.shape.rank else [None])
+    return result
 
 
 def _to_last_axis(x, axis):
@@ -272,10 +275,12 @@ def _sorted(function, empty):
         none = convert_to_tensor([-1], ids.dtype)
         count = concat([none, ids], 0)[-1] + 1
         result = function(data, ids, count)
-        if not empty:
-            return result
-        present = unsorted_segment_sum(ones_like(data), ids, count) > 0
-        return where(present, result, zeros_like(result))
+        if empty:
+            present = unsorted_segment_sum(ones_like(data), ids, count) > 0
+            result = where(present, result, zeros_like(result))
+        if data.shape.rank:
+            result.set_shape([None, *data.shape.as_list()[1:]])
+        return result
 
     segment.__doc__ = function.__doc__
     return segment
@@ -307,6 +312,10 @@ def bincount(
         raise ValueError(
             f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported."
         )
+    if not isinstance(binary_output, bool):
+        raise TypeError(f"binary_output must be True or False. Received: {binary_output!r}")
+    if binary_output and weights is not None:
+        raise ValueError("Arguments `binary_output` and `weights` are mutually exclusive.")
     arr = convert_to_tensor(arr)
     if arr.dtype not in (_dtypes.int32, _dtypes.int64):
         arr = cast(arr, _dtypes.int32)
@@ -326,6 +335,7 @@ def bincount(
     inside, nowhere = arr < length, -ones_like(arr)
     if axis != -1 or arr.shape.rank == 1:
         counts = unsorted_segment_sum(values, where(inside, arr, nowhere), length)
+        counts.set_shape([None if static_value(length) is None else int(static_value(length))])
         return _bounded(counts, binary_output)
     rows = shape(arr)[0]
     offsets = expand_dims(cast(range(rows), arr.dtype) * length, 1)
@@ -373,7 +383,9 @@ def invert_permutation(x, name=None):
     x = convert_to_tensor(x)
     places = expand_dims(x, 1)
     numbers = cast(range(size(x)), x.dtype)
-    return ops["ScatterNd"](places, numbers, cast(shape(x), x.dtype), name=name)
+    result = ops["ScatterNd"](places, numbers, cast(shape(x), x.dtype), name=name)
+    result.set_shape(x.shape if x.shape.rank is not None else [None])
+    return result
 
 
 def norm(tensor, ord="euclidean", axis=None, keepdims=None, name=None):

@@ -27,6 +27,7 @@ from ._array import (
 from ._core import Tensor, convert_to_tensor, ops
 from ._math import _pair, cast, reduce_sum
 from ._reduce import argsort, reduce_max
+from ._shapes import broadcast_static_shape as _known_broadcast
 from ._static import static_value
 
 # ---- cutting and padding -------------------------------------------------------------------------
@@ -305,7 +306,15 @@ def linspace(start, stop, num, name=None, axis=0):
     between = first + delta * reshape(cast(inner, delta.dtype), along)
     whole = concat([first, between, last], axis)
     wanted = where(range(ranks) == at, n, shape(whole))
-    return ops["Slice"](whole, zeros_like(wanted), wanted)
+    result = ops["Slice"](whole, zeros_like(wanted), wanted)
+    outer, known = _known_broadcast(start.shape, stop.shape), static_value(n)
+    if outer.rank is not None:
+        dims = outer.as_list()
+        dims.insert(
+            axis if axis >= 0 else len(dims) + 1 + axis, None if known is None else int(known)
+        )
+        result.set_shape(dims)
+    return result
 
 
 def eye(num_rows, num_columns=None, batch_shape=None, dtype=_dtypes.float32, name=None):

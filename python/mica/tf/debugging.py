@@ -11,7 +11,10 @@ import numpy as _np
 from .. import _mica
 from . import _devices, _dtypes, errors
 from ._autograph_hooks import is_filtering, set_filtering
+from ._context import in_graph
 from ._core import Tensor, _abs, convert_to_tensor, ops
+from ._effects import no_op
+from ._graph import operand
 from ._print import Assert
 from ._shapes import as_shape
 from ._static import static_value
@@ -46,14 +49,6 @@ def _eager(*tensors: object) -> bool:
     return all(isinstance(tensor, _mica.TFEagerTensor) for tensor in tensors)
 
 
-def _pair(x, y):
-    if not isinstance(x, Tensor) and isinstance(y, Tensor):
-        y_tensor = y
-        return convert_to_tensor(x, y_tensor.dtype), y_tensor
-    x = convert_to_tensor(x)
-    return x, convert_to_tensor(y, x.dtype)
-
-
 def _all(condition):
     rank = condition.shape.rank
     if rank == 0:
@@ -71,11 +66,18 @@ def _int(value: int):
 
 def _binary(sign: str, op: str, compare):
     def check(x, y, message=None, summarize=None, name=None):
-        x, y = _pair(x, y)
-        if not _eager(x, y):
+        x, y = convert_to_tensor(x), convert_to_tensor(y)
+        if in_graph():
+            holds = ops[op](operand(x), operand(y))
             known_x, known_y = static_value(x), static_value(y)
-            if known_x is not None and known_y is not None and _np.all(compare(known_x, known_y)):
-                return None
+            if known_x is not None and known_y is not None:
+                if _np.all(compare(known_x, known_y)):
+                    return no_op()
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    _difference(sign, known_x, known_y, compare, message, summarize),
+                )
             data = [
                 message or "",
                 f"Condition x {sign} y did not hold element-wise:",
@@ -84,13 +86,12 @@ def _binary(sign: str, op: str, compare):
                 "y = ",
                 y,
             ]
-            return Assert(_all(ops[op](x, y)), data, summarize)
-        a, b = _np.asarray(x.numpy()), _np.asarray(y.numpy())
-        holds = _np.asarray(compare(a, b))
-        if holds.all():
+            return Assert(_all(holds), data, summarize)
+        if _all(ops[op](x, y)):
             return None
+        a, b = _np.asarray(x.numpy()), _np.asarray(y.numpy())
         raise errors.InvalidArgumentError(
-            None, None, _difference(sign, a, b, holds, message, summarize)
+            None, None, _difference(sign, a, b, compare, message, summarize)
         )
 
     check.__name__ = {
@@ -105,7 +106,8 @@ def _binary(sign: str, op: str, compare):
     return check
 
 
-def _difference(sign: str, a, b, holds, message, summarize) -> str:
+def _difference(sign: str, a, b, compare, message, summarize) -> str:
+    holds = _np.asarray(compare(a, b))
     limit = 3 if summarize is None else summarize
     lines = [message] if message else []
     lines.append(f"Condition x {sign} y did not hold.")
@@ -134,13 +136,17 @@ assert_greater_equal = _binary(">=", "GreaterEqual", _np.greater_equal)
 def _sign(sign: str, op: str, compare, name: str):
     def check(x, message=None, summarize=None, name=None):
         x = convert_to_tensor(x)
-        if not _eager(x):
-            holds = ops[op](x, ops["ZerosLike"](x))
+        if in_graph():
+            x = operand(x)
+            holds = ops[op](x, convert_to_tensor(0, x.dtype))
+            known = static_value(x)
+            if known is not None and _np.all(compare(known, 0)):
+                return no_op()
             text = f"Condition x {sign} 0 did not hold element-wise:"
             return Assert(_all(holds), [message or "", text, "x = ", x], summarize)
-        value = _np.asarray(x.numpy())
-        if _np.all(compare(value, 0)):
+        if _all(ops[op](x, convert_to_tensor(0, x.dtype))):
             return None
+        value = _np.asarray(x.numpy())
         limit = 3 if summarize is None else summarize
         flat = value.ravel() if limit < 0 else value.ravel()[:limit]
         shown = [str(v) for v in flat] + (["..."] if len(flat) < value.size else [])
@@ -163,14 +169,15 @@ assert_non_positive = _sign("<=", "LessEqual", _np.less_equal, "assert_non_posit
 
 
 def assert_near(x, y, rtol=None, atol=None, message=None, summarize=None, name=None):
-    """Raise InvalidArgumentError unless |x - y| <= atol + rtol |y| everywhere."""
-    x, y = _pair(x, y)
+    """Raise InvalidArgumentError unless |x - y| < atol + rtol |y| everywhere."""
+    x = convert_to_tensor(x)
+    y = convert_to_tensor(y, x.dtype)
     kind = x.dtype.real_dtype.as_numpy_dtype
     default = 10 * float(_np.finfo(kind).eps)
     rtol = convert_to_tensor(default if rtol is None else rtol, x.dtype.real_dtype)
     atol = convert_to_tensor(default if atol is None else atol, x.dtype.real_dtype)
     allowed = ops["AddV2"](atol, ops["Mul"](rtol, _abs(y)))
-    holds = _all(ops["LessEqual"](_abs(ops["Sub"](x, y)), allowed))
+    holds = _all(ops["Less"](_abs(ops["Sub"](x, y)), allowed))
     data = [
         message or "",
         f"x and y not equal to tolerance rtol = {rtol}, atol = {atol}",
@@ -182,37 +189,62 @@ def assert_near(x, y, rtol=None, atol=None, message=None, summarize=None, name=N
     return Assert(holds, data, summarize)
 
 
-def _rank_check(accepts, words):
-    def check(x, rank, message=None, name=None):
-        x = convert_to_tensor(x)
-        wanted = sorted(_rank(r) for r in rank) if isinstance(rank, (list, tuple)) else _rank(rank)
-        found = x.shape.rank
-        if found is None:
-            return None
+def _check_rank(x, ranks: list, accepts, dynamic, words: str, message):
+    """Raise ValueError where the static rank is none of those accepted; else ask when it runs."""
+    x = convert_to_tensor(x)
+    wanted = [_known_rank(rank) for rank in ranks]
+    found = x.shape.rank
+    front = f"{message}. " if message else ""
+    label = getattr(x, "name", "") if in_graph() else ""
+    if found is not None and None not in wanted:
         if not accepts(found, wanted):
-            shown = tuple(wanted) if isinstance(wanted, list) else wanted
-            label = "" if _eager(x) else x.name
-            front = f"{message}. " if message else ""
+            shown = wanted[0] if words != "in " else tuple(wanted)
             raise ValueError(
                 f"{front}Tensor {label} must have rank {words}{shown}.  Received rank {found}, "
                 f"shape {x.shape}"
             )
-        return None
+        return no_op()
+    data = [front, f"Tensor {label} must have rank {words}".rstrip(), *ranks]
+    rank = ops["Rank"](x)
+    holds = None
+    for each in ranks:
+        if each.shape.rank is None:
+            scalar = ops["Equal"](ops["Rank"](each), _int(0))
+            Assert(scalar, ["Rank must be a scalar. Received rank: ", each])
+        one = _all(ops[dynamic](rank, each))
+        holds = one if holds is None else ops["LogicalOr"](holds, one)
+    return Assert(holds, [*data, "Received shape: ", ops["Shape"](x)])
 
-    check.__doc__ = f"Raise ValueError unless the rank is {words}the given."
-    return check
 
-
-def _rank(value: object) -> int:
-    known = static_value(value) if isinstance(value, Tensor) else value
-    if known is None or _np.ndim(known) != 0:
+def _rank(value: object):
+    rank = convert_to_tensor(value)
+    assert_type(rank, _dtypes.int32)
+    if rank.shape.rank not in (None, 0):
         raise ValueError("Rank must be a scalar.")
-    return int(known)
+    return rank
 
 
-assert_rank = _rank_check(lambda found, wanted: found == wanted, "")
-assert_rank_at_least = _rank_check(lambda found, wanted: found >= wanted, "at least ")
-assert_rank_in = _rank_check(lambda found, wanted: found in wanted, "in ")
+def _known_rank(rank) -> int | None:
+    known = static_value(rank)
+    return None if known is None else int(known)
+
+
+def assert_rank(x, rank, message=None, name=None):
+    """Raise ValueError unless the rank is the given; in a graph perhaps when it runs."""
+    return _check_rank(x, [_rank(rank)], lambda n, all_: n == all_[0], "Equal", "", message)
+
+
+def assert_rank_at_least(x, rank, message=None, name=None):
+    """Raise ValueError unless the rank is at least the given; in a graph perhaps when it runs."""
+    return _check_rank(
+        x, [_rank(rank)], lambda n, all_: n >= all_[0], "GreaterEqual", "at least ", message
+    )
+
+
+def assert_rank_in(x, ranks, message=None, name=None):
+    """Raise ValueError unless the rank is among the given; in a graph perhaps when it runs."""
+    given = [_rank(rank) for rank in ranks]
+    return _check_rank(x, given, lambda n, all_: n in all_, "Equal", "in ", message)
 
 
 def assert_scalar(tensor, message=None, name=None):
@@ -287,6 +319,14 @@ def assert_same_float_dtype(tensors=None, dtype=None):
 def check_numerics(tensor, message, name=None):
     """The tensor, when all of its elements are finite; InvalidArgumentError otherwise."""
     tensor = convert_to_tensor(tensor)
+    if not isinstance(message, (str, bytes)):
+        raise TypeError(f"Expected string for argument 'message' not {message!r}.")
+    if not tensor.dtype.is_floating:
+        text = (
+            f"Value for attr 'T' of {tensor.dtype.name} is not in the list of allowed values: "
+            "bfloat16, half, float, double [Op:CheckNumerics]"
+        )
+        raise TypeError(text) if in_graph() else errors.InvalidArgumentError(None, None, text)
     if _eager(tensor):
         value = _np.asarray(tensor.numpy())
         kinds = [k for k, f in (("NaN", _np.isnan), ("Inf", _np.isinf)) if f(value).any()]

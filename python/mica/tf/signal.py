@@ -83,16 +83,40 @@ def ifftshift(x, axes=None, name=None):
 def frame(signal, frame_length, frame_step, pad_end=False, pad_value=0, axis=-1, name=None):
     """Return overlapping pieces of a signal along an axis."""
     x = convert_to_tensor(signal)
-    length, step = (convert_to_tensor(n, _dtypes.int32) for n in (frame_length, frame_step))
-    size = shape(x)[axis]
+    length, step = (_int(n) for n in (frame_length, frame_step))
+    size = None if x.shape.rank is None else x.shape[axis]
+    size = shape(x)[axis] if size is None else size
     if pad_end:
         count = -(-size // step)
-        missing = ops["Maximum"](0, length + step * (count - 1) - size)
+        missing = _at_least_zero(length + step * (count - 1) - size)
         x = pad_along(x, axis, 0, missing, pad_value)
     else:
-        count = ops["Maximum"](0, 1 + (size - length) // step)
+        count = _at_least_zero(1 + (size - length) // step)
     places = expand_dims(range(count) * step, 1) + expand_dims(range(length), 0)
-    return ops["GatherV2"](ops["Identity"](x), places, axis, name=name)  # whose gradient is dense
+    # The gradient of what is gathered of an Identity is dense.
+    pieces = ops["GatherV2"](ops["Identity"](x), places, axis, name=name)
+    if x.shape.rank is not None:
+        dims = x.shape.as_list()
+        at = axis if axis >= 0 else axis + len(dims)
+        dims[at : at + 1] = [_known(count), _known(length)]
+        pieces.set_shape(dims)
+    return pieces
+
+
+def _int(number):
+    """A number of Python where it is known, else an int32."""
+    tensor = convert_to_tensor(number, _dtypes.int32)
+    known = _known(tensor)
+    return tensor if known is None else known
+
+
+def _at_least_zero(number):
+    return max(0, number) if isinstance(number, int) else ops["Maximum"](0, number)
+
+
+def _known(number) -> int | None:
+    value = static_value(number)
+    return None if value is None else int(value)
 
 
 def overlap_and_add(signal, frame_step, name=None):
@@ -114,11 +138,11 @@ def overlap_and_add(signal, frame_step, name=None):
 def _raised_cosine(window_length, periodic, dtype, a, b):
     n = convert_to_tensor(window_length, _dtypes.int32)
     dtype = _dtypes.as_dtype(dtype)
-    even = 1 - n % 2
-    divisor = cast(n + (even if periodic else 0) - 1, dtype) if periodic else cast(n - 1, dtype)
-    known = static_value(n)
-    if known is not None and int(known) == 1:
+    if _known(n) == 1:
         return ops["Fill"]([1], cast(1, dtype))
+    periodic = bool(static_value(convert_to_tensor(periodic, _dtypes.bool)))
+    even = 1 - n % 2
+    divisor = cast(n + even - 1 if periodic else n - 1, dtype)
     angle = cast(range(n), dtype) * convert_to_tensor(2 * PI, dtype) / divisor
     return a - b * cos(angle)
 
@@ -162,7 +186,10 @@ def kaiser_bessel_derived_window(window_length, beta=12.0, dtype=_dtypes.float32
     half = n // 2
     sums = ops["Cumsum"](kaiser_window(half + 1, beta, dtype), 0)
     rising = ops["Sqrt"](sums[:-1] / sums[-1])
-    return concat([rising, ops["ReverseV2"](rising, [0])], 0)
+    window = concat([rising, ops["ReverseV2"](rising, [0])], 0)
+    known = _known(half)
+    window.set_shape([None if known is None else 2 * known])
+    return window
 
 
 def vorbis_window(window_length, dtype=_dtypes.float32, name=None):
@@ -185,7 +212,7 @@ def dct(input, type=2, n=None, axis=-1, norm=None, name=None):
         raise ValueError("Types I, II, III and IV (I)DCT are supported.")
     if norm not in (None, "ortho"):
         raise ValueError(f"Unknown normalization. Expected None or 'ortho', got: {norm}")
-    x = convert_to_tensor(input, dtype_hint=_dtypes.float32)
+    x = convert_to_tensor(input)
     if n is not None:
         x = x[..., :n]
         missing = ops["Maximum"](n - shape(x)[-1], 0)
