@@ -106,8 +106,13 @@ static int set_attr(call *c, int32_t at, PyObject *object) {
         return PyErr_Occurred() ? -1 : 0;
     }
     case MICA_TF_BOOL:
-        attr->as.integer = PyObject_IsTrue(object);
-        return attr->as.integer < 0 ? -1 : 0;
+        if (!PyBool_Check(object)) {
+            PyErr_Format(PyExc_TypeError, "Expected bool for argument '%s' not %R.", info->name,
+                         object);
+            return -1;
+        }
+        attr->as.integer = object == Py_True;
+        return 0;
     case MICA_TF_FLOAT: attr->as.real = PyFloat_AsDouble(object); return PyErr_Occurred() ? -1 : 0;
     case MICA_TF_TYPE:
         if (tf_dtype_from_object(object, &dtype) < 0) return -1;
