@@ -35,6 +35,7 @@ static int64_t combine(mica_tf_op op, int64_t x, int64_t y) {
     bool adds = !__builtin_add_overflow(x, y, &sum);
     bool subtracts = !__builtin_sub_overflow(x, y, &difference);
     bool multiplies = !__builtin_mul_overflow(x, y, &product);
+    if (op == MICA_TF_Mul && (x == 0 || y == 0)) return 0;
     if (x == MICA_TF_UNKNOWN_INT || y == MICA_TF_UNKNOWN_INT) return MICA_TF_UNKNOWN_INT;
     switch (op) {
     case MICA_TF_AddV2:

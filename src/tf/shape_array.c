@@ -115,10 +115,12 @@ mica_status tf_shape_fill(mica_tf_inference *c) {
     if (c->inputs[1].rank > 0)
         return MICA_INVALID("[Fill] value must be a scalar, got shape %s",
                             mica_tf_shape_text(&c->inputs[1]).chars);
-    for (int32_t i = 0; i < c->outputs[0].rank; i++)
-        if (!c->graph && c->outputs[0].dims[i] < 0)
-            return MICA_INVALID("[Fill] Dimension %lld must be >= 0",
-                                (long long)c->outputs[0].dims[i]);
+    int64_t ints[MICA_MAX_RANK * 4];
+    int32_t n = 0;
+    if (!mica_tf_input_ints(c, 0, ints, &n)) n = 0;
+    for (int32_t i = 0; i < n; i++)
+        if (ints[i] < 0 && ints[i] != MICA_TF_UNKNOWN_INT)
+            return MICA_INVALID("[Fill] Dimension %lld must be >= 0", (long long)ints[i]);
     return NULL;
 }
 
@@ -166,6 +168,8 @@ static mica_status slice_axis(mica_tf_slice *s, int32_t axis, int64_t size, int6
     s->stride[axis] = stride;
     s->begin[axis] = s->size[axis] = -1;
     if (shrink) {
+        if (stride < 0)
+            return MICA_INVALID("[StridedSlice] only stride 1 allowed on non-range indexing.");
         if (size < 0 || begin == MICA_TF_UNKNOWN_INT) {
             s->begin[axis] = begin;
             s->size[axis] = 1;

@@ -138,6 +138,10 @@ mica_status tf_shape_slice(mica_tf_inference *c) {
     int32_t n_begin = 0, n_size = 0;
     bool has_begin = mica_tf_input_ints(c, 1, begin, &n_begin);
     bool has_size = mica_tf_input_ints(c, 2, size, &n_size);
+    for (int32_t i = 0; has_size && i < n_size; i++)
+        if (size[i] != MICA_TF_UNKNOWN_INT && size[i] < -1)
+            return MICA_INVALID("[Slice] Expected size[%d] to be -1 or not negative, not %lld", i,
+                                (long long)size[i]);
     if (x->rank < 0) {
         if (has_size && n_size <= MICA_MAX_RANK) c->outputs[0] = mica_tf_unknown_of_rank(n_size);
         return NULL;
@@ -381,6 +385,10 @@ mica_status tf_shape_one_hot(mica_tf_inference *c) {
         return MICA_INVALID("[OneHot] rank %d is too high", x->rank + 1);
     if (known && depth < 0)
         return MICA_INVALID("[OneHot] depth must be non-negative, got: %lld", (long long)depth);
+    if (c->graph && axis > x->rank) { /* refused when it runs */
+        c->outputs[0] = mica_tf_unknown_of_rank(x->rank + 1);
+        return NULL;
+    }
     MICA_TRY(mica_tf_axis("OneHot", axis, x->rank + 1, &at));
     mica_tf_shape shape = {.rank = x->rank + 1};
     for (int32_t i = 0, k = 0; i < shape.rank; i++)
