@@ -51,17 +51,21 @@ static mica_tf_graph *graph_of(PyObject *object) {
     return NULL;
 }
 
+/* An integer; other numbers are cut off, as int() does. */
+static int attr_integer(PyObject *object, int64_t *out) {
+    bool is_text = PyUnicode_Check(object) || PyBytes_Check(object);
+    PyObject *number = is_text ? PyNumber_Index(object) : PyNumber_Long(object);
+    *out = number ? PyLong_AsLongLong(number) : -1;
+    Py_XDECREF(number);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
 static int attr_list_entry(call *c, mica_tf_attr_kind kind, PyObject *item, void *room,
                            Py_ssize_t i) {
     Py_ssize_t n;
     mica_tf_dtype dtype;
     switch (kind) {
-    case MICA_TF_INTS: {
-        PyObject *number = PyNumber_Index(item);
-        ((int64_t *)room)[i] = number ? PyLong_AsLongLong(number) : -1;
-        Py_XDECREF(number);
-        return PyErr_Occurred() ? -1 : 0;
-    }
+    case MICA_TF_INTS: return attr_integer(item, &((int64_t *)room)[i]);
     case MICA_TF_TYPES:
         if (tf_dtype_from_object(item, &dtype) < 0) return -1;
         ((int64_t *)room)[i] = dtype;
@@ -99,15 +103,15 @@ static int set_attr(call *c, int32_t at, PyObject *object) {
     Py_ssize_t n;
     c->given[at] = true;
     switch (info->kind) {
-    case MICA_TF_INT: {
-        PyObject *number = PyNumber_Index(object);
-        attr->as.integer = number ? PyLong_AsLongLong(number) : -1;
-        Py_XDECREF(number);
-        return PyErr_Occurred() ? -1 : 0;
-    }
+    case MICA_TF_INT: return attr_integer(object, &attr->as.integer);
     case MICA_TF_BOOL:
-        attr->as.integer = PyObject_IsTrue(object);
-        return attr->as.integer < 0 ? -1 : 0;
+        if (!PyBool_Check(object)) {
+            PyErr_Format(PyExc_TypeError, "Expected bool for argument '%s' not %R.", info->name,
+                         object);
+            return -1;
+        }
+        attr->as.integer = object == Py_True;
+        return 0;
     case MICA_TF_FLOAT: attr->as.real = PyFloat_AsDouble(object); return PyErr_Occurred() ? -1 : 0;
     case MICA_TF_TYPE:
         if (tf_dtype_from_object(object, &dtype) < 0) return -1;
@@ -243,6 +247,13 @@ static int convert_one(call *c, const mica_tf_argument *a, PyObject *object, mic
         mica_tf_dtype hint =
             attr->has_default ? (mica_tf_dtype)attr->value.as.integer : MICA_TF_no_dtype;
         tensor = tf_convert(object, hint, true);
+        mica_tf_dtype made = tensor ? tf_tensor_dtype((TFTensor *)tensor) : hint;
+        if (hint && !(attr->allowed >> made & 1)) {
+            Py_DECREF(tensor);
+            PyErr_Format(PyExc_TypeError, "Cannot convert %R to EagerTensor of dtype %s", object,
+                         mica_tf_dtype_name(hint));
+            return -1;
+        }
     } else {
         tensor = tf_convert(object, MICA_TF_no_dtype, false);
     }

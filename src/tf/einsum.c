@@ -107,14 +107,14 @@ mica_status tf_shape_einsum(mica_tf_inference *c) {
     for (int32_t i = 0; i < 256; i++) sizes[i] = -1;
     if (c->n_inputs > MICA_TF_EINSUM_OPERANDS)
         return MICA_INVALID("[Einsum] more than 16 operands");
-    for (int32_t i = 0; i < c->n_inputs; i++) {
-        if (c->inputs[i].rank < 0) return NULL;
-        ranks[i] = c->inputs[i].rank;
-    }
     const char *text = mica_tf_attr_find(c->info, c->attrs, "equation")->as.string;
+    for (int32_t i = 0; i < c->n_inputs; i++) {
+        if (c->inputs[i].rank < 0 && strchr(text, '.')) return NULL;
+        ranks[i] = c->inputs[i].rank; /* without an ellipsis the labels say it */
+    }
     MICA_TRY(mica_tf_equation_read(text, ranks, c->n_inputs, &e));
     for (int32_t i = 0; i < e.n; i++)
-        for (int32_t k = 0; k < e.operands[i].rank; k++) {
+        for (int32_t k = 0; k < e.operands[i].rank && c->inputs[i].rank >= 0; k++) {
             int64_t size = c->inputs[i].dims[k], *known = &sizes[e.operands[i].axes[k]];
             if (size < 0) continue;
             bool stretches =

@@ -25,18 +25,18 @@ void mica_tf_set_host_call(mica_tf_host_call function, void *context) {
 
 /* ---- values as text ---------------------------------------------------------------------------*/
 
-/* The shortest decimal that reads back as the same number. */
+/* As many digits as a decimal always keeps, or, where that is another number, as many as tell all
+ * numbers apart. */
 static void print_real(mica_text *text, double value, bool is_single) {
     char chars[40];
     if (value != value || value - value != 0) {
         mica_text_append(text, value != value ? "nan" : value > 0 ? "inf" : "-inf");
         return;
     }
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(chars, sizeof chars, "%.*g", digits, value);
-        double back = strtod(chars, NULL);
-        if (is_single ? (float)back == (float)value : back == value) break;
-    }
+    snprintf(chars, sizeof chars, "%.*g", is_single ? FLT_DIG : DBL_DIG, value);
+    double back = strtod(chars, NULL);
+    if (is_single ? (float)back != (float)value : back != value)
+        snprintf(chars, sizeof chars, "%.*g", is_single ? FLT_DIG + 3 : DBL_DIG + 2, value);
     mica_text_append(text, chars);
 }
 

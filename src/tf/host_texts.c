@@ -49,8 +49,7 @@ static void make_pattern(const number_format *f, const char *conversion, char ou
     char width[16] = "", precision[16] = "", flag[2] = {f->fill, 0};
     if (f->width >= 0) snprintf(width, sizeof width, "%d", f->width);
     if (f->precision >= 0) snprintf(precision, sizeof precision, ".%d", f->precision);
-    snprintf(out, 40, "%%%s%s%s%s", f->width >= 0 && f->fill ? flag : "", width, precision,
-             conversion);
+    snprintf(out, 40, "%%%s%s%s%s", flag, width, precision, conversion);
 }
 
 static void write_real(mica_text *out, const number_format *f, double value) {

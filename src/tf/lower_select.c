@@ -248,6 +248,30 @@ void tf_lower_band_part(mica_tf_lowering *c) {
     c->outputs[0] = y;
 }
 
+/* The elements in a row with as many zeros behind each as there are elements: of n times n numbers
+ * those on the diagonal. */
+void tf_lower_diag(mica_tf_lowering *c) {
+    mica_graph *g = c->g;
+    mica_tf_shape shape;
+    mica_type type = *mica_tf_type(c, 0);
+    int64_t n = mica_type_elements(&type);
+    if (!mica_tf_result_dims(c, &shape)) return;
+    mica_value flat = mica_reshape(g, c->inputs[0], MICA_INTS(n));
+    mica_value zero = mica_scalar(g, type.dtype, 0);
+    if (n > 1) flat = mica_pad(g, flat, zero, MICA_INTS(0), MICA_INTS(0), MICA_INTS(n));
+    c->outputs[0] = mica_reshape(g, flat, (mica_ints){shape.dims, shape.rank});
+}
+
+void tf_lower_diag_part(mica_tf_lowering *c) {
+    mica_graph *g = c->g;
+    mica_tf_shape shape;
+    if (!mica_tf_result_dims(c, &shape)) return;
+    int64_t n = mica_tf_shape_elements(&shape);
+    mica_value flat = mica_reshape(g, c->inputs[0], MICA_INTS(n * n));
+    if (n > 1) flat = mica_slice(g, flat, MICA_INTS(0), MICA_INTS(n * n), MICA_INTS(n + 1));
+    c->outputs[0] = mica_reshape(g, flat, (mica_ints){shape.dims, shape.rank});
+}
+
 void tf_lower_bucketize(mica_tf_lowering *c) {
     mica_graph *g = c->g;
     const mica_tf_attr *boundaries = mica_tf_attr_find(c->info, c->attrs, "boundaries");

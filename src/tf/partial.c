@@ -25,12 +25,17 @@ static void shape_ints(const mica_tf_shape *shape, int64_t *out, int32_t *n) {
         out[i] = shape->dims[i] < 0 ? MICA_TF_UNKNOWN_INT : shape->dims[i];
 }
 
+static int64_t floor_div(int64_t x, int64_t y) {
+    return x / y - (x % y < 0);
+}
+
 /* What does not fit into 64 bits is left to the op itself, which wraps as its dtype does. */
 static int64_t combine(mica_tf_op op, int64_t x, int64_t y) {
     int64_t sum, difference, product;
     bool adds = !__builtin_add_overflow(x, y, &sum);
     bool subtracts = !__builtin_sub_overflow(x, y, &difference);
     bool multiplies = !__builtin_mul_overflow(x, y, &product);
+    if (op == MICA_TF_Mul && (x == 0 || y == 0)) return 0;
     if (x == MICA_TF_UNKNOWN_INT || y == MICA_TF_UNKNOWN_INT) return MICA_TF_UNKNOWN_INT;
     switch (op) {
     case MICA_TF_AddV2:
@@ -39,6 +44,8 @@ static int64_t combine(mica_tf_op op, int64_t x, int64_t y) {
     case MICA_TF_Mul: return multiplies ? product : MICA_TF_UNKNOWN_INT;
     case MICA_TF_Maximum: return x > y ? x : y;
     case MICA_TF_Minimum: return x < y ? x : y;
+    case MICA_TF_FloorDiv: return y > 0 ? floor_div(x, y) : MICA_TF_UNKNOWN_INT;
+    case MICA_TF_FloorMod: return y > 0 ? x - floor_div(x, y) * y : MICA_TF_UNKNOWN_INT;
     default: return MICA_TF_UNKNOWN_INT;
     }
 }
@@ -59,11 +66,25 @@ static bool binary_ints(const mica_tf_graph *g, const mica_tf_node *node, int64_
     return true;
 }
 
-/* Several tensors one after the other: Pack of scalars, ConcatV2 of vectors. */
+/* Whether a node joins its parts along their first axis, so that their elements follow each other.
+ */
+static bool joins_first_axis(const mica_tf_graph *g, const mica_tf_node *node, int depth) {
+    int64_t axis[MOST];
+    int32_t n;
+    if (node->operation->op == MICA_TF_Pack)
+        return mica_tf_attr_find(node->operation->info, node->operation->attrs, "axis")
+                   ->as.integer == 0;
+    mica_tf_ref last = node->inputs[node->n_inputs - 1];
+    if (!ints_of(g, last, axis, &n, depth) || n != 1) return false;
+    return axis[0] == 0 || (axis[0] == -1 && node->shapes[0].rank == 1);
+}
+
+/* Several tensors one after the other. */
 static bool joined_ints(const mica_tf_graph *g, const mica_tf_node *node, int32_t count,
                         int64_t *out, int32_t *n, int depth) {
     int64_t part[MOST];
     *n = 0;
+    if (!joins_first_axis(g, node, depth)) return false;
     for (int32_t i = 0; i < count; i++) {
         int32_t n_part;
         mica_tf_shape shape;
@@ -74,10 +95,39 @@ static bool joined_ints(const mica_tf_graph *g, const mica_tf_node *node, int32_
             n_part = (int32_t)elements;
             for (int32_t k = 0; k < n_part; k++) part[k] = MICA_TF_UNKNOWN_INT;
         }
-        if (shape.rank > 1 || *n + n_part > MOST) return false;
+        if (*n + n_part > MOST) return false;
         memcpy(out + *n, part, sizeof *part * (size_t)n_part);
         *n += n_part;
     }
+    return true;
+}
+
+/* Zeros or ones of a shape that is known. */
+static bool filled_ints(const mica_tf_graph *g, const mica_tf_node *node, int64_t *out,
+                        int32_t *n) {
+    mica_tf_shape shape;
+    mica_tf_graph_type(g, node->inputs[0], &shape);
+    int64_t elements = mica_tf_shape_elements(&shape);
+    if (elements < 0 || elements > MOST) return false;
+    *n = (int32_t)elements;
+    for (int32_t i = 0; i < *n; i++) out[i] = node->operation->op == MICA_TF_OnesLike;
+    return true;
+}
+
+static bool range_ints(const mica_tf_graph *g, const mica_tf_node *node, int64_t *out, int32_t *n,
+                       int depth) {
+    int64_t bounds[3][MOST];
+    int32_t n_bound;
+    for (int32_t i = 0; i < 3; i++)
+        if (!ints_of(g, node->inputs[i], bounds[i], &n_bound, depth) || n_bound != 1 ||
+            bounds[i][0] == MICA_TF_UNKNOWN_INT)
+            return false;
+    int64_t delta = bounds[2][0];
+    if (delta == 0) return false;
+    int64_t count = mica_tf_range_length(bounds[0][0], bounds[1][0], delta);
+    if (count > MOST) return false;
+    *n = (int32_t)count;
+    for (int32_t i = 0; i < *n; i++) out[i] = bounds[0][0] + i * delta;
     return true;
 }
 
@@ -144,7 +194,12 @@ static bool ints_of(const mica_tf_graph *g, mica_tf_ref ref, int64_t *out, int32
     case MICA_TF_Sub:
     case MICA_TF_Mul:
     case MICA_TF_Maximum:
-    case MICA_TF_Minimum: return binary_ints(g, node, out, n, depth + 1);
+    case MICA_TF_Minimum:
+    case MICA_TF_FloorDiv:
+    case MICA_TF_FloorMod: return binary_ints(g, node, out, n, depth + 1);
+    case MICA_TF_ZerosLike:
+    case MICA_TF_OnesLike: return filled_ints(g, node, out, n);
+    case MICA_TF_Range: return range_ints(g, node, out, n, depth + 1);
     case MICA_TF_Pack: return joined_ints(g, node, node->n_inputs, out, n, depth + 1);
     case MICA_TF_ConcatV2: return joined_ints(g, node, node->n_inputs - 1, out, n, depth + 1);
     case MICA_TF_StridedSlice: return sliced_ints(g, node, out, n, depth + 1);

@@ -243,15 +243,17 @@ static mica_status append(mica_arena *arena, int32_t **list, int32_t *n, int32_t
     return NULL;
 }
 
+enum { USED = 1, FOLDED = 2 }; /* what a segment does with a value */
+
 /* A value that segment k uses: comes from outside unless it is made there or is a constant. */
 static mica_status use_input(cutter *c, int32_t k, mica_tf_ref ref, uint8_t *seen) {
     mica_tf_step *step = &c->steps->data[k];
     const mica_tf_node *node = mica_tf_node_of(c->g, ref);
     int32_t slot = mica_tf_slot(c->g, ref);
-    if (c->step_of[ref.node] == k || seen[slot] == 1) return NULL;
+    if (c->step_of[ref.node] == k || seen[slot] & USED) return NULL;
     if (node->operation && node->operation->op == MICA_TF_Const && c->foldable[ref.node])
         return NULL;
-    seen[slot] = 1;
+    seen[slot] |= USED;
     if (node->dtypes[ref.index] == MICA_TF_resource)
         return append(&c->steps->arena, &step->variables, &step->n_variables, slot);
     return append(&c->steps->arena, &step->inputs, &step->n_inputs, slot);
@@ -260,7 +262,9 @@ static mica_status use_input(cutter *c, int32_t k, mica_tf_ref ref, uint8_t *see
 /* What folding a shape operand looks at: shapes of values, through nodes of any step. */
 static mica_status use_folded(cutter *c, int32_t k, mica_tf_ref ref, uint8_t *seen, int32_t depth) {
     const mica_tf_node *node = mica_tf_node_of(c->g, ref);
-    if (!node->operation || c->step_of[ref.node] == k || depth > 1000) return NULL;
+    uint8_t *mark = &seen[mica_tf_slot(c->g, ref)];
+    if (!node->operation || *mark & FOLDED || depth > 1000) return NULL;
+    *mark |= FOLDED;
     for (int32_t i = 0; i < node->n_inputs; i++) {
         if (mica_tf_is_of_shape(node->operation->op))
             MICA_TRY(use_input(c, k, node->inputs[i], seen));

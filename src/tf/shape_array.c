@@ -115,10 +115,12 @@ mica_status tf_shape_fill(mica_tf_inference *c) {
     if (c->inputs[1].rank > 0)
         return MICA_INVALID("[Fill] value must be a scalar, got shape %s",
                             mica_tf_shape_text(&c->inputs[1]).chars);
-    for (int32_t i = 0; i < c->outputs[0].rank; i++)
-        if (!c->graph && c->outputs[0].dims[i] < 0)
-            return MICA_INVALID("[Fill] Dimension %lld must be >= 0",
-                                (long long)c->outputs[0].dims[i]);
+    int64_t ints[MICA_MAX_RANK * 4];
+    int32_t n = 0;
+    if (!mica_tf_input_ints(c, 0, ints, &n)) n = 0;
+    for (int32_t i = 0; i < n; i++)
+        if (ints[i] < 0 && ints[i] != MICA_TF_UNKNOWN_INT)
+            return MICA_INVALID("[Fill] Dimension %lld must be >= 0", (long long)ints[i]);
     return NULL;
 }
 
@@ -126,6 +128,10 @@ mica_status tf_shape_fill_like(mica_tf_inference *c) {
     mica_tf_shape shape, result;
     MICA_TRY(shape_from_operand(c, 1, &shape));
     c->outputs[0] = shape;
+    int32_t missing = shape.rank - c->inputs[0].rank;
+    for (int32_t i = 0; c->graph && missing >= 0 && i < c->inputs[0].rank; i++)
+        if (c->inputs[0].dims[i] > 1 && shape.dims[missing + i] < 0) /* not stretched */
+            c->outputs[0].dims[missing + i] = c->inputs[0].dims[i];
     if (!mica_tf_shape_broadcast(&c->inputs[0], &shape, &result) ||
         (shape.rank >= 0 && c->inputs[0].rank > shape.rank))
         return MICA_INVALID("[BroadcastTo] Incompatible shapes: %s vs. %s",
@@ -162,6 +168,8 @@ static mica_status slice_axis(mica_tf_slice *s, int32_t axis, int64_t size, int6
     s->stride[axis] = stride;
     s->begin[axis] = s->size[axis] = -1;
     if (shrink) {
+        if (stride < 0)
+            return MICA_INVALID("[StridedSlice] only stride 1 allowed on non-range indexing.");
         if (size < 0 || begin == MICA_TF_UNKNOWN_INT) {
             s->begin[axis] = begin;
             s->size[axis] = 1;
@@ -287,6 +295,8 @@ mica_status tf_shape_strided_slice(mica_tf_inference *c) {
 }
 
 mica_status tf_shape_where(mica_tf_inference *c) {
+    if (!c->graph && c->inputs[0].rank == 0)
+        return MICA_INVALID("[Where] condition must have a rank of at least 1, not be a scalar");
     c->outputs[0] = mica_tf_unknown_of_rank(2);
     c->outputs[0].dims[1] = c->inputs[0].rank;
     return NULL;
@@ -527,19 +537,22 @@ mica_status tf_shape_tile(mica_tf_inference *c) {
     int64_t ints[MICA_MAX_RANK * 4];
     int32_t n;
     const mica_tf_shape *x = &c->inputs[0];
-    if (x->rank < 0) return NULL;
-    c->outputs[0] = mica_tf_unknown_of_rank(x->rank);
-    if (!mica_tf_input_known(c, 1, ints, &n)) return NULL;
-    if (n != x->rank)
+    bool known = mica_tf_input_known(c, 1, ints, &n);
+    if (x->rank >= 0 || (known && n <= MICA_MAX_RANK))
+        c->outputs[0] = mica_tf_unknown_of_rank(x->rank < 0 ? n : x->rank);
+    if (!known) return NULL;
+    if (x->rank >= 0 && n != x->rank)
         return MICA_INVALID(
             "[Tile] Expected multiples argument to be a vector of length %d but got "
             "length %d",
             x->rank, n);
     for (int32_t i = 0; i < n; i++) {
-        if (ints[i] < 0)
+        int64_t size = x->rank < 0 ? -1 : x->dims[i];
+        if (ints[i] < 0 && !c->graph)
             return MICA_INVALID("[Tile] Expected multiples[%d] >= 0, but got %lld", i,
                                 (long long)ints[i]);
-        c->outputs[0].dims[i] = x->dims[i] < 0 ? -1 : mica_tf_times(x->dims[i], ints[i]);
+        if (c->outputs[0].rank < 0 || ints[i] < 0) continue;
+        c->outputs[0].dims[i] = ints[i] == 0 ? 0 : size < 0 ? -1 : mica_tf_times(size, ints[i]);
     }
     return NULL;
 }

@@ -22,6 +22,33 @@ mica_status tf_shape_square_matrix(mica_tf_inference *c) {
     return matrices(c, 0, true);
 }
 
+/* A shape twice. */
+mica_status tf_shape_diag(mica_tf_inference *c) {
+    const mica_tf_shape *x = &c->inputs[0];
+    if (x->rank < 0) return NULL;
+    if (x->rank == 0) return MICA_INVALID("[Diag] Input must be at least rank 1, got a scalar");
+    if (2 * x->rank > MICA_MAX_RANK)
+        return MICA_INVALID("[Diag] the result would have rank %d: at most %d is possible",
+                            2 * x->rank, MICA_MAX_RANK);
+    c->outputs[0] = (mica_tf_shape){.rank = 2 * x->rank};
+    for (int32_t i = 0; i < 2 * x->rank; i++) c->outputs[0].dims[i] = x->dims[i % x->rank];
+    return NULL;
+}
+
+mica_status tf_shape_diag_part(mica_tf_inference *c) {
+    const mica_tf_shape *x = &c->inputs[0];
+    if (x->rank < 0) return NULL;
+    if (x->rank == 0 || x->rank % 2)
+        return MICA_INVALID("[DiagPart] Input must have even and non-zero rank, not the shape %s",
+                            mica_tf_shape_text(x).chars);
+    mica_tf_shape half = *x, other = {.rank = x->rank / 2};
+    half.rank /= 2;
+    for (int32_t i = 0; i < half.rank; i++) other.dims[i] = x->dims[half.rank + i];
+    if (mica_tf_shape_merge(&half, &other, &c->outputs[0])) return NULL;
+    return MICA_INVALID("[DiagPart] Invalid shape %s: the second half of it must be as the first",
+                        mica_tf_shape_text(x).chars);
+}
+
 mica_status tf_shape_determinant(mica_tf_inference *c) {
     MICA_TRY(matrices(c, 0, true));
     c->outputs[0] = c->inputs[0];
@@ -49,7 +76,9 @@ mica_status tf_shape_matrix_solve(mica_tf_inference *c) {
     mica_tf_shape batch_a = *a, batch_y = *y, batch;
     batch_a.rank -= 2;
     batch_y.rank -= 2;
-    if (!mica_tf_shape_broadcast(&batch_a, &batch_y, &batch))
+    bool broadcasts = strcmp(c->info->name, "MatrixSolve") != 0;
+    if (broadcasts ? !mica_tf_shape_broadcast(&batch_a, &batch_y, &batch)
+                   : !mica_tf_shape_merge(&batch_a, &batch_y, &batch))
         return MICA_INVALID("[%s] the batches of %s and %s are incompatible", c->info->name,
                             mica_tf_shape_text(a).chars, mica_tf_shape_text(y).chars);
     batch.dims[batch.rank] = rows >= 0 ? rows : given;

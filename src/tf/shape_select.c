@@ -61,8 +61,17 @@ mica_status tf_shape_band(mica_tf_inference *c) {
     if (c->inputs[0].rank >= 0 && c->inputs[0].rank < 2)
         return MICA_INVALID("[MatrixBandPart] input must be at least 2-dim, received shape: %s",
                             mica_tf_shape_text(&c->inputs[0]).chars);
-    MICA_TRY(mica_tf_input_number(c, 1, &number, &known));
-    return mica_tf_input_number(c, 2, &number, &known);
+    static const char *const sizes[] = {"rows", "columns"};
+    for (int32_t i = 1; i < 3; i++) {
+        MICA_TRY(mica_tf_input_number(c, i, &number, &known));
+        int64_t size = c->inputs[0].rank < 0 ? -1 : c->inputs[0].dims[c->inputs[0].rank - 3 + i];
+        if (!c->graph && known && size >= 0 && number > size)
+            return MICA_INVALID("[MatrixBandPart] %s must be negative or less or equal to number "
+                                "of %s (%lld) got: %lld",
+                                c->info->inputs[i].name, sizes[i - 1], (long long)size,
+                                (long long)number);
+    }
+    return NULL;
 }
 
 mica_status tf_shape_arg_reduce(mica_tf_inference *c) {
@@ -73,7 +82,7 @@ mica_status tf_shape_arg_reduce(mica_tf_inference *c) {
         return MICA_INVALID("[%s] the input must have at least rank 1", c->info->name);
     MICA_TRY(known_axis(c, 1, x->rank, &axis));
     c->outputs[0] = mica_tf_unknown_of_rank(x->rank - 1);
-    if (axis >= 0 && x->dims[axis] == 0)
+    if (!c->graph && axis >= 0 && x->dims[axis] == 0)
         return MICA_INVALID("[%s] Reduction axis %d is empty in shape %s", c->info->name, axis,
                             mica_tf_shape_text(x).chars);
     for (int32_t i = 0, k = 0; axis >= 0 && i < x->rank; i++)
@@ -129,6 +138,10 @@ mica_status tf_shape_slice(mica_tf_inference *c) {
     int32_t n_begin = 0, n_size = 0;
     bool has_begin = mica_tf_input_ints(c, 1, begin, &n_begin);
     bool has_size = mica_tf_input_ints(c, 2, size, &n_size);
+    for (int32_t i = 0; has_size && i < n_size; i++)
+        if (size[i] != MICA_TF_UNKNOWN_INT && size[i] < -1)
+            return MICA_INVALID("[Slice] Expected size[%d] to be -1 or not negative, not %lld", i,
+                                (long long)size[i]);
     if (x->rank < 0) {
         if (has_size && n_size <= MICA_MAX_RANK) c->outputs[0] = mica_tf_unknown_of_rank(n_size);
         return NULL;
@@ -212,7 +225,15 @@ mica_status tf_shape_pad(mica_tf_inference *c) {
     int64_t ints[MICA_MAX_RANK * 4];
     int32_t n;
     bool known = mica_tf_input_known(c, 1, ints, &n);
-    if (shape.rank < 0) return NULL;
+    const mica_tf_shape *paddings = &c->inputs[1];
+    if (paddings->rank >= 0 && paddings->rank != 2)
+        return MICA_INVALID("[%s] paddings must be a matrix of two columns, not of shape %s",
+                            c->info->name, mica_tf_shape_text(paddings).chars);
+    if (shape.rank < 0) {
+        if (paddings->rank == 2 && paddings->dims[0] >= 0 && paddings->dims[0] <= MICA_MAX_RANK)
+            c->outputs[0] = mica_tf_unknown_of_rank((int32_t)paddings->dims[0]);
+        return NULL;
+    }
     if (c->n_inputs > 2 && c->inputs[2].rank > 0)
         return MICA_INVALID("[%s] constant_values must be a scalar, not of shape %s", c->info->name,
                             mica_tf_shape_text(&c->inputs[2]).chars);
@@ -253,6 +274,20 @@ mica_status tf_shape_gather_nd(mica_tf_inference *c) {
     return NULL;
 }
 
+/* What TensorFlow's kernels ask of a list of places: at least a matrix of them, and as many
+ * updates. */
+static mica_status check_lists(const mica_tf_inference *c, const mica_tf_shape *indices,
+                               const mica_tf_shape *updates) {
+    if (updates->rank == 0)
+        return MICA_INVALID("[%s] Updates shape must have rank at least one. Found:[]",
+                            c->info->name);
+    if (indices->rank == 1)
+        return MICA_INVALID("[%s] indices must be a matrix of places, one row each, or of a higher "
+                            "rank, not of shape %s",
+                            c->info->name, mica_tf_shape_text(indices).chars);
+    return NULL;
+}
+
 /* Coordinates along the last axis of the indices, at most as many as the target has axes; the
  * updates are slices of it. */
 static mica_status check_places(const mica_tf_inference *c, const mica_tf_shape *indices,
@@ -260,6 +295,7 @@ static mica_status check_places(const mica_tf_inference *c, const mica_tf_shape 
     if (indices->rank == 0)
         return MICA_INVALID("[%s] indices must be at least a vector: %s", c->info->name,
                             mica_tf_shape_text(indices).chars);
+    if (!c->graph) MICA_TRY(check_lists(c, indices, updates));
     if (indices->rank < 0 || target->rank < 0) return NULL;
     int64_t depth = indices->dims[indices->rank - 1];
     if (depth > target->rank)
@@ -283,6 +319,11 @@ mica_status tf_shape_scatter_nd(mica_tf_inference *c) {
     int64_t ints[MICA_MAX_RANK * 4];
     int32_t n;
     const mica_tf_shape *operand = &c->inputs[2];
+    if (c->inputs[1].rank == 0 || operand->rank == 0 || operand->rank > 1)
+        return MICA_INVALID("[ScatterNd] updates must have a rank of at least 1, and shape must be "
+                            "a vector; they have the shapes %s and %s",
+                            mica_tf_shape_text(&c->inputs[1]).chars,
+                            mica_tf_shape_text(operand).chars);
     if (operand->rank == 1 && operand->dims[0] > MICA_MAX_RANK)
         return MICA_INVALID("[ScatterNd] the result would have rank %lld: at most %d is possible",
                             (long long)operand->dims[0], MICA_MAX_RANK);
@@ -344,6 +385,10 @@ mica_status tf_shape_one_hot(mica_tf_inference *c) {
         return MICA_INVALID("[OneHot] rank %d is too high", x->rank + 1);
     if (known && depth < 0)
         return MICA_INVALID("[OneHot] depth must be non-negative, got: %lld", (long long)depth);
+    if (c->graph && axis > x->rank) { /* refused when it runs */
+        c->outputs[0] = mica_tf_unknown_of_rank(x->rank + 1);
+        return NULL;
+    }
     MICA_TRY(mica_tf_axis("OneHot", axis, x->rank + 1, &at));
     mica_tf_shape shape = {.rank = x->rank + 1};
     for (int32_t i = 0, k = 0; i < shape.rank; i++)

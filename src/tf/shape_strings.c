@@ -56,11 +56,23 @@ mica_status tf_shape_unicode_encode(mica_tf_inference *c) {
 }
 
 mica_status tf_shape_decode_raw(mica_tf_inference *c) {
+    int64_t last = -1;
+    bool known = false;
+    if (c->n_inputs > 1) MICA_TRY(mica_tf_input_number(c, 1, &last, &known));
+    if (known) {
+        mica_dtype dtype = mica_tf_dtype_core((mica_tf_dtype)mica_tf_inference_int(c, "out_type"));
+        int64_t size = dtype == MICA_DTYPE_COUNT ? 1 : (int64_t)mica_dtype_bytes(dtype);
+        if (c->graph && last % size)
+            return MICA_INVALID("[%s] fixed_length (%lld) must be a multiple of %lld, the size of "
+                                "an element",
+                                c->info->name, (long long)last, (long long)size);
+        last = last > 0 ? last / size : -1; /* the op refuses the others */
+    }
     if (c->inputs[0].rank < 0) return NULL;
     if (c->inputs[0].rank >= MICA_MAX_RANK)
-        return MICA_INVALID("[DecodeRaw] rank %d is too high", c->inputs[0].rank);
+        return MICA_INVALID("[%s] rank %d is too high", c->info->name, c->inputs[0].rank);
     c->outputs[0] = c->inputs[0];
-    c->outputs[0].dims[c->outputs[0].rank++] = -1;
+    c->outputs[0].dims[c->outputs[0].rank++] = known ? last : -1;
     return NULL;
 }
 

@@ -352,6 +352,8 @@ row("TensorScatterUpdate", {"tensor": f(4, 2), "indices": distinct(3, 4), "updat
 row("ReadElement", {"buffer": f(3, 2), "index": i32()})
 row("WriteElement", {"buffer": f(3, 2), "index": i32(), "value": f(2)})
 row("MatrixBandPart", {"input": f(2, 3, 4), "num_lower": 1, "num_upper": 0})
+row("Diag", {"diagonal": f(2, 3)})
+row("DiagPart", {"input": f(2, 3, 2, 3)})
 row("Einsum", {"inputs": [f(2, 3), f(2, 3, 2)]}, {"equation": "bi,bij->bj"})
 for equation, *operands in (
     ("...i,ij->...j", f(2, 2, 3), f(3, 2)),

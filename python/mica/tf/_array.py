@@ -25,6 +25,8 @@ def constant(value, dtype=None, shape=None, name="Const"):
         A shape to fill: the value must have as many elements, or one.
     """
     dtype = None if dtype is None else _dtypes.as_dtype(dtype)
+    if isinstance(value, Tensor) and not isinstance(value, _mica.TFEagerTensor):
+        raise TypeError(f"Expected any non-tensor type, but got a tensor instead: {value}")
     if shape is None:
         tensor = convert_to_tensor(value, dtype)
         return tensor if _mica.tf_remote() is None else ops["Identity"](tensor)
@@ -119,6 +121,8 @@ def ones_like(input, dtype=None, name=None, layout=None):
 def _like(input, dtype, op, number):
     x = convert_to_tensor(input)
     if dtype is None or _dtypes.as_dtype(dtype) == x.dtype:
+        if x.dtype == _dtypes.string and number:
+            raise TypeError(f"Expected string, but got {number} of type 'int'.")
         return ops[op](x)
     return _full(shape(x), _dtypes.as_dtype(dtype), number)
 
@@ -187,6 +191,7 @@ def concat(values, axis, name="concat"):
     if not isinstance(values, list | tuple):
         values = [values]
     if len(values) == 1:
+        convert_to_tensor(axis, _dtypes.int32)
         return identity(values[0])
     return ops["ConcatV2"](list(values), axis, name=name)
 

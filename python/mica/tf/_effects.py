@@ -43,6 +43,8 @@ def no_op(name=None):
 
 def tuple(tensors, control_inputs=None, name=None) -> list:
     """The tensors, all computed before any is used."""
+    if all(t is None for t in tensors):
+        raise ValueError("Must have at least one Tensor.")
     return [None if t is None else ops["Identity"](convert_to_tensor(t)) for t in tensors]
 
 

@@ -8,6 +8,7 @@ from . import _dtypes
 from ._array import concat, expand_dims, range, reshape, shape, stack
 from ._core import convert_to_tensor, ops
 from ._math import cast
+from ._refusals import refusal
 from ._select import pad, reverse
 
 
@@ -16,7 +17,7 @@ def _same_paddings(sizes, extents, strides):
     pairs = [stack([0, 0])]
     for axis, (extent, stride) in enumerate(zip(extents, strides, strict=True), 1):
         size = sizes[axis]
-        count = -(-size // stride)
+        count = (size + stride - 1) // stride
         total = ops["Maximum"]((count - 1) * stride + extent - size, 0)
         pairs.append(stack([total // 2, total - total // 2]))
     return stack([*pairs, stack([0, 0])])
@@ -125,5 +126,9 @@ def max_pool_with_argmax(
 def extract_volume_patches(input, ksizes, strides, padding, name=None):
     """Return blocks of volumes, flattened along the last axis."""
     x = convert_to_tensor(input)
-    parts = _windows(x, list(ksizes)[1:4], list(strides)[1:4], [1, 1, 1], padding, 0)
-    return concat(parts, -1)
+    kernel, steps = ([int(k) for k in numbers] for numbers in (ksizes, strides))
+    if len(kernel) < 5 or len(steps) < 5:
+        raise refusal("[ExtractVolumePatches] ksizes and strides must have 5 entries each")
+    if x.shape.rank not in (5, None):
+        raise refusal(f"[ExtractVolumePatches] input must have rank 5, not the shape {x.shape}")
+    return concat(_windows(x, kernel[1:4], steps[1:4], [1, 1, 1], padding, 0), -1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from builtins import range as builtin_range
 from collections import namedtuple
 
-from . import _dtypes
+from . import _dtypes, errors
 from ._array import (
     broadcast_to,
     concat,
@@ -27,6 +27,8 @@ from ._array import (
 from ._core import Tensor, convert_to_tensor, ops
 from ._math import _pair, cast, reduce_sum
 from ._reduce import argsort, reduce_max
+from ._refusals import check_true, operand, refusal
+from ._shapes import TensorShape
 from ._shapes import broadcast_static_shape as _known_broadcast
 from ._static import static_value
 
@@ -35,10 +37,6 @@ from ._static import static_value
 
 def slice(input_, begin, size, name=None):
     """Return size elements from begin on; -1: all that follow."""
-    begin = shape_operand(begin)
-    size = shape_operand(size)
-    if begin.dtype != size.dtype:
-        begin, size = cast(begin, _dtypes.int64), cast(size, _dtypes.int64)
     return ops["Slice"](convert_to_tensor(input_), begin, size, name=name)
 
 
@@ -126,7 +124,6 @@ def pad_along(x, axis: int, before, after, value=0):
 
 def reverse(tensor, axis, name=None):
     """Return the tensor read backwards along axes."""
-    axis = [axis] if isinstance(axis, int) else axis
     return ops["ReverseV2"](convert_to_tensor(tensor), shape_operand(axis), name=name)
 
 
@@ -139,15 +136,36 @@ def reverse_sequence(input, seq_lengths, seq_axis=None, batch_axis=None, name=No
     """Return the tensor with the first so many elements of each batch entry backwards."""
     x = convert_to_tensor(input)
     batch_axis = 0 if batch_axis is None else batch_axis
-    lengths = cast(convert_to_tensor(seq_lengths), _dtypes.int64)
+    given = convert_to_tensor(seq_lengths)
+    if x.shape.rank is None:
+        # The axes that are not named are one axis each, before, between and behind the two.
+        first, second = sorted((seq_axis, batch_axis))
+        sizes = shape(x)
+        runs = [sizes[:first], sizes[first + 1 : second], sizes[second + 1 :]]
+        inner = [ops["Prod"](run, 0) for run in runs]
+        flat = reshape(x, stack([inner[0], sizes[first], inner[1], sizes[second], inner[2]]))
+        axes = (1, 3) if seq_axis < batch_axis else (3, 1)
+        return reshape(_reversed(flat, given, *axes), sizes, name=name)
+    turned = _reversed(x, given, seq_axis, batch_axis)
+    known = x.shape.as_list()
+    if known[batch_axis] is None and given.shape.rank == 1:
+        known[batch_axis] = given.shape[0]
+    return ops["EnsureShape"](turned, shape=TensorShape(known), name=name)
+
+
+def _reversed(x, lengths, seq_axis: int, batch_axis: int):
     steps = range(cast(shape(x)[seq_axis], _dtypes.int64))
-    lengths = expand_dims(lengths, 1)
+    lengths = expand_dims(cast(lengths, _dtypes.int64), 1)
+    count = size(steps, _dtypes.int64)
+    check_true(
+        ops["LogicalAnd"](lengths >= 0, lengths <= count),
+        "[ReverseSequence] each of seq_lens must be in [0, the size of seq_dim]",
+    )
     places = where(steps < lengths, lengths - 1 - steps, steps + zeros_like(lengths))
     order = [batch_axis, seq_axis]
     order += [i for i in builtin_range(x.shape.rank) if i not in order]
     back = sorted(builtin_range(x.shape.rank), key=order.__getitem__)
-    turned = ops["GatherV2"](transpose(x, order), places, 1, batch_dims=1)
-    return transpose(turned, back)
+    return transpose(ops["GatherV2"](transpose(x, order), places, 1, batch_dims=1), back)
 
 
 # ---- coordinates ---------------------------------------------------------------------------------
@@ -160,6 +178,8 @@ def gather_nd(params, indices, batch_dims=0, name=None):
         return read(indices)
     params, indices = convert_to_tensor(params), convert_to_tensor(indices)
     batch_dims = int(static_value(batch_dims))
+    if batch_dims < 0:
+        raise ValueError("tf.gather_nd does not allow negative batch_dims.")
     if batch_dims == 0:
         return ops["GatherNd"](params, indices, name=name)
     sizes = shape(indices)
@@ -208,7 +228,10 @@ def one_hot(indices, depth, on_value=None, off_value=None, axis=None, dtype=None
 def sequence_mask(lengths, maxlen=None, dtype=_dtypes.bool, name=None):
     """Return for each length a row that is true in its first so many places."""
     lengths = convert_to_tensor(lengths)
-    if maxlen is None:
+    known = static_value(lengths) if maxlen is None else None
+    if known is not None:
+        maxlen = int(known.max(initial=0))
+    elif maxlen is None:
         maxlen = ops["Maximum"](reduce_max(lengths), convert_to_tensor(0, lengths.dtype))
     places = range(cast(maxlen, lengths.dtype))
     mask = places < expand_dims(lengths, -1)
@@ -227,9 +250,14 @@ def repeat(input, repeats, axis=None, name=None):
     if axis is None:
         x, axis = reshape(x, [-1]), 0
     ranks = x.shape.rank
+    if ranks is None and axis < 0:
+        raise ValueError(f"axis={axis} may only be negative if rank(data) is statically known.")
     if ranks is not None and not -ranks <= axis < ranks:
         raise ValueError(f"axis={axis} out of bounds: expected {-ranks}<=axis<{ranks}")
     if ranks is not None and counts.shape.num_elements() == 1:
+        known = static_value(counts)
+        if known is not None and known.min() < 0:
+            check_true(counts >= 0, f"[Repeat] repeats must not be negative: {repeats}")
         return _repeat_all(x, reshape(counts, []), axis % ranks)
     size, known = (None if ranks is None else x.shape[axis]), counts.shape.num_elements()
     if None not in (size, known) and known not in (1, size):
@@ -253,12 +281,28 @@ def _repeat_all(x, count, axis: int):
 
 def searchsorted(sorted_sequence, values, side="left", out_type=_dtypes.int32, name=None):
     """Return where values would have to be put to keep a sequence sorted, along the last axis."""
-    ordered, values = _pair(sorted_sequence, values)
+    ordered, values = convert_to_tensor(sorted_sequence), convert_to_tensor(values)
     if side not in ("left", "right"):
         raise ValueError(f"Argument `side` must be either 'right' or 'left'. Received: {side}")
+    ordered, _ = _same_rows(ordered, values)
     left, right = expand_dims(ordered, -2), expand_dims(values, -1)
-    before = left < right if side == "left" else left <= right
-    return reduce_sum(cast(before, _dtypes.as_dtype(out_type)), -1)
+    # What is not a number comes last: no element is above it.
+    before = left < right if side == "left" else ops["LogicalNot"](right < left)
+    found = reduce_sum(cast(before, _dtypes.as_dtype(out_type)), -1)
+    return ops["EnsureShape"](found, shape=values.shape, name=name)
+
+
+def _same_rows(ordered, values):
+    """Return the sequences, once it is clear that there is one for each row of values."""
+    if ordered.shape.rank is not None and values.shape.rank is not None:
+        a, b = ordered.shape[:-1], values.shape[:-1]
+        if not a.is_compatible_with(b):
+            raise refusal(f"Leading dim_size of both tensors must match: {a} and {b}")
+        if a.is_fully_defined() and b.is_fully_defined():
+            return ordered, values
+    rows = [ops["Prod"](shape(x)[:-1], 0) for x in (ordered, values)]
+    check_true(rows[0] == rows[1], "Leading dim_size of both tensors must match.")
+    return ordered, values
 
 
 def meshgrid(*args, **kwargs):
@@ -333,17 +377,27 @@ def eye(num_rows, num_columns=None, batch_shape=None, dtype=_dtypes.float32, nam
 
 def shape_n(input, out_type=_dtypes.int32, name=None):
     """Return the sizes of several tensors."""
-    return [shape(x, out_type) for x in input]
+    tensors = [convert_to_tensor(x) for x in input]
+    if not tensors:
+        raise refusal("List argument 'input' to 'ShapeN' Op with length 0 shorter than 1.")
+    for i, x in enumerate(tensors):
+        operand(x, tensors[0].dtype, "ShapeN", i)
+    return [shape(x, out_type) for x in tensors]
 
 
 def identity_n(input, name=None):
     """Return the same tensors, as other objects."""
+    if not len(input):
+        raise refusal("List argument 'input' to 'IdentityN' Op with length 0 shorter than 1.")
     return [ops["Identity"](convert_to_tensor(x)) for x in input]
 
 
 def broadcast_dynamic_shape(shape_x, shape_y):
     """Return the shape that two shapes broadcast to."""
-    x, y = shape_operand(shape_x), shape_operand(shape_y)
+    x, y = convert_to_tensor(shape_x), convert_to_tensor(shape_y)
+    for i, v in enumerate((x, y)):
+        if v.shape.rank not in (1, None):
+            raise refusal(f"[BroadcastArgs] In[{i}] must be a vector, not of shape {v.shape}")
     n = ops["Maximum"](size(x), size(y))
     wide = [concat([fill(expand_dims(n - size(v), 0), cast(1, v.dtype)), v], 0) for v in (x, y)]
     one = convert_to_tensor(1, x.dtype)
@@ -370,58 +424,87 @@ def broadcast_static_shape(shape_x, shape_y):
     return TensorShape(out)
 
 
+def _blocks(block_shape) -> list:
+    """Return the sizes of blocks, one by one."""
+    block = convert_to_tensor(block_shape)
+    known = static_value(block)
+    if known is not None:
+        return [int(b) for b in known]
+    count = block.shape[0] if block.shape.rank == 1 else None
+    if count is None:
+        raise ValueError(f"block_shape must be a vector of known length, not {block.shape}")
+    return list(ops["Unpack"](cast(block, _dtypes.int32), num=count))
+
+
+def _pairs(values, n: int):
+    """Return n pairs of numbers as a vector."""
+    return reshape(cast(convert_to_tensor(values), _dtypes.int32), [2 * n])
+
+
+def _product(factors):
+    result = 1
+    for factor in factors:
+        result = result * factor
+    return result
+
+
 def space_to_batch(input, block_shape, paddings, name=None):
     """Return blocks of space moved into the batch."""
-    x, block = (
-        convert_to_tensor(input),
-        [int(b) for b in static_value(convert_to_tensor(block_shape))],
-    )
+    x, block = convert_to_tensor(input), _blocks(block_shape)
     n = len(block)
-    paddings = convert_to_tensor(paddings)
-    rest = x.shape.rank - 1 - n
-    zero = zeros_like(paddings[:1])
-    x = ops["Pad"](x, concat([zero, paddings, *[zero] * rest], 0))
     sizes = shape(x)
-    parts = [sizes[0]]
+    rest = sizes[n + 1 :]
+    around = concat([[0, 0], _pairs(paddings, n), zeros_like(concat([rest, rest], 0))], 0)
+    x = ops["Pad"](x, reshape(around, [-1 if x.shape.rank is None else x.shape.rank, 2]))
+    padded = shape(x)
+    spaces = [padded[i + 1] // b for i, b in enumerate(block)]
     for i, b in enumerate(block):
-        parts += [sizes[i + 1] // b, b]
-    parts += [sizes[n + 1 + i] for i in builtin_range(rest)]
-    x = reshape(x, stack(parts))
+        check_divides(padded[i + 1], b)
+    parts = [padded[:1], *[stack([s, b]) for s, b in zip(spaces, block, strict=True)]]
+    x = reshape(x, concat([*parts, [_inner(x, n)]], 0))
     inner = [2 * i + 2 for i in builtin_range(n)]
     outer = [2 * i + 1 for i in builtin_range(n)]
-    x = transpose(x, [*inner, 0, *outer, *builtin_range(2 * n + 1, 2 * n + 1 + rest)])
-    count = 1
-    for b in block:
-        count *= b
-    final = [sizes[0] * count] + [sizes[i + 1] // b for i, b in enumerate(block)]
-    return reshape(x, stack(final + [sizes[n + 1 + i] for i in builtin_range(rest)]))
+    x = transpose(x, [*inner, 0, *outer, 2 * n + 1])
+    final = [padded[0] * _product(block), *spaces]
+    return reshape(x, concat([stack(final), rest], 0), name=name)
+
+
+def _inner(x, n: int):
+    """Return the number of elements behind the batch and n axes of space."""
+    return ops["Prod"](shape(x)[n + 1 :], 0)
+
+
+def check_divides(size, block) -> None:
+    """Refuse a size that is no multiple of its block's."""
+    known = static_value(size) if not isinstance(block, Tensor) else None
+    text = "padded sizes of space, and of the batch, must be divisible by those of blocks"
+    if known is None:
+        check_true(size % block == 0, text)
+    elif block < 1 or int(known) % block:
+        raise refusal(f"{text}: {int(known)} by {block}")
 
 
 def batch_to_space(input, block_shape, crops, name=None):
     """Return blocks of the batch moved into space."""
-    x, block = (
-        convert_to_tensor(input),
-        [int(b) for b in static_value(convert_to_tensor(block_shape))],
-    )
+    x, block = convert_to_tensor(input), _blocks(block_shape)
     n = len(block)
-    rest = x.shape.rank - 1 - n
-    count = 1
-    for b in block:
-        count *= b
     sizes = shape(x)
+    rest = sizes[n + 1 :]
+    count = _product(block)
+    check_divides(sizes[0], count)
     batch = sizes[0] // count
-    x = reshape(x, stack([*block, batch, *[sizes[i + 1] for i in builtin_range(n + rest)]]))
+    spaces = [sizes[i + 1] for i in builtin_range(n)]
+    x = reshape(x, stack([*block, batch, *spaces, _inner(x, n)]))
     order = [n]
     for i in builtin_range(n):
         order += [n + 1 + i, i]
-    x = transpose(x, order + list(builtin_range(2 * n + 1, 2 * n + 1 + rest)))
-    final = [batch] + [sizes[i + 1] * b for i, b in enumerate(block)]
-    tail = [sizes[n + 1 + i] for i in builtin_range(rest)]
-    x = reshape(x, stack(final + tail))
-    crops = convert_to_tensor(crops)
-    begin = concat([[0], crops[:, 0], [0] * rest], 0)
-    whole = stack(final + tail)
-    end = whole - concat([[0], crops[:, 1], [0] * rest], 0)
+    x = transpose(x, [*order, 2 * n + 1])
+    whole = concat([stack([batch, *[s * b for s, b in zip(spaces, block, strict=True)]]), rest], 0)
+    x = reshape(x, whole)
+    crops = _pairs(crops, n)
+    none = zeros_like(rest)
+    begin = concat([[0], crops[0::2], none], 0)
+    end = whole - concat([[0], crops[1::2], none], 0)
     return ops["Slice"](x, begin, end - begin, name=name)
 
 
@@ -502,12 +585,30 @@ def _tensordot_of_matrices(a, b, of_a: list[int], of_b: list[int]):
 def unravel_index(indices, dims, name=None):
     """Return the coordinates of flat places."""
     indices = convert_to_tensor(indices)
-    sizes = static_value(convert_to_tensor(dims)).tolist()
-    rows = []
-    for n in reversed(sizes):
-        rows.append(indices % cast(n, indices.dtype))
-        indices = indices // cast(n, indices.dtype)
-    return stack(rows[::-1])
+    sizes = convert_to_tensor(dims)
+    if sizes.shape.rank == 0 or sizes.shape.num_elements() == 0:
+        raise errors.InvalidArgumentError(None, None, f"dims must be a vector with sizes: {dims}")
+    indices, sizes = operand(indices, sizes.dtype, "UnravelIndex", 0), reshape(sizes, [-1])
+    check_true(
+        ops["LogicalAnd"](size(indices) > 0, ops["All"](_is_below(indices, sizes), [0])),
+        "[UnravelIndex] indices must not be empty, and in the bounds of dims",
+    )
+    # One row for each of the sizes.
+    column = concat([shape(sizes), ops["OnesLike"](shape(indices))], 0)
+    below = ops["Cumprod"](sizes, 0, exclusive=True, reverse=True)
+    rows = ops["TruncateDiv"](expand_dims(indices, 0), reshape(below, column))
+    found = ops["TruncateMod"](rows, reshape(sizes, column))
+    return ops["EnsureShape"](found, shape=_unraveled_shape(indices, sizes), name=name)
+
+
+def _is_below(indices, sizes):
+    return reshape(indices, [-1]) < ops["Prod"](sizes, 0)
+
+
+def _unraveled_shape(indices, sizes) -> TensorShape:
+    if indices.shape.rank is None:
+        return TensorShape(None)
+    return TensorShape([sizes.shape[0], *indices.shape.as_list()])
 
 
 # ---- unique elements -----------------------------------------------------------------------------
@@ -530,15 +631,17 @@ def _first_places(x):
 def unique(x, out_idx=_dtypes.int32, name=None):
     """Return the elements of a vector once each, in order, and where each element is among them."""
     x = convert_to_tensor(x)
+    out_idx = _dtypes.as_dtype(out_idx)
     if x.shape.rank not in (1, None):
-        raise ValueError(f"unique expects a vector, not a tensor of shape {x.shape}")
-    if x.dtype == _dtypes.string:
-        return Unique(*ops["Unique"](x, out_idx=_dtypes.as_dtype(out_idx)))
+        raise refusal(f"unique expects a 1D vector, not a tensor of shape {x.shape}")
+    if x.dtype in (_dtypes.string, _dtypes.bool) or out_idx not in (_dtypes.int32, _dtypes.int64):
+        return Unique(*ops["Unique"](x, out_idx=out_idx))
     first = _first_places(x)
     is_first = first == range(size(x))
     y = gather(x, ops["Squeeze"](ops["Where"](is_first), squeeze_dims=[1]))
     number = ops["Cumsum"](cast(is_first, _dtypes.int32), 0) - 1
-    return Unique(y, cast(gather(number, first), _dtypes.as_dtype(out_idx)))
+    y = ops["EnsureShape"](y, shape=TensorShape([None]))
+    return Unique(y, cast(gather(number, first), out_idx))
 
 
 def unique_with_counts(x, out_idx=_dtypes.int32, name=None):

@@ -23,7 +23,7 @@ from ._array import (
     where,
     zeros_like,
 )
-from ._core import convert_to_tensor, ops
+from ._core import Tensor, convert_to_tensor, ops
 from ._elementwise import global_norm, real
 from ._math import _pair, cast, reduce_sum
 from ._reduce import norm, reduce_max
@@ -143,26 +143,26 @@ def inv(input, adjoint=False, name=None):
     """Return the inverses of matrices."""
     x = convert_to_tensor(input)
     inverse = ops["MatrixInverse"](x, adjoint=adjoint)
-    return _invertible(x, inverse, "Input is not invertible.")
+    return _invertible([x], inverse, "Input is not invertible.")
 
 
 def solve(matrix, rhs, adjoint=False, name=None):
     """Return y with matrix y = rhs."""
     matrix, rhs = _pair(matrix, rhs)
     result = ops["MatrixSolve"](matrix, rhs, adjoint=adjoint)
-    return _invertible(matrix, result, "Input matrix is not invertible.")
+    return _invertible([matrix, rhs], result, "Input matrix is not invertible.")
 
 
-def _invertible(matrix, result, message):
-    """Raise eagerly where a finite matrix gave no finite result."""
+def _invertible(operands, result, message):
+    """Raise eagerly where finite operands gave no finite result."""
     from .. import _mica
     from .errors import InvalidArgumentError
 
-    if _mica.tf_executing_eagerly() and matrix.shape.num_elements():
+    if _mica.tf_executing_eagerly() and operands[0].shape.num_elements():
         numbers = result.numpy()
         import numpy
 
-        finite = numpy.isfinite(matrix.numpy()).all()
+        finite = all(numpy.isfinite(x.numpy()).all() for x in operands)
         if finite and not numpy.isfinite(numbers).all():
             raise InvalidArgumentError(None, None, message)
     return result
@@ -320,7 +320,10 @@ def matrix_rank(a, tol=None, validate_args=False, name=None):
 
 def band_part(input, num_lower, num_upper, name=None):
     """Return matrices with zeros outside a band."""
-    lower, upper = (cast(n, _dtypes.int64) for n in (num_lower, num_upper))
+    lower, upper = (
+        cast(n, _dtypes.int64) if isinstance(n, Tensor) else convert_to_tensor(n, _dtypes.int64)
+        for n in (num_lower, num_upper)
+    )
     return ops["MatrixBandPart"](input, lower, upper, name=name)
 
 
@@ -439,18 +442,12 @@ def trace(x, name=None):
 
 def tensor_diag(diagonal, name=None):
     """Return a tensor of twice the rank with these values on its diagonal."""
-    x = convert_to_tensor(diagonal)
-    flat = diag(reshape(x, [-1]))
-    return reshape(flat, concat([shape(x), shape(x)], 0))
+    return ops["Diag"](diagonal, name=name)
 
 
 def tensor_diag_part(input, name=None):
     """Return the diagonal of a tensor whose shape is a shape twice."""
-    x = convert_to_tensor(input)
-    sizes = shape(x)
-    half = sizes[: size(sizes) // 2]
-    n = ops["Prod"](half, 0)
-    return reshape(diag_part(reshape(x, stack([n, n]))), half)
+    return ops["DiagPart"](input, name=name)
 
 
 def l2_normalize(x, axis=None, epsilon=1e-12, name=None):
