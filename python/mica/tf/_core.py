@@ -204,7 +204,8 @@ def _from_array(value, dtype, hint: bool):
         if (not from_sequence and dtype != _dtypes.string) or is_empty:
             array = _cast_array(array, natural, dtype)
         elif _may_become(natural, dtype):
-            array = array.astype(dtype.as_numpy_dtype)
+            whole = array if array.dtype.kind == "b" else numpy.asarray(value)
+            array = whole.astype(dtype.as_numpy_dtype)
         elif not hint:
             raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}")
     if array.dtype.name == "bfloat16":

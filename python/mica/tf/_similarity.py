@@ -47,7 +47,7 @@ def _floats(img1, img2, max_val):
     from .image import convert_image_dtype
 
     img1, img2 = convert_to_tensor(img1), convert_to_tensor(img2)
-    largest = convert_image_dtype(convert_to_tensor(max_val, img1.dtype), _dtypes.float32)
+    largest = convert_image_dtype(cast(max_val, img1.dtype), _dtypes.float32)
     return (
         convert_image_dtype(img1, _dtypes.float32),
         convert_image_dtype(img2, _dtypes.float32),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from builtins import range as builtins_range
 
+from .. import _mica
 from . import _dtypes
 from ._array import concat, expand_dims, range, reshape, shape, stack, tile, where
 from ._array import transpose as permute
-from ._core import convert_to_tensor, ops
+from ._core import Tensor, convert_to_tensor, ops
 from ._elementwise import clip_by_value, floor, round, saturate_cast
 from ._math import cast, reduce_mean, reduce_sum
-from ._reduce import reduce_max, reduce_min
-from ._select import pad, reverse, split
+from ._reduce import reduce_max
+from ._select import pad, reverse
+from ._static import static_value
 
 
 class ResizeMethod:
@@ -30,14 +33,68 @@ class ResizeMethod:
 # ---- sizes ---------------------------------------------------------------------------------------
 
 
-def _batched(function, images, *arguments):
-    """Call a function of a batch of pictures with one of them, or with a batch."""
+def _batched(function, images, *arguments, unknown: int | None = None):
+    """Call a function of a batch of pictures with one of them, or with a batch.
+
+    Pictures of unknown rank are refused, or have the rank `unknown`.
+    """
     images = convert_to_tensor(images)
-    if images.shape.rank == 3:
-        return function(expand_dims(images, 0), *arguments)[0]
-    if images.shape.rank != 4:
+    rank = unknown if images.shape.rank is None else images.shape.rank
+    if rank == 3:
+        return function(expand_dims(_of_rank(images, 3), 0), *arguments)[0]
+    if rank != 4:
         raise ValueError("'images' must have either 3 or 4 dimensions.")
     return function(images, *arguments)
+
+
+def _of_rank(images, rank: int):
+    """The same pictures, of which the rank is known."""
+    if images.shape.rank is None:
+        images = ops["EnsureShape"](images, shape=[None] * rank)
+    return images
+
+
+def _checked(images):
+    """Pictures as a tensor, which have at least three axes where their rank is known."""
+    images = convert_to_tensor(images)
+    if images.shape.rank is not None and images.shape.rank < 3:
+        raise ValueError(f"'image' (shape {images.shape}) must be at least three-dimensional.")
+    return images
+
+
+def _sizes(images) -> list:
+    """The sizes of pictures, as integers where they are known."""
+    known = images.shape.as_list()
+    dynamic = shape(images) if None in known else None
+    return [dynamic[i] if n is None else n for i, n in enumerate(known)]
+
+
+def _whole(number):
+    """A size or an offset, as an integer where it is known."""
+    found = static_value(number)
+    return number if found is None else int(found)
+
+
+def _check(holds, message: str) -> None:
+    """Raise an error where it is known that something does not hold."""
+    if isinstance(holds, bool) and not holds:
+        raise ValueError(message)
+
+
+def _with_sizes(images, sizes: list):
+    """The same pictures, whose sizes are those of a list as far as they are integers there."""
+    images.set_shape([n if isinstance(n, int) else None for n in sizes])
+    return images
+
+
+def _is_eager(*tensors) -> bool:
+    return all(isinstance(tensor, _mica.TFEagerTensor) for tensor in tensors)
+
+
+def _refuse(message: str):
+    from .errors import InvalidArgumentError
+
+    raise InvalidArgumentError(None, None, message)
 
 
 def _number(value, dtype):
@@ -126,6 +183,8 @@ def _area_weights(size, target):
 
 def _resample(images, size, method, antialias):
     height, width = size[0], size[1]
+    if _is_eager(images) and min(_whole(height), _whole(width)) < 1:
+        _refuse("output dimensions must be positive")
     sizes = shape(images)
     if method == "nearest":
         rows = _nearest(sizes[1], height)
@@ -171,7 +230,10 @@ def resize(
     antialias
         Take all that a pixel stands for when the pictures become smaller.
     """
-    size = cast(convert_to_tensor(size), _dtypes.int32)
+    size = convert_to_tensor(size)
+    if size.dtype == _dtypes.string or not size.shape.is_compatible_with([2]):
+        raise ValueError(f"'size' must be a 1-D int32 Tensor of 2 elements, not {size!r}")
+    size = cast(size, _dtypes.int32)
 
     def batch(pictures):
         target = _fitted(pictures, size) if preserve_aspect_ratio else size
@@ -193,68 +255,141 @@ def resize_with_pad(
     image, target_height, target_width, method=ResizeMethod.BILINEAR, antialias=False
 ):
     """Return pictures fitted into a size, with zeros around them."""
+    target_height, target_width = _whole(target_height), _whole(target_width)
+    _check(target_height > 0, "target_height must be > 0.")
+    _check(target_width > 0, "target_width must be > 0.")
 
     def batch(images):
-        target = cast(stack([target_height, target_width]), _dtypes.float64)
-        sizes = cast(shape(images)[1:3], _dtypes.float64)
-        fitted = sizes / reduce_max(sizes / target)
-        margin = floor((target - fitted) / 2)
-        small = cast(floor(fitted), _dtypes.int32)
-        top, left = (cast(ops["Maximum"](margin[i], 0), _dtypes.int32) for i in (0, 1))
-        resized = _resample(images, small, str(method), antialias)
-        return pad_to_bounding_box(resized, top, left, target_height, target_width)
+        _check_dtype(images, _RESIZED)
+        _, height, width, _ = _sizes(images)
+        fitted = _fitted_in(height, width, target_height, target_width)
+        resized = _resample(images, fitted[:2], str(method), antialias)
+        if all(isinstance(n, int) for n in fitted):
+            resized.set_shape([images.shape[0], *fitted[:2], images.shape[3]])
+        return pad_to_bounding_box(resized, *fitted[2:], target_height, target_width)
 
-    return _batched(batch, image)
+    return _batched(batch, _checked(image), unknown=3)
+
+
+_RESIZED = (
+    _dtypes.int8,
+    _dtypes.uint8,
+    _dtypes.int16,
+    _dtypes.uint16,
+    _dtypes.int32,
+    _dtypes.int64,
+    _dtypes.float16,
+    _dtypes.bfloat16,
+    _dtypes.float32,
+    _dtypes.float64,
+)
+
+
+def _check_dtype(images, allowed) -> None:
+    if images.dtype in allowed:
+        return
+    text = f"{images.dtype.name} is not in the list of allowed values: "
+    text += ", ".join(dtype.name for dtype in allowed)
+    if _is_eager(images):
+        _refuse(f"Value for attr 'T' of {text}")
+    raise TypeError(f"Value passed to parameter 'images': {text}")
+
+
+def _fitted_in(height, width, target_height, target_width):
+    """The size of a picture that fits into another, and the margins above and to the left."""
+    if all(isinstance(n, int) for n in (height, width, target_height, target_width)):
+        ratio = max(height / target_height, width / target_width)
+        fitted = [height / ratio, width / ratio] if ratio else [math.nan] * 2
+        if not all(map(math.isfinite, fitted)):
+            return 0, 0, 0, 0
+        margins = (target_height - fitted[0]) / 2, (target_width - fitted[1]) / 2
+        return (*map(math.floor, fitted), *(max(math.floor(m), 0) for m in margins))
+    target = cast(stack([target_height, target_width]), _dtypes.float64)
+    sizes = cast(stack([height, width]), _dtypes.float64)
+    fitted = sizes / reduce_max(sizes / target)
+    margin = floor((target - fitted) / 2)
+    small = cast(floor(fitted), _dtypes.int32)
+    top, left = (cast(ops["Maximum"](margin[i], 0), _dtypes.int32) for i in (0, 1))
+    return small[0], small[1], top, left
 
 
 def crop_to_bounding_box(image, offset_height, offset_width, target_height, target_width):
     """Return a part of pictures."""
+    offset_height, offset_width = _whole(offset_height), _whole(offset_width)
+    target_height, target_width = _whole(target_height), _whole(target_width)
 
     def batch(images):
-        sizes = shape(images)
+        count, height, width, depth = _sizes(images)
+        _check(offset_width >= 0, "offset_width must be >= 0.")
+        _check(offset_height >= 0, "offset_height must be >= 0.")
+        _check(target_width > 0, "target_width must be > 0.")
+        _check(target_height > 0, "target_height must be > 0.")
+        _check(width >= target_width + offset_width, "width must be >= target + offset.")
+        _check(height >= target_height + offset_height, "height must be >= target + offset.")
         begin = stack([0, offset_height, offset_width, 0])
-        return ops["Slice"](images, begin, stack([sizes[0], target_height, target_width, sizes[3]]))
+        part = ops["Slice"](images, begin, stack([count, target_height, target_width, depth]))
+        return _with_sizes(part, [images.shape[0], target_height, target_width, images.shape[3]])
 
-    return _batched(batch, image)
+    return _batched(batch, _checked(image), unknown=3)
 
 
 def pad_to_bounding_box(image, offset_height, offset_width, target_height, target_width):
     """Return pictures with zeros around them."""
+    offset_height, offset_width = _whole(offset_height), _whole(offset_width)
+    target_height, target_width = _whole(target_height), _whole(target_width)
 
     def batch(images):
-        height, width = shape(images)[1], shape(images)[2]
+        _, height, width, _ = _sizes(images)
+        for n in images.shape.as_list()[1:]:
+            _check(n != 0, f"inner 3 dims of 'image.shape' must be > 0: {images.shape}")
         below = target_height - offset_height - height
         beside = target_width - offset_width - width
+        _check(offset_height >= 0, "offset_height must be >= 0")
+        _check(offset_width >= 0, "offset_width must be >= 0")
+        _check(beside >= 0, "width must be <= target - offset")
+        _check(below >= 0, "height must be <= target - offset")
         rows = stack([convert_to_tensor(offset_height, _dtypes.int32), below])
         columns = stack([convert_to_tensor(offset_width, _dtypes.int32), beside])
         none = convert_to_tensor([0, 0], _dtypes.int32)
-        return pad(images, stack([none, rows, columns, none]))
+        whole = pad(images, stack([none, rows, columns, none]))
+        return _with_sizes(whole, [images.shape[0], target_height, target_width, images.shape[3]])
 
-    return _batched(batch, image)
+    return _batched(batch, _checked(image), unknown=3)
+
+
+def _least(a, b):
+    return min(a, b) if isinstance(a, int) and isinstance(b, int) else ops["Minimum"](a, b)
+
+
+def _most(a, b):
+    return max(a, b) if isinstance(a, int) and isinstance(b, int) else ops["Maximum"](a, b)
 
 
 def resize_with_crop_or_pad(image, target_height, target_width):
     """Return pictures cut or filled up in the middle to a size."""
+    target_height, target_width = _whole(target_height), _whole(target_width)
+    _check(target_width > 0, "target_width must be > 0.")
+    _check(target_height > 0, "target_height must be > 0.")
 
     def batch(images):
-        height, width = shape(images)[1], shape(images)[2]
+        _, height, width, _ = _sizes(images)
         missing_rows, missing_columns = target_height - height, target_width - width
         cut = crop_to_bounding_box(
             images,
-            ops["Maximum"](-missing_rows // 2, 0),
-            ops["Maximum"](-missing_columns // 2, 0),
-            ops["Minimum"](target_height, height),
-            ops["Minimum"](target_width, width),
+            _most(-missing_rows // 2, 0),
+            _most(-missing_columns // 2, 0),
+            _least(target_height, height),
+            _least(target_width, width),
         )
         return pad_to_bounding_box(
             cut,
-            ops["Maximum"](missing_rows // 2, 0),
-            ops["Maximum"](missing_columns // 2, 0),
+            _most(missing_rows // 2, 0),
+            _most(missing_columns // 2, 0),
             target_height,
             target_width,
         )
 
-    return _batched(batch, image)
+    return _batched(batch, _checked(image), unknown=3)
 
 
 def central_crop(image, central_fraction):
@@ -262,47 +397,76 @@ def central_crop(image, central_fraction):
     if not 0.0 < central_fraction <= 1.0:
         raise ValueError(f"central_fraction must be in range (0.0, 1.0]: {central_fraction}")
 
+    image = _checked(image)
+    if central_fraction == 1.0:
+        return image
+
     def batch(images):
-        sizes = shape(images)
-        starts = []
-        for n in (sizes[1], sizes[2]):
-            length = cast(n, _dtypes.float64)
-            start = (length - length * central_fraction) / 2
-            starts.append(cast(start, _dtypes.int32))
-        return crop_to_bounding_box(
-            images, starts[0], starts[1], sizes[1] - 2 * starts[0], sizes[2] - 2 * starts[1]
-        )
+        boxes = [_middle(n, central_fraction) for n in _sizes(images)[1:3]]
+        part = crop_to_bounding_box(images, boxes[0][0], boxes[1][0], boxes[0][1], boxes[1][1])
+        return part
 
     return _batched(batch, image)
+
+
+def _middle(size, fraction: float):
+    """Where the middle of an axis begins, and its length."""
+    if isinstance(size, int):
+        start = int((size - size * fraction) / 2)
+    else:
+        length = cast(size, _dtypes.float64)
+        start = cast((length - length * fraction) / 2, _dtypes.int32)
+    return start, size - 2 * start
 
 
 # ---- flips ---------------------------------------------------------------------------------------
 
 
+def _exchanged(images):
+    """Pictures with rows and columns exchanged, whatever their rank is."""
+    rank = images.shape.rank
+    if rank == 3:
+        return permute(images, [1, 0, 2])
+    if rank == 4:
+        return permute(images, [0, 2, 1, 3])
+    if rank is not None:
+        raise ValueError("'images' must have either 3 or 4 dimensions.")
+    axes = ops["Rank"](images)
+    order = concat([range(axes - 3), stack([axes - 2, axes - 3, axes - 1])], 0)
+    return permute(images, order)
+
+
+def _mirrored(images, axes: list[int]):
+    """Pictures mirrored along axes, which are counted from the end."""
+    if images.shape.rank not in (None, 3, 4):
+        raise ValueError("'images' must have either 3 or 4 dimensions.")
+    return reverse(images, axes)
+
+
 def flip_left_right(image):
     """Return pictures mirrored from left to right."""
-    return _batched(lambda images: reverse(images, [2]), image)
+    return _mirrored(_checked(image), [-2])
 
 
 def flip_up_down(image):
     """Return pictures mirrored from top to bottom."""
-    return _batched(lambda images: reverse(images, [1]), image)
+    return _mirrored(_checked(image), [-3])
 
 
 def transpose(image, name=None):
     """Return pictures with rows and columns exchanged."""
-    return _batched(lambda images: permute(images, [0, 2, 1, 3]), image)
+    return _exchanged(_checked(image))
 
 
 def rot90(image, k=1, name=None):
     """Return pictures turned counter-clockwise by k quarters."""
     turns = {
         0: lambda images: images,
-        1: lambda images: permute(reverse(images, [2]), [0, 2, 1, 3]),
-        2: lambda images: reverse(images, [1, 2]),
-        3: lambda images: reverse(permute(images, [0, 2, 1, 3]), [2]),
+        1: lambda images: _exchanged(_mirrored(images, [-2])),
+        2: lambda images: _mirrored(images, [-3, -2]),
+        3: lambda images: _mirrored(_exchanged(images), [-2]),
     }
-    return _batched(turns[k % 4], image)
+    return turns[k % 4](_checked(image))
 
 
 # ---- values --------------------------------------------------------------------------------------
@@ -312,6 +476,9 @@ def convert_image_dtype(image, dtype, saturate=False, name=None):
     """Return pictures as another dtype; integers stand for 0 to 1."""
     image = convert_to_tensor(image)
     dtype = _dtypes.as_dtype(dtype)
+    for what, kind in (("", dtype), ("image ", image.dtype)):
+        if not kind.is_floating and not kind.is_integer:
+            raise AttributeError(f"{what}dtype must be either floating point or integer")
     if dtype == image.dtype:
         return image
     if image.dtype.is_integer and dtype.is_integer:
@@ -342,7 +509,7 @@ def _in_floats(function, image, saturate=True):
 
 def adjust_brightness(image, delta):
     """Return pictures with a value added."""
-    return _in_floats(lambda x: x + _number(delta, x.dtype), image)
+    return _in_floats(lambda x: x + cast(delta, x.dtype), image)
 
 
 def adjust_contrast(images, contrast_factor):
@@ -355,36 +522,69 @@ def adjust_contrast(images, contrast_factor):
     return _in_floats(scaled, images)
 
 
+def _at_least(number, least) -> bool:
+    """Whether a number is at least another, as far as its value is known."""
+    found = static_value(number)
+    return found is None or bool((found >= least).all())
+
+
 def adjust_gamma(image, gamma=1, gain=1):
     """Return gain x^gamma."""
+    _check(_at_least(gamma, 0), "Gamma should be a non-negative real number.")
     return _in_floats(
         lambda x: _number(float(gain), x.dtype) * ops["Pow"](x, _number(float(gamma), x.dtype)),
         image,
     )
 
 
+_COLOURED = (_dtypes.float16, _dtypes.bfloat16, _dtypes.float32, _dtypes.float64)
+
+
+def _colours(images, op: str):
+    """Pictures of three channels, as a tensor of floats; an array of numpy becomes float32."""
+    if not isinstance(images, Tensor) and _mica.tf_executing_eagerly():
+        images = convert_to_tensor(images, _dtypes.float32)
+    x = convert_to_tensor(images)
+    _check_dtype(x, _COLOURED)
+    if x.shape.rank == 0 or (x.shape.rank and x.shape[-1] not in (None, 3)):
+        message = f"[{op}] images must have 3 channels, not the shape {x.shape}"
+        if not _is_eager(x):
+            raise ValueError(message)
+        from .errors import FailedPreconditionError
+
+        raise FailedPreconditionError(None, None, message)
+    return x
+
+
 def rgb_to_hsv(images, name=None):
     """Return colours as hue, saturation and value."""
-    x = convert_to_tensor(images)
+    return _rgb_to_hsv(_colours(images, "RGBToHSV"))
+
+
+def _rgb_to_hsv(x):
+    # Where channels are equal one of them is the largest or smallest, which decides about slopes.
     r, g, b = (x[..., i] for i in builtins_range(3))
-    value = reduce_max(x, -1)
-    spread = value - reduce_min(x, -1)
+    red = ops["LogicalAnd"](r >= b, r >= g)
+    green = ops["LogicalAnd"](g > r, g >= b)
+    value = where(red, r, where(green, g, b))
+    red_is_least = ops["LogicalAnd"](r < b, r < g)
+    least = where(red_is_least, r, where(ops["LogicalAnd"](g <= r, g < b), g, b))
+    spread = value - least
     one = ops["OnesLike"](spread)
     saturation = where(value > 0, spread / where(value > 0, value, one), 0.0 * value)
     safe = where(spread > 0, spread, one)
-    hue = where(
-        r == value,
-        (g - b) / safe,
-        where(g == value, (b - r) / safe + 2.0, (r - g) / safe + 4.0),
-    )
+    hue = where(red, (g - b) / safe, where(green, (b - r) / safe + 2.0, (r - g) / safe + 4.0))
     hue = hue / 6.0
     hue = where(spread > 0, where(hue < 0, hue + 1.0, hue), 0.0 * hue)
     return stack([hue, saturation, value], -1)
 
 
 def hsv_to_rgb(images, name=None):
-    """Return colours of hue, saturation and value as red, green and blue."""
-    x = convert_to_tensor(images)
+    """Return colours of hue, saturation and value as red, green and blue; it has no derivative."""
+    return _hsv_to_rgb(ops["StopGradient"](_colours(images, "HSVToRGB")))
+
+
+def _hsv_to_rgb(x):
     hue, saturation, value = (x[..., i] for i in builtins_range(3))
     turn = hue * 6.0
     parts = [
@@ -395,34 +595,111 @@ def hsv_to_rgb(images, name=None):
     return stack([((1.0 - saturation) + saturation * p) * value for p in parts], -1)
 
 
+def _check_channels(x) -> None:
+    if x.shape.rank is not None and (x.shape.rank < 3 or x.shape[-1] not in (None, 3)):
+        message = f"input must have 3 channels and at least 3 dimensions, not the shape {x.shape}"
+        if x.shape.rank < 3 and not _is_eager(x):
+            raise ValueError(message)
+        _refuse(message)
+
+
 def adjust_saturation(image, saturation_factor, name=None):
     """Return pictures with the saturation of their colours scaled."""
 
     def scaled(x):
-        hue, saturation, value = split(rgb_to_hsv(x), 3, -1)
+        _check_channels(x)
+        hue, saturation, value = (_hue_saturation_value(x)[i] for i in builtins_range(3))
         saturation = clip_by_value(saturation * _number(saturation_factor, x.dtype), 0.0, 1.0)
-        return hsv_to_rgb(concat([hue, saturation, value], -1))
+        chroma = saturation * value
+        turn = hue * 6.0
+        second = chroma * (1.0 - ops["Abs"](ops["FloorMod"](turn, 2.0) - 1.0))
+        parts = _of_sector(turn, chroma, second, ops["ZerosLike"](chroma))
+        return stack(parts, -1) + expand_dims(value - chroma, -1)
 
     return _in_floats(scaled, image)
 
 
+def _hue_saturation_value(x) -> list:
+    """What _rgb_to_hsv gives, by the operations of TensorFlow's kernel: the same bits."""
+    r, g, b = (x[..., i] for i in builtins_range(3))
+    value = ops["Maximum"](r, ops["Maximum"](g, b))
+    spread = value - ops["Minimum"](r, ops["Minimum"](g, b))
+    one = ops["OnesLike"](spread)
+    saturation = where(value > 0, spread / where(value > 0, value, one), ops["ZerosLike"](value))
+    scale = 1.0 / (6.0 * where(spread > 0, spread, one))
+    hue = where(
+        r == value,
+        scale * (g - b),
+        where(g == value, scale * (b - r) + 2.0 / 6.0, scale * (r - g) + 4.0 / 6.0),
+    )
+    hue = where(spread > 0, hue, ops["ZerosLike"](hue))
+    return [where(hue < 0, hue + 1.0, hue), saturation, value]
+
+
+def _of_sector(turn, largest, middle, least) -> list:
+    """Red, green and blue of their sizes and of the sector of the wheel, 0 to 6, they are in."""
+    sectors = [turn < limit for limit in (1.0, 2.0, 3.0, 4.0, 5.0)]
+    orders = [
+        (largest, middle, least, least, middle, largest),
+        (middle, largest, largest, middle, least, least),
+        (least, least, middle, largest, largest, middle),
+    ]
+    found = []
+    for order in orders:
+        channel = order[5]
+        for sector in (4, 3, 2, 1, 0):
+            channel = where(sectors[sector], order[sector], channel)
+        found.append(channel)
+    return found
+
+
 def adjust_hue(image, delta, name=None):
     """Return pictures with the hue of their colours moved."""
+    if _mica.tf_executing_eagerly():
+        inside = _at_least(delta, -1) and _at_least(-delta, -1)
+        _check(inside, "delta must be in the interval [-1, 1]")
 
     def moved(x):
-        hue, saturation, value = split(rgb_to_hsv(x), 3, -1)
-        hue = ops["FloorMod"](hue + _number(delta, x.dtype), _number(1.0, x.dtype))
-        return hsv_to_rgb(concat([hue, saturation, value], -1))
+        _check_channels(x)
+        turn, largest, least = _place_on_wheel(x)
+        turn = ops["FloorMod"](turn + _number(delta, x.dtype) * 6.0, _number(6.0, x.dtype))
+        sector = floor(turn)
+        ratio = turn - sector
+        falls = ops["FloorMod"](sector, _number(2.0, x.dtype)) == 1.0
+        middle = least + where(falls, 1.0 - ratio, ratio) * (largest - least)
+        return stack(_of_sector(turn, largest, middle, least), -1)
 
     return _in_floats(moved, image)
+
+
+def _place_on_wheel(x) -> list:
+    """Hues, 0 to 6, and the largest and the smallest channel."""
+    r, g, b = (x[..., i] for i in builtins_range(3))
+    largest = ops["Maximum"](r, ops["Maximum"](g, b))
+    least = ops["Minimum"](r, ops["Minimum"](g, b))
+    spread = largest - least
+    safe = where(spread > 0, spread, ops["OnesLike"](spread))
+    both = ops["LogicalAnd"]
+    from_red = where(
+        b < g,
+        (g - least) / safe,
+        where(b > r, 4.0 + (r - least) / safe, 5.0 + (1.0 - (b - least) / safe)),
+    )
+    from_green = where(
+        b < r,
+        1.0 + (1.0 - (r - least) / safe),
+        where(both(b > g, b > r), 3.0 + (1.0 - (g - least) / safe), 2.0 + (b - least) / safe),
+    )
+    turn = where(r < g, from_green, from_red)
+    return [where(spread > 0, turn, ops["ZerosLike"](turn)), largest, least]
 
 
 def rgb_to_grayscale(images, name=None):
     """Return one channel of brightness."""
 
     def gray(x):
-        weights = convert_to_tensor([0.2989, 0.587, 0.114], x.dtype)
-        return expand_dims(reduce_sum(x * weights, -1), -1)
+        red, green, blue = (x[..., i] for i in builtins_range(3))
+        return expand_dims(red * 0.2989 + green * 0.587 + blue * 0.114, -1)
 
     images = convert_to_tensor(images)
     original = images.dtype
@@ -432,13 +709,24 @@ def rgb_to_grayscale(images, name=None):
 def grayscale_to_rgb(images, name=None):
     """Return three equal channels."""
     images = convert_to_tensor(images)
-    multiples = [1] * (images.shape.rank - 1) + [3]
-    return tile(images, multiples)
+    rank = images.shape.rank
+    if rank is None:
+        ones = ops["Fill"](expand_dims(ops["Rank"](images) - 1, 0), 1)
+        return tile(images, concat([ones, [3]], 0))
+    last = images.shape[-1]
+    _check(last is None or last == 1, "Last dimension of a grayscale image should be size 1.")
+    return _with_sizes(tile(images, [1] * (rank - 1) + [3]), [*images.shape.as_list()[:-1], 3])
+
+
+_SIGNED = (*_COLOURED, _dtypes.int8, _dtypes.int16, _dtypes.int32, _dtypes.int64)
 
 
 def total_variation(images, name=None):
     """Return the sums of differences of neighbouring pixels."""
     images = convert_to_tensor(images)
+    if images.shape.rank not in (3, 4):
+        raise ValueError("'images' must be either 3 or 4-dimensional.")
+    _check_dtype(images, _SIGNED)
     if images.shape.rank == 3:
         rows, columns = images[1:] - images[:-1], images[:, 1:] - images[:, :-1]
         axes = None
@@ -474,16 +762,15 @@ def sobel_edges(image):
 
 def per_image_standardization(image):
     """Return pictures with mean 0 and variance 1."""
-
-    def batch(images):
-        x = cast(images, _dtypes.float32)
-        count = cast(ops["Prod"](shape(x)[1:], 0), _dtypes.float32)
-        mean = reduce_mean(x, [-1, -2, -3], True)
-        variance = reduce_mean(ops["Square"](x - mean), [-1, -2, -3], True)
-        deviation = ops["Maximum"](ops["Sqrt"](variance), ops["Rsqrt"](count))
-        return (x - mean) / deviation
-
-    return _batched(batch, image)
+    image = _checked(image)
+    for n in [] if image.shape.rank is None else image.shape.as_list()[-3:]:
+        _check(n != 0, f"inner 3 dims of 'image.shape' must be > 0: {image.shape}")
+    x = cast(image, _dtypes.float32)
+    count = cast(ops["Prod"](shape(x)[-3:], 0), _dtypes.float32)
+    mean = reduce_mean(x, [-1, -2, -3], True)
+    variance = reduce_mean(ops["Square"](x - mean), [-1, -2, -3], True)
+    deviation = ops["Maximum"](ops["Sqrt"](variance), ops["Rsqrt"](count))
+    return (x - mean) / deviation
 
 
 def _mixed(images, kernel):
@@ -537,46 +824,66 @@ def yiq_to_rgb(images):
 
 def psnr(a, b, max_val, name=None):
     """Return the peak signal-to-noise ratio of two pictures."""
-    largest = convert_image_dtype(
-        convert_to_tensor(max_val, convert_to_tensor(a).dtype), _dtypes.float32
-    )
-    a = convert_image_dtype(convert_to_tensor(a), _dtypes.float32)
-    b = convert_image_dtype(convert_to_tensor(b), _dtypes.float32)
+    a, b = convert_to_tensor(a), convert_to_tensor(b)
+    largest = convert_image_dtype(cast(max_val, a.dtype), _dtypes.float32)
+    a, b = convert_image_dtype(a, _dtypes.float32), convert_image_dtype(b, _dtypes.float32)
     error = reduce_mean(ops["SquaredDifference"](a, b), [-3, -2, -1])
-    log10 = 2.302585092994046
-    return 20.0 * ops["Log"](largest) / log10 - 10.0 * ops["Log"](error) / log10
+    return 20.0 * ops["Log"](largest) / ops["Log"](_number(10.0, _dtypes.float32)) - _number(
+        10.0 / math.log(10.0), _dtypes.float32
+    ) * ops["Log"](error)
 
 
 def extract_patches(images, sizes, strides, rates, padding, name=None):
     """Return the patches of pictures, each flattened into the channels."""
-    x = convert_to_tensor(images)
-    if padding not in ("VALID", "SAME"):
-        raise ValueError(f"`padding` must be 'VALID' or 'SAME', not {padding!r}")
-    for what, numbers in (("sizes", sizes), ("strides", strides), ("rates", rates)):
-        if len(numbers) != 4 or numbers[0] != 1 or numbers[3] != 1 or min(numbers) < 1:
-            raise ValueError(f"`{what}` must be [1, rows, columns, 1], not {list(numbers)}")
+    x = _of_rank(convert_to_tensor(images), 4)
+    if x.shape.rank != 4:
+        message = f"'images' must have 4 dimensions, not the shape {x.shape}"
+        if _is_eager(x):
+            _refuse(message)
+        raise ValueError(message)
+    _check_patches(sizes, strides, rates, padding)
+    depth = x.shape[3]
     for axis in (1, 2):
         x, places = _patch_places(x, axis, sizes[axis], strides[axis], rates[axis], padding)
         x = ops["GatherV2"](x, places, axis + (axis == 2))
     # (batch, row, in the patch, column, in the patch, channel)
-    dims = shape(x)
-    whole = stack([dims[0], dims[1], dims[3], dims[2] * dims[4] * dims[5]])
-    return reshape(permute(x, [0, 1, 3, 2, 4, 5]), whole)
+    dims = _sizes(x)
+    whole = stack([dims[0], dims[1], dims[3], sizes[1] * sizes[2] * dims[5]])
+    found = reshape(permute(x, [0, 1, 3, 2, 4, 5]), whole)
+    found.set_shape([x.shape[0], x.shape[1], x.shape[3], depth and sizes[1] * sizes[2] * depth])
+    return found
+
+
+def _check_patches(sizes, strides, rates, padding) -> None:
+    eager = _mica.tf_executing_eagerly()
+    if padding not in ("VALID", "SAME"):
+        message = f"`padding` must be 'VALID' or 'SAME', not {padding!r}"
+        if eager:
+            _refuse(message)
+        raise ValueError(message)
+    for what, numbers in (("sizes", sizes), ("strides", strides), ("rates", rates)):
+        message = f"`{what}` must be [1, rows, columns, 1], not {list(numbers)}"
+        if len(numbers) != 4 and not eager:
+            raise ValueError(message)
+        if len(numbers) != 4 or numbers[0] != 1 or numbers[3] != 1 or min(numbers) < 1:
+            _refuse(message)
 
 
 def _patch_places(x, axis: int, size: int, stride: int, rate: int, padding: str):
     """Return x with zeros around an axis, and the places (patch, in the patch) along it."""
     at = axis + (axis == 2)
-    length = shape(x)[at]
+    length = _sizes(x)[at]
     reach = (size - 1) * rate + 1
     if padding == "SAME":
         count = (length + stride - 1) // stride
-        missing = ops["Maximum"]((count - 1) * stride + reach - length, 0)
+        missing = _most((count - 1) * stride + reach - length, 0)
         pairs = [stack([0, 0])] * x.shape.rank
         pairs[at] = stack([missing // 2, missing - missing // 2])
         x = pad(x, stack(pairs))
     else:
-        count = ops["Maximum"]((length - reach) // stride + 1, 0)
+        count = _most((length - reach) // stride + 1, 0)
+        if isinstance(length, int) and length - reach <= -2 * stride and _is_eager(x):
+            _refuse(f"a patch over {reach} elements does not fit an axis of {length}")
     places = expand_dims(range(count) * stride, 1) + expand_dims(range(size) * rate, 0)
     return x, places
 
@@ -614,6 +921,7 @@ def stateless_random_brightness(image, max_delta, seed):
     """Return a picture with a value within max_delta added."""
     from . import random
 
+    _check_delta(max_delta)
     return adjust_brightness(image, random.stateless_uniform([], seed, -max_delta, max_delta))
 
 
@@ -621,6 +929,7 @@ def stateless_random_contrast(image, lower, upper, seed):
     """Return a picture with its contrast scaled by a factor between two bounds."""
     from . import random
 
+    _check_factors(lower, upper)
     return adjust_contrast(image, random.stateless_uniform([], seed, lower, upper))
 
 
@@ -628,6 +937,7 @@ def random_brightness(image, max_delta, seed=None):
     """Return a picture with a value within max_delta added."""
     from . import random
 
+    _check_delta(max_delta)
     return adjust_brightness(image, random.uniform([], -max_delta, max_delta, seed=seed))
 
 
@@ -635,7 +945,13 @@ def random_contrast(image, lower, upper, seed=None):
     """Return a picture with its contrast scaled by a factor between two bounds."""
     from . import random
 
+    _check_factors(lower, upper)
     return adjust_contrast(image, random.uniform([], lower, upper, seed=seed))
+
+
+def _check_delta(max_delta) -> None:
+    if max_delta < 0:
+        raise ValueError("max_delta must be non-negative.")
 
 
 def _check_factors(lower, upper) -> None:
@@ -682,41 +998,48 @@ def stateless_random_hue(image, max_delta, seed):
     return adjust_hue(image, random.stateless_uniform([], seed, -max_delta, max_delta))
 
 
-def _flipped(image, axis, draw):
-    """Return pictures flipped as numbers say: one when its own is small, many when it is large."""
-    image = convert_to_tensor(image)
-    if image.shape.rank == 3:
-        return where(draw([]) < 0.5, reverse(image, [axis]), image)
-    turned = round(draw([shape(image)[0]])) == 1.0
-    return where(reshape(turned, [-1, 1, 1, 1]), reverse(image, [axis + 1]), image)
+def _flipped(image, axis: int, draw):
+    """Return pictures flipped along an axis, counted from the end, as numbers say.
+
+    One picture is flipped when its own number is small, those of a batch where theirs are large.
+    """
+    image = _checked(image)
+    if image.shape.rank not in (None, 3, 4):
+        raise ValueError("'image' must have either 3 or 4 dimensions.")
+    leading = shape(image)[:-3]
+    numbers = draw(leading)
+    is_single = ops["Equal"](ops["Rank"](image), 3)
+    turned = where(is_single, numbers < 0.5, round(numbers) == 1.0)
+    turned = reshape(turned, concat([leading, [1, 1, 1]], 0))
+    return where(turned, reverse(image, [axis]), image)
 
 
 def random_flip_left_right(image, seed=None):
     """Return a picture, mirrored from left to right or not."""
     from . import random
 
-    return _flipped(image, 1, lambda n: random.uniform(n, seed=seed))
+    return _flipped(image, -2, lambda n: random.uniform(n, seed=seed))
 
 
 def random_flip_up_down(image, seed=None):
     """Return a picture, mirrored from top to bottom or not."""
     from . import random
 
-    return _flipped(image, 0, lambda n: random.uniform(n, seed=seed))
+    return _flipped(image, -3, lambda n: random.uniform(n, seed=seed))
 
 
 def stateless_random_flip_left_right(image, seed):
     """Return a picture, mirrored from left to right or not, as a seed says."""
     from . import random
 
-    return _flipped(image, 1, lambda n: random.stateless_uniform(n, seed))
+    return _flipped(image, -2, lambda n: random.stateless_uniform(n, seed))
 
 
 def stateless_random_flip_up_down(image, seed):
     """Return a picture, mirrored from top to bottom or not, as a seed says."""
     from . import random
 
-    return _flipped(image, 0, lambda n: random.stateless_uniform(n, seed))
+    return _flipped(image, -3, lambda n: random.stateless_uniform(n, seed))
 
 
 # Names of other files, found when they are first touched.
