@@ -1,4 +1,4 @@
-/* mica/saved_model.h: SavedModels, loaded and run.
+/* mica/saved_model.h: SavedModels, loaded, run and saved.
  *
  * A SavedModel is a folder that TensorFlow, Keras or Mica wrote: signatures (functions with named
  * inputs and outputs) and the variables that they use. Loading reads the variables onto a device; a
@@ -89,8 +89,28 @@ MICA_API MICA_MUST_CHECK mica_status mica_saved_model_graph(mica_saved_model *mo
 /* Handles are of variables first, then of tables. */
 MICA_API int32_t mica_saved_model_variable_count(const mica_saved_model *model);
 MICA_API int32_t mica_saved_model_handle_count(const mica_saved_model *model);
-/* A handle, which stays the model's; no value past the end. */
+/* A handle, which stays the model's; no value past the end. mica_tf_variable_read and
+ * mica_tf_variable_assign get and set what a variable holds. */
 MICA_API mica_tf_value mica_saved_model_handle(const mica_saved_model *model, int32_t i);
+/* The handle of the variable of this name (mica_tf_variable_name); no value: there is none. */
+MICA_API mica_tf_value mica_saved_model_variable(const mica_saved_model *model, const char *name);
+
+/* ---- saving -----------------------------------------------------------------------------------*/
+
+typedef struct mica_saved_model_save_options {
+    size_t size; /* sizeof(mica_saved_model_save_options), set by the caller */
+    bool is_new; /* FAILED_PRECONDITION where the folder has something in it */
+} mica_saved_model_save_options;
+
+/* Writes the model with what its variables and tables hold now; all else is as it was loaded, byte
+ * for byte. TensorFlow loads it. The whole folder takes the place of an old model at once
+ * (mica_folder_writer); after a failure that one is still there. Assets are copied from the folder
+ * that the model was loaded from, which may be this one; FAILED_PRECONDITION where another model
+ * has taken its place. UNSUPPORTED where the file has no place for the value of a variable, or has
+ * one that Mica cannot read. options may be NULL. */
+MICA_API MICA_MUST_CHECK mica_status
+mica_saved_model_save(const mica_saved_model *model, const char *folder,
+                      const mica_saved_model_save_options *options);
 
 #ifdef __cplusplus
 }

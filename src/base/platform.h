@@ -162,6 +162,12 @@ MICA_MUST_CHECK mica_status mica_folder_move(const char *from, const char *to);
 bool mica_folder_can_be_moved(const char *path);
 /* Puts links to all files of `from/name` into `to/name`; false where they cannot be made. */
 bool mica_folder_link(const char *from, const char *name, const char *to);
+/* One step that fails where there is something of this name. */
+MICA_MUST_CHECK mica_status mica_folder_create(const char *path);
+/* Makes `to/name` a copy of the file or folder `from/name`, which is on the disk when this returns.
+ * What is no file and no folder (a link, a device) is refused. */
+MICA_MUST_CHECK mica_status mica_folder_copy(const char *from, const char *name, const char *to);
+bool mica_folder_has(const char *path, const char *name); /* an entry of this name */
 /* Calls `visit` with the name of every entry. */
 void mica_folder_visit(const char *path, void (*visit)(void *context, const char *name),
                        void *context);

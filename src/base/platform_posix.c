@@ -1111,7 +1111,9 @@ static bool visit_at(int folder,
         is_good = fstatat(folder, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
                   visit(folder, entry->d_name, S_ISDIR(about.st_mode), other);
     }
+    int error = errno;
     if (entries) closedir(entries);
+    errno = error;
     return is_good;
 }
 
@@ -1148,6 +1150,76 @@ bool mica_folder_link(const char *from, const char *name, const char *to) {
     if (folder >= 0) close(folder);
     if (other >= 0) close(other);
     return is_good;
+}
+
+mica_status mica_folder_create(const char *path) {
+    return mkdir(path, 0777) == 0 ? NULL : file_error("folder_create", "create", path);
+}
+
+bool mica_folder_has(const char *path, const char *name) {
+    int folder = open_below(AT_FDCWD, path);
+    struct stat about;
+    bool has = folder >= 0 && fstatat(folder, name, &about, AT_SYMLINK_NOFOLLOW) == 0;
+    if (folder >= 0) close(folder);
+    return has;
+}
+
+/* Whether all that is left of one file is now in the other. */
+static bool copy_bytes(int from, int to) {
+    char bytes[1 << 14];
+    for (;;) {
+        ssize_t n = read(from, bytes, sizeof bytes), done = 0;
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return n == 0 && fsync(to) == 0;
+        while (done < n) {
+            ssize_t written = write(to, bytes + done, (size_t)(n - done));
+            if (written < 0 && errno != EINTR) return false;
+            if (written > 0) done += written;
+        }
+    }
+}
+
+/* errno says why it is false. */
+static bool copy_file(int folder, const char *name, int other) {
+    struct stat about;
+    int error, from = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), to = -1;
+    bool is_good = from >= 0 && fstat(from, &about) == 0;
+    if (is_good && !S_ISREG(about.st_mode)) {
+        errno = EINVAL;
+        is_good = false;
+    }
+    if (is_good)
+        to = openat(other, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                    about.st_mode & 0777);
+    is_good = is_good && to >= 0 && copy_bytes(from, to);
+    error = errno;
+    if (from >= 0) close(from);
+    if (to >= 0) close(to);
+    errno = error;
+    return is_good;
+}
+
+static bool copy_entry(int folder, const char *name, bool is_folder, int other) {
+    if (!is_folder) return copy_file(folder, name, other);
+    if (mkdirat(other, name, 0777) != 0) return false;
+    int to = open_below(other, name), error;
+    bool is_good = to >= 0 && visit_at(open_below(folder, name), copy_entry, to) && fsync(to) == 0;
+    error = errno;
+    if (to >= 0) close(to);
+    errno = error;
+    return is_good;
+}
+
+mica_status mica_folder_copy(const char *from, const char *name, const char *to) {
+    int folder = open_below(AT_FDCWD, from), other = open_below(AT_FDCWD, to);
+    struct stat about;
+    bool is_good = folder >= 0 && other >= 0 &&
+                   fstatat(folder, name, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
+                   copy_entry(folder, name, S_ISDIR(about.st_mode), other);
+    mica_status status = is_good ? NULL : file_error("folder_copy", "copy", name);
+    if (folder >= 0) close(folder);
+    if (other >= 0) close(other);
+    return status;
 }
 
 void mica_folder_remove_asides(const char *path) {

@@ -1,40 +1,10 @@
-#include "mica/saved_model.h"
+#include "io/saved_model.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/platform.h"
-#include "io/graph_build.h"
 #include "io/restore.h"
-#include "mica/io.h"
-
-typedef struct signature {
-    mica_signature about;
-    io_range *fetches;    /* the tensors of the outputs */
-    io_feed *feeds;       /* of the inputs */
-    mica_tf_graph *graph; /* made when it is first asked for */
-    int32_t *captured;    /* numbers of resources */
-    int32_t n_captured;
-} signature;
-
-struct mica_saved_model {
-    mica_refcount references;
-    mica_device *device;
-    mica_arena arena;
-    char *path;     /* of the file */
-    uint8_t *bytes; /* of the file, which everything points into */
-    io_graph_def def;
-    io_library library;
-    bool has_library;
-    signature *signatures;
-    int32_t n_signatures;
-    mica_tf_value *resources; /* handles of variables, then of tables */
-    int32_t n_variables, n_resources;
-    int32_t *numbers; /* for each node of the graph: which resource it is; -1: none */
-    io_fact *facts;   /* for each node of the graph, when it is a resource */
-    mica_mutex lock;  /* of graphs being made */
-};
 
 static mica_status damaged(const mica_saved_model *m, const char *what) {
     return MICA_ERROR(MICA_DATA_LOSS, "[saved_model] %s: %s", m->path, what);
@@ -92,7 +62,7 @@ static mica_status read_tensors(mica_saved_model *m, io_range message, uint64_t 
 }
 
 static mica_status read_signature(mica_saved_model *m, io_range name, io_range message,
-                                  signature *s) {
+                                  io_signature *s) {
     io_feed *outputs;
     MICA_TRY(read_tensors(m, message, 1, &s->feeds, &s->about.inputs, &s->about.n_inputs));
     MICA_TRY(read_tensors(m, message, 2, &outputs, &s->about.outputs, &s->about.n_outputs));
@@ -164,6 +134,8 @@ static mica_status create_table(mica_saved_model *m, int32_t i) {
     }
     MICA_TRY(mica_tf_eager(m->device, MICA_TF_AnonymousMutableHashTable, attrs, NULL, 0,
                            &m->resources[m->n_resources], 1, &n, NULL));
+    mica_tf_dtype *dtypes = m->table_dtypes[m->n_resources - m->n_variables];
+    for (int32_t k = 0; k < 2; k++) dtypes[k] = (mica_tf_dtype)attrs[k].as.integer;
     m->facts[i].kind = IO_RESOURCE;
     m->numbers[i] = m->n_resources++;
     return NULL;
@@ -181,19 +153,17 @@ static mica_status create_resources(mica_saved_model *m) {
         if (io_is(m->def.graph.nodes[i].op, "VarHandleOp")) MICA_TRY(create_variable(m, i));
     }
     m->n_variables = m->n_resources;
+    m->table_dtypes =
+        mica_arena_alloc(&m->arena, (n - (size_t)m->n_variables) * sizeof *m->table_dtypes);
+    if (!m->table_dtypes) return MICA_NO_MEMORY();
     for (int32_t i = 0; i < n_nodes; i++)
         if (is_table(&m->def.graph.nodes[i])) MICA_TRY(create_table(m, i));
     return NULL;
 }
 
-typedef struct restoring {
-    mica_saved_model *model;
-    mica_bundle *bundle; /* NULL: there are no stored values */
-} restoring;
-
-static mica_status read_entry(const restoring *r, int64_t i, mica_tf_value *out_value) {
-    const mica_bundle_entry *entry = mica_bundle_entry_at(r->bundle, i);
-    if (entry->dtype == MICA_TF_string) return mica_bundle_read_strings(r->bundle, i, out_value);
+static mica_status read_entry(const mica_saved_model *m, int64_t i, mica_tf_value *out_value) {
+    const mica_bundle_entry *entry = mica_bundle_entry_at(m->bundle, i);
+    if (entry->dtype == MICA_TF_string) return mica_bundle_read_strings(m->bundle, i, out_value);
     mica_dtype core = mica_tf_dtype_core(entry->dtype);
     if (entry->is_sliced || core == MICA_DTYPE_COUNT)
         return MICA_ERROR(MICA_UNSUPPORTED, "[saved_model] '%s' of the variables cannot be read",
@@ -201,10 +171,10 @@ static mica_status read_entry(const restoring *r, int64_t i, mica_tf_value *out_
     mica_type type = mica_type_make(core, (mica_ints){entry->dims, entry->rank});
     mica_tensor *tensor;
     void *data;
-    MICA_TRY(mica_tensor_create(r->model->device, &type, &tensor));
+    MICA_TRY(mica_tensor_create(m->device, &type, &tensor));
     mica_status status = mica_tensor_open_view(tensor, MICA_WRITE, &data);
     if (!status) {
-        status = mica_bundle_read(r->bundle, i, data);
+        status = mica_bundle_read(m->bundle, i, data);
         status = mica_status_join(status, mica_tensor_close_view(tensor));
     }
     if (status)
@@ -215,20 +185,21 @@ static mica_status read_entry(const restoring *r, int64_t i, mica_tf_value *out_
 }
 
 /* The value of a source, which the caller releases. `name` is of what gets it. */
-static mica_status read_source(const restoring *r, const io_source *source, const char *name,
-                               mica_tf_value *out_value) {
+static mica_status read_source(mica_saved_model *m, const io_source *source, const char *name,
+                               io_stored to, mica_tf_value *out_value) {
     if (!source->key) {
         mica_tf_value_retain(source->value);
         *out_value = source->value;
         return NULL;
     }
-    int64_t i = r->bundle ? mica_bundle_find(r->bundle, source->key, source->length) : -1;
+    int64_t i = m->bundle ? mica_bundle_find(m->bundle, source->key, source->length) : -1;
     if (i < 0)
         return MICA_ERROR(MICA_NOT_FOUND,
                           "[saved_model] '%s' of %s is not among the stored values: '%s' is "
                           "missing",
-                          name, r->model->path, source->key);
-    return read_entry(r, i, out_value);
+                          name, m->path, source->key);
+    m->stored[i] = to;
+    return read_entry(m, i, out_value);
 }
 
 static mica_status named(const mica_saved_model *m, const char *name, mica_status status) {
@@ -239,51 +210,59 @@ static mica_status named(const mica_saved_model *m, const char *name, mica_statu
     return with_name;
 }
 
-static mica_status restore_variable(const restoring *r, mica_tf_value handle,
-                                    const io_source *source) {
-    const char *name = mica_tf_variable_name(handle);
+static mica_status restore_variable(mica_saved_model *m, int32_t i, const io_source *source) {
+    const char *name = mica_tf_variable_name(m->resources[i]);
     mica_tf_value value = {MICA_TF_no_dtype, NULL};
-    MICA_TRY(read_source(r, source, name, &value));
-    mica_status status = mica_tf_variable_assign(handle, value);
+    MICA_TRY(read_source(m, source, name, (io_stored){i, 0}, &value));
+    mica_status status = mica_tf_variable_assign(m->resources[i], value);
     mica_tf_value_release(value);
-    return named(r->model, name, status);
+    return named(m, name, status);
 }
 
-static mica_status fill_table(const restoring *r, mica_tf_value handle, const char *name,
+static mica_status fill_table(mica_saved_model *m, int32_t i, const char *name,
                               const io_source *sources) {
-    mica_tf_value nothing, operands[3] = {handle, {0}, {0}};
+    mica_tf_value nothing, operands[3] = {m->resources[i], {0}, {0}};
     int32_t n;
-    mica_status status = read_source(r, &sources[0], name, &operands[1]);
-    if (!status) status = read_source(r, &sources[1], name, &operands[2]);
+    mica_status status = read_source(m, &sources[0], name, (io_stored){i, 0}, &operands[1]);
+    if (!status) status = read_source(m, &sources[1], name, (io_stored){i, 1}, &operands[2]);
     if (!status)
-        status = mica_tf_eager(r->model->device, MICA_TF_LookupTableInsertV2,
-                               (mica_tf_attr[2]){{0}}, operands, 3, &nothing, 0, &n, NULL);
+        status = mica_tf_eager(m->device, MICA_TF_LookupTableInsertV2, (mica_tf_attr[2]){{0}},
+                               operands, 3, &nothing, 0, &n, NULL);
     mica_tf_value_release(operands[1]);
     mica_tf_value_release(operands[2]);
-    return named(r->model, name, status);
+    return named(m, name, status);
 }
 
 static mica_status restore_resource(void *context, int32_t node, const io_source *sources,
                                     int32_t n) {
-    restoring *r = context;
-    mica_saved_model *m = r->model;
+    mica_saved_model *m = context;
     int32_t i = m->numbers[node];
     if (i < 0 || (i < m->n_variables) != (n == 1))
         return damaged(m, "what is restored is no variable, or no table");
-    if (n == 1) return restore_variable(r, m->resources[i], &sources[0]);
+    if (n == 1) return restore_variable(m, i, &sources[0]);
     const char *name = text_of(m, m->def.graph.nodes[node].name);
-    return name ? fill_table(r, m->resources[i], name, sources) : MICA_NO_MEMORY();
+    return name ? fill_table(m, i, name, sources) : MICA_NO_MEMORY();
 }
 
-static mica_status open_variables(mica_saved_model *m, const char *folder,
-                                  mica_bundle **out_bundle) {
+/* A model without variables may have no stored values. */
+static mica_status open_stored(mica_saved_model *m) {
     static const char rest[] = "/variables/variables";
-    size_t n = strlen(folder);
+    size_t n = strlen(m->folder);
     char *prefix = mica_arena_alloc(&m->arena, n + sizeof rest);
     if (!prefix) return MICA_NO_MEMORY();
-    memcpy(prefix, folder, n);
+    memcpy(prefix, m->folder, n);
     memcpy(prefix + n, rest, sizeof rest);
-    return mica_bundle_open(prefix, out_bundle);
+    mica_status status = mica_bundle_open(prefix, &m->bundle);
+    if (status && mica_status_code(status) == MICA_NOT_FOUND && !m->n_variables) {
+        mica_status_release(status);
+        return NULL;
+    }
+    if (status) return status;
+    size_t n_stored = (size_t)mica_bundle_count(m->bundle);
+    m->stored = mica_arena_alloc(&m->arena, n_stored * sizeof *m->stored);
+    if (!m->stored) return MICA_NO_MEMORY();
+    for (size_t i = 0; i < n_stored; i++) m->stored[i].resource = -1;
+    return NULL;
 }
 
 /* The node that initialises: the only result of a signature of its own. */
@@ -299,17 +278,16 @@ static bool find_initialiser(io_range meta, io_range *out_node) {
     return false;
 }
 
-static mica_status restore_all(mica_saved_model *m, const char *folder, io_range meta) {
+static mica_status restore_all(mica_saved_model *m) {
     io_range saver, restore, initialiser;
-    restoring r = {.model = m};
     mica_status status = NULL;
-    if (m->n_variables && io_find_part(meta, 3, &saver) && io_find_part(saver, 3, &restore)) {
-        MICA_TRY(open_variables(m, folder, &r.bundle));
-        status = io_visit_restored(&m->def, restore, &m->library.values, restore_resource, &r);
+    if (io_find_part(m->meta, 3, &saver) && io_find_part(saver, 3, &restore)) {
+        MICA_TRY(open_stored(m));
+        if (m->n_resources)
+            status = io_visit_restored(&m->def, restore, &m->library.values, restore_resource, m);
     }
-    if (!status && m->n_resources > m->n_variables && find_initialiser(meta, &initialiser))
-        status = io_visit_restored(&m->def, initialiser, &m->library.values, restore_resource, &r);
-    mica_bundle_release(r.bundle);
+    if (!status && m->n_resources > m->n_variables && find_initialiser(m->meta, &initialiser))
+        status = io_visit_restored(&m->def, initialiser, &m->library.values, restore_resource, m);
     return status;
 }
 
@@ -348,21 +326,19 @@ static mica_status find_meta(const mica_saved_model *m, io_range bytes,
                       m->path);
 }
 
-static mica_status read_model(mica_saved_model *m, const char *folder,
-                              const mica_saved_model_options *options) {
-    size_t size;
-    io_range meta, graph, info, ops;
-    MICA_TRY(mica_file_read(m->path, &m->bytes, &size));
-    MICA_TRY(find_meta(m, (io_range){m->bytes, size}, options, &meta));
-    io_find_part(meta, 2, &graph);
+static mica_status read_model(mica_saved_model *m, const mica_saved_model_options *options) {
+    io_range graph, info, ops;
+    MICA_TRY(mica_file_read(m->path, &m->bytes, &m->size));
+    MICA_TRY(find_meta(m, (io_range){m->bytes, m->size}, options, &m->meta));
+    io_find_part(m->meta, 2, &graph);
     MICA_TRY(io_graph_def_read(graph, m->path, &m->arena, &m->def));
-    io_find_part(meta, 1, &info);
+    io_find_part(m->meta, 1, &info);
     io_find_part(info, 2, &ops);
     m->has_library = true;
     MICA_TRY(io_library_init(&m->library, &m->def, ops, m->device));
-    MICA_TRY(read_signatures(m, meta));
+    MICA_TRY(read_signatures(m, m->meta));
     MICA_TRY(create_resources(m));
-    return restore_all(m, folder, meta);
+    return restore_all(m);
 }
 
 static mica_status load_once(const char *folder, const char *path, mica_device *device,
@@ -375,7 +351,8 @@ static mica_status load_once(const char *folder, const char *path, mica_device *
     mica_device_retain(device);
     m->device = device;
     m->path = mica_arena_strdup(&m->arena, path);
-    mica_status status = m->path ? read_model(m, folder, options) : MICA_NO_MEMORY();
+    m->folder = mica_arena_strdup(&m->arena, folder);
+    mica_status status = m->path && m->folder ? read_model(m, options) : MICA_NO_MEMORY();
     if (status)
         mica_saved_model_release(m);
     else
@@ -444,6 +421,7 @@ void mica_saved_model_release(mica_saved_model *m) {
     for (int32_t i = 0; i < m->n_signatures; i++) mica_tf_graph_release(m->signatures[i].graph);
     if (m->has_library) io_library_deinit(&m->library);
     for (int32_t i = 0; i < m->n_resources; i++) mica_tf_value_release(m->resources[i]);
+    mica_bundle_release(m->bundle);
     mica_free(m->bytes);
     mica_arena_deinit(&m->arena);
     mica_device_release(m->device);
@@ -460,19 +438,19 @@ const mica_signature *mica_saved_model_signature(const mica_saved_model *m, int3
     return m && i >= 0 && i < m->n_signatures ? &m->signatures[i].about : NULL;
 }
 
-static signature *find(const mica_saved_model *m, const char *name) {
+static io_signature *find(const mica_saved_model *m, const char *name) {
     for (int32_t i = 0; m && name && i < m->n_signatures; i++)
         if (!strcmp(m->signatures[i].about.name, name)) return &m->signatures[i];
     return NULL;
 }
 
 const mica_signature *mica_saved_model_find(const mica_saved_model *m, const char *name) {
-    const signature *s = find(m, name);
+    const io_signature *s = find(m, name);
     return s ? &s->about : NULL;
 }
 
 /* The lock is held. */
-static mica_status make_graph(mica_saved_model *m, signature *s) {
+static mica_status make_graph(mica_saved_model *m, io_signature *s) {
     const io_part part = {.name = s->about.name,
                           .feeds = s->feeds,
                           .fetches = s->fetches,
@@ -501,8 +479,8 @@ static mica_status make_graph(mica_saved_model *m, signature *s) {
     return NULL;
 }
 
-static mica_status graph_of(mica_saved_model *m, const char *name, signature **out_signature) {
-    signature *s = find(m, name);
+static mica_status graph_of(mica_saved_model *m, const char *name, io_signature **out_signature) {
+    io_signature *s = find(m, name);
     if (!s)
         return MICA_ERROR(MICA_NOT_FOUND, "[saved_model] %s has no signature '%s'", m->path,
                           name ? name : "(null)");
@@ -515,7 +493,7 @@ static mica_status graph_of(mica_saved_model *m, const char *name, signature **o
 
 mica_status mica_saved_model_graph(mica_saved_model *m, const char *name, mica_tf_graph **out_graph,
                                    int32_t *out_captured, int32_t *out_n_captured) {
-    signature *s;
+    io_signature *s;
     MICA_GIVEN(m, out_graph);
     *out_graph = NULL;
     MICA_TRY(graph_of(m, name, &s));
@@ -534,7 +512,7 @@ static bool fits(const mica_tf_shape *given, const mica_tf_shape *wanted) {
     return true;
 }
 
-static mica_status check_input(const signature *s, int32_t i, mica_tf_value value) {
+static mica_status check_input(const io_signature *s, int32_t i, mica_tf_value value) {
     const mica_signature_tensor *wanted = &s->about.inputs[i];
     mica_tf_shape shape;
     if (!value.object)
@@ -554,7 +532,7 @@ static mica_status check_input(const signature *s, int32_t i, mica_tf_value valu
 
 mica_status mica_saved_model_run(mica_saved_model *m, const char *name, const mica_tf_value *inputs,
                                  int32_t n_inputs, mica_tf_value *out_outputs, int32_t n_outputs) {
-    signature *s;
+    io_signature *s;
     MICA_GIVEN(m, MICA_MANY(inputs, n_inputs), MICA_MANY(out_outputs, n_outputs));
     for (int32_t i = 0; i < n_outputs; i++)
         out_outputs[i] = (mica_tf_value){MICA_TF_no_dtype, NULL};
@@ -582,6 +560,12 @@ int32_t mica_saved_model_variable_count(const mica_saved_model *m) {
 
 int32_t mica_saved_model_handle_count(const mica_saved_model *m) {
     return m ? m->n_resources : 0;
+}
+
+mica_tf_value mica_saved_model_variable(const mica_saved_model *m, const char *name) {
+    for (int32_t i = 0; m && name && i < m->n_variables; i++)
+        if (!strcmp(mica_tf_variable_name(m->resources[i]), name)) return m->resources[i];
+    return (mica_tf_value){MICA_TF_no_dtype, NULL};
 }
 
 mica_tf_value mica_saved_model_handle(const mica_saved_model *m, int32_t i) {
