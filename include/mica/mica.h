@@ -8,6 +8,7 @@
 #include "mlc.h"
 #include "nn.h"
 #include "peer.h"
+#include "records.h"
 #include "runtime.h"
 #include "saved_model.h"
 #include "status.h"

@@ -46,6 +46,9 @@ size_t mica_block_bytes(void *block);
 MICA_MUST_CHECK mica_status mica_random_bytes(void *bytes, size_t n);
 
 double mica_clock_seconds(void);    /* monotonic */
+double mica_clock_since_1970(void); /* what the machine's clock shows */
+/* The machine's name; "localhost" where it has none or it does not fit. */
+void mica_machine_name(char *name, size_t capacity);
 int32_t mica_machine_threads(void); /* those this process may run on */
 uint64_t mica_machine_memory(void); /* bytes that this process may use at most; 0 when unknown */
 /* A result of so many bytes is best written past the caches (ir/scalar_stream.h): they cannot hold
@@ -140,6 +143,8 @@ bool mica_file_describe(const char *path, uint64_t *out_size, int64_t *out_chang
 /* Makes a folder (and those above it) that belongs to this user alone; false when it cannot, or
  * when it is there but others may write to it or own it. */
 bool mica_folder_make_private(const char *path);
+/* Makes a folder, and those above it, unless it is there. */
+MICA_MUST_CHECK mica_status mica_folder_make(const char *path);
 bool mica_folder_is_writable(const char *path);
 /* A new, private, empty folder for temporary files; false when there is none to be had. */
 bool mica_folder_make_temporary(char *path, size_t capacity);

@@ -265,6 +265,17 @@ double mica_clock_seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+double mica_clock_since_1970(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+void mica_machine_name(char *name, size_t capacity) {
+    if (gethostname(name, capacity) != 0 || !memchr(name, 0, capacity) || !*name)
+        snprintf(name, capacity, "localhost");
+}
+
 /* ---- memory and chance ------------------------------------------------------------------------*/
 
 size_t mica_block_bytes(void *block) {
@@ -1007,16 +1018,33 @@ static bool is_private(const char *path) {
     return lstat(path, &about) == 0 && S_ISDIR(about.st_mode) && is_ours(&about);
 }
 
-bool mica_folder_make_private(const char *path) {
+/* A folder and those above it; false, with errno, where one of them cannot be made. */
+static bool make_folders(const char *path, mode_t mode) {
     char part[4096];
-    if (strlen(path) >= sizeof part) return false;
+    if (strlen(path) >= sizeof part) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
     for (const char *end = path; *end;) {
         end += strspn(end, "/");
         end += strcspn(end, "/");
         snprintf(part, sizeof part, "%.*s", (int)(end - path), path);
-        if (mkdir(part, 0700) != 0 && errno != EEXIST) return false;
+        if (mkdir(part, mode) != 0 && errno != EEXIST) return false;
     }
-    return is_private(path) && access(path, R_OK | X_OK) == 0;
+    return true;
+}
+
+bool mica_folder_make_private(const char *path) {
+    return make_folders(path, 0700) && is_private(path) && access(path, R_OK | X_OK) == 0;
+}
+
+mica_status mica_folder_make(const char *path) {
+    struct stat about;
+    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) return NULL;
+    if (!make_folders(path, 0777)) return file_error("folder_make", "make", path);
+    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) return NULL;
+    errno = ENOTDIR;
+    return file_error("folder_make", "make", path);
 }
 
 bool mica_folder_is_writable(const char *path) {

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pytest
 from house import BUILD, ROOT, compiler, run
 
-HEADERS = ["mica.h", "data.h", "io.h", "tf.h", "mlc.h", "nn.h", "version.h"]
+HEADERS = ["mica.h", "data.h", "io.h", "records.h", "tf.h", "mlc.h", "nn.h", "version.h"]
 
 pytestmark = [
     pytest.mark.skipif(not compiler(), reason="no C compiler was found"),
@@ -76,6 +76,10 @@ OBJECTS = {
     "mica_bundle": "bundle",
     "mica_bundle_writer": "writer",
     "mica_folder_writer": "folder",
+    "mica_file_reader": "file_reader",
+    "mica_record_reader": "record_reader",
+    "mica_record_writer": "record_writer",
+    "mica_event_writer": "event_writer",
     "mica_saved_model": "model",
     "mica_door": "door",
     "mlc_tensor": "mlc_tensor_",
@@ -165,6 +169,10 @@ static mica_iterator *iterator;
 static mica_bundle *bundle;
 static mica_bundle_writer *writer;
 static mica_folder_writer *folder;
+static mica_file_reader *file_reader;
+static mica_record_reader *record_reader;
+static mica_record_writer *record_writer;
+static mica_event_writer *event_writer;
 static mica_saved_model *model;
 static mica_door *door;
 static mlc_tensor *mlc_tensor_, *mlc_tensors_[2];
@@ -208,6 +216,12 @@ static void set_up(void) {
     mica_bundle_writer_release(writer);
     TRY(mica_bundle_writer_create("other", &writer));
     TRY(mica_folder_writer_create("folder", texts, 1, &folder));
+    TRY(mica_record_writer_create("records", NULL, &record_writer));
+    TRY(mica_record_writer_append(record_writer, "x", 1));
+    TRY(mica_record_writer_flush(record_writer));
+    TRY(mica_record_reader_open("records", NULL, 0, &record_reader));
+    TRY(mica_file_reader_open("records", NULL, 0, &file_reader));
+    TRY(mica_event_writer_create("events", "", 1, 1, &event_writer));
     TRY(mica_saved_model_load("%(model)s", device, NULL, &model));
     TRY(mica_door_create(&door));
     TRY(mlc_device_cpu(&mlc_device_));
