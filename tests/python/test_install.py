@@ -143,6 +143,7 @@ def test_the_headers_are_all_there_and_the_program_runs(prefix):
     if (BUILD / "bin/mica").exists():
         result = run(prefix / "bin/mica", "devices")
         assert result.returncode == 0 and "cpu" in result.stdout
+        assert (prefix / "share/man/man1/mica.1").is_file()
 
 
 @needs_pkg_config
