@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 export JOBS
 ARGS ?= --data data/mnist
 
-.PHONY: build run test soak bench bench-check mutants noops fuzz coverage sanitize valgrind cross format-check lint exports oracle agreement clean
+.PHONY: build run test soak bench bench-check mutants noops fuzz coverage sanitize valgrind cross docs format-check lint exports oracle agreement clean
 
 build: ## set up .venv and build: .venv/bin/mica and .venv/bin/python are then ready
 	@scripts/build.sh product
@@ -50,6 +50,9 @@ valgrind: ## nothing is lost after mica_shutdown
 
 cross: ## build for arm64 Linux and macOS with ziglang; run under qemu where present
 	@scripts/check.sh cross
+
+docs: ## the site of docs/ in build/site; a link that leads nowhere is an error
+	@scripts/docs.sh
 
 format-check: ## clang-format and ruff have nothing to say
 	@scripts/check.sh format

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The tests, by phase: check.sh all | [gcc] [clang] [address] [fuzz] [thread] [valgrind] [cross]
-# [format] [python] [wheel] [soak]. Phases whose tool is absent say so and pass; the last lines of the run name
+# [format] [docs] [python] [wheel] [soak]. Phases whose tool is absent say so and pass; the last lines of the run name
 # them once more. scripts/tools.sh installs such tools.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -83,6 +83,10 @@ phase_format() {
     scripts/format.sh --check
 }
 
+phase_docs() {
+    scripts/docs.sh
+}
+
 phase_python() {
     .venv/bin/python -m pytest
 }
@@ -108,7 +112,7 @@ run_phase() {
 
 phases=("$@")
 if [ "$*" = all ]; then
-    phases=(format gcc clang address fuzz thread valgrind cross wheel python)
+    phases=(format docs gcc clang address fuzz thread valgrind cross wheel python)
 fi
 scripts/setup.sh --test
 PATH="$PWD/.venv/bin:$PATH"

@@ -11,6 +11,7 @@ import json
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -119,6 +120,17 @@ def section(row: dict, facts: dict, everything: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def wrapped(line: str) -> str:
+    """A line of prose in lines of 100 columns; an example, which is one span of code, stays."""
+    if re.fullmatch(r" *- `[^`]*`", line) or line.startswith("#"):
+        return line
+    indent = re.match(r" *(- )?", line).group()
+    return textwrap.fill(
+        line, 100, subsequent_indent=" " * len(indent), break_on_hyphens=False,
+        break_long_words=False, replace_whitespace=False,
+    )  # fmt: skip
+
+
 def page(build: Path) -> str:
     """The whole page."""
 
@@ -137,7 +149,7 @@ def page(build: Path) -> str:
         links = " ".join(f"[{row['name']}](#{row['name']})" for row in members)
         parts.append(f"## {CLASSES.get(key, key)}\n\n{links}\n")
         parts += [section(row, facts[row["name"]], everything) for row in members]
-    return "\n".join(parts)
+    return "\n".join(wrapped(line) for line in "\n".join(parts).split("\n"))
 
 
 def main() -> None:

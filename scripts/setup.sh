@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes .venv: a Python, and CMake and ninja from PyPI where the system has none.
-# With --test it also installs what the tests need. Does nothing that is already done.
+# With --test it also installs what the tests need, with --docs what makes the site of docs/. Does
+# nothing that is already done.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -71,9 +72,16 @@ fi
 echo "$PWD/build/python" > "$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/mica-build.pth"
 ln -sfn "$PWD/build/bin/mica" .venv/bin/mica
 
-if [ "${1:-}" = --test ] && ! cmp -s pyproject.toml .venv/test-tools-of; then
-    say "setup: installing the tests' tools into .venv"
+# The tools of an extra of pyproject.toml, again when that file has changed.
+install_tools_of() {
+    if cmp -s pyproject.toml ".venv/$1-tools-of"; then return; fi
+    say "setup: installing the tools for $1 into .venv"
     # shellcheck disable=SC2046
-    install $(.venv/bin/python scripts/extra.py test)
-    cp pyproject.toml .venv/test-tools-of
-fi
+    install $(.venv/bin/python scripts/extra.py "$1")
+    cp pyproject.toml ".venv/$1-tools-of"
+}
+
+case ${1:-} in
+--test) install_tools_of test ;;
+--docs) install_tools_of docs ;;
+esac

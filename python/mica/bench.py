@@ -305,6 +305,9 @@ def main(argv: list[str] | None = None) -> int:
     ops.add_argument("--threads", type=int, default=2, help="on both sides (default: 2)")
     try:
         return bench_ops(parser.parse_args(argv))
+    except BrokenPipeError:  # whoever reads the table has stopped; what is left goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except ModuleNotFoundError as error:
         print(f"mica: bench needs {error.name}, which {sys.executable} has not", file=sys.stderr)
         return 1

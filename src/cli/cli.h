@@ -9,6 +9,24 @@
 
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
+enum { CLI_MAX_OPTIONS = 4 };
+
+typedef struct cli_option {
+    const char *name, *value, *meaning; /* "--seed", "N" or NULL, ... */
+} cli_option;
+
+typedef struct cli_command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *arguments, *meaning; /* of one line */
+    const char *more;                /* of several, or NULL */
+    cli_option options[CLI_MAX_OPTIONS];
+} cli_command;
+
+extern const cli_command cli_commands[]; /* up to one without a name */
+const cli_command *cli_find_command(const char *name);
+void cli_print_help(const cli_command *command);
+
 int cli_devices(int argc, char **argv);
 int cli_ops(int argc, char **argv);
 int cli_run(int argc, char **argv);
@@ -16,6 +34,8 @@ int cli_doctor(int argc, char **argv);
 int cli_bench(int argc, char **argv);
 int cli_show(int argc, char **argv);
 int cli_predict(int argc, char **argv);
+int cli_completion(int argc, char **argv);
+int cli_help(int argc, char **argv);
 
 extern const char *cli_program; /* as it was called */
 /* Where an executable file of this name is on the PATH; a name with a slash is the place itself. */

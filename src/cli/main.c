@@ -1,28 +1,11 @@
-/* mica: devices, ops, run, show, predict, bench, doctor, version. */
-#include "cli.h"
-
+/* mica: finds the command in the table (commands.c) and runs it. */
+#include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
-static const char help[] =
-    "usage: mica COMMAND [ARGUMENTS]\n"
-    "\n"
-    "  devices                 every kind of device, present or not\n"
-    "  ops [--json]            the table of primitives\n"
-    "  run GRAPH.txt [INPUT...] [--device NAME] [--seed N]\n"
-    "                          runs a printed graph and prints its results; inputs are .npy or\n"
-    "                          .raw files in the order of the parameters, missing ones are made\n"
-    "                          from the seed\n"
-    "  show MODEL              the signatures and variables of a SavedModel\n"
-    "  predict MODEL --inputs [NAME=]INPUT.npy... [--signature NAME] [--device NAME]\n"
-    "                          runs a signature (serving_default) and prints its outputs\n"
-    "  bench ops [PART...] [--json] [--check] [--threads N]\n"
-    "                          times each primitive beside numpy, on 1M elements; needs Python\n"
-    "  doctor [--device NAME]  what was found, what was not and why; checks each device's numbers\n"
-    "                          against the reference\n"
-    "  version                 the version\n"
-    "\n"
-    "  --help                  this text\n";
+#include "cli.h"
 
 int cli_fail(mica_status status) {
     fprintf(stderr, "mica: %s\n", mica_status_message(status));
@@ -40,42 +23,35 @@ int cli_usage(const char *format, ...) {
     return CLI_USAGE;
 }
 
-static int version(int argc, char **argv) {
-    if (argc > 0) return cli_usage("version takes no arguments, not '%s'", argv[0]);
-    printf("mica %s\n", mica_version());
-    return CLI_DONE;
+static bool asks_for_help(int argc, char **argv) {
+    for (int i = 0; i < argc; i++)
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) return true;
+    return false;
 }
 
-static int show_help(int argc, char **argv) {
-    (void)argc, (void)argv;
-    fputs(help, stdout);
-    return CLI_DONE;
+/* Whoever reads a pipe may stop early, as `head` does. */
+static bool reader_is_gone(void) {
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP));
 }
-
-static const struct {
-    const char *name;
-    int (*run)(int argc, char **argv);
-} commands[] = {
-    {"devices", cli_devices}, {"ops", cli_ops},      {"run", cli_run},
-    {"bench", cli_bench},     {"show", cli_show},    {"predict", cli_predict},
-    {"doctor", cli_doctor},   {"version", version},  {"--version", version},
-    {"help", show_help},      {"--help", show_help}, {"-h", show_help},
-};
 
 const char *cli_program = "mica";
 
 int main(int argc, char **argv) {
     if (argc > 0) cli_program = argv[0];
     if (argc < 2) return cli_usage("a command is needed");
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        if (strcmp(argv[1], commands[i].name)) continue;
-        int code = commands[i].run(argc - 2, argv + 2);
-        mica_shutdown();
-        if (fflush(stdout) || ferror(stdout)) {
-            fputs("mica: standard output cannot be written\n", stderr);
-            return CLI_FAILED;
-        }
-        return code;
+    const cli_command *command = cli_find_command(argv[1]);
+    if (!command) return cli_usage("there is no command '%s'", argv[1]);
+    signal(SIGPIPE, SIG_IGN); /* a write to a closed pipe fails instead */
+    int code = CLI_DONE;
+    if (asks_for_help(argc - 2, argv + 2))
+        cli_print_help(command);
+    else
+        code = command->run(argc - 2, argv + 2);
+    mica_shutdown();
+    if ((fflush(stdout) || ferror(stdout)) && !reader_is_gone()) {
+        fputs("mica: standard output cannot be written\n", stderr);
+        return CLI_FAILED;
     }
-    return cli_usage("there is no command '%s'", argv[1]);
+    return code;
 }

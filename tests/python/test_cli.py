@@ -2,7 +2,10 @@
 
 import json
 import os
+import re
+import shutil
 import subprocess
+import sys
 
 import mica
 import numpy as np
@@ -41,6 +44,115 @@ def test_version_and_help():
     assert run("version") == f"mica {mica.__version__}\n"
     assert run("--version") == run("version")
     assert "usage: mica" in run("--help")
+
+
+COMMANDS = re.findall(r"^  (\w+) ", run("--help"), re.MULTILINE) if PROGRAM.exists() else []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_answers_help(command):
+    text = run(command, "--help")
+    assert text.startswith(f"usage: mica {command}")
+    assert run("help", command) == text == run(command, "some", "thing", "-h")
+    assert "unknown option" not in text
+    for option in re.findall(r"(--\w+)", text.partition("\n")[0]):
+        assert re.search(rf"^  {option}\b", text, re.MULTILINE), f"{option} is not explained"
+
+
+def test_options_of_bench_are_those_that_python_takes():
+    theirs = subprocess.run(
+        [sys.executable, "-m", "mica.bench", "ops", "--help"], capture_output=True, text=True
+    )
+    ours = re.findall(r"^  (--\w+)", run("bench", "--help"), re.MULTILINE)
+    assert len(ours) == 4 and all(re.search(rf"^  .*{o}\b", theirs.stdout, re.M) for o in ours)
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command != "bench"])
+def test_options_in_help_are_those_that_are_taken(command):
+    for option in re.findall(r"^  (--\w+)", run(command, "--help"), re.MULTILINE):
+        if option == "--help":
+            continue
+        done = subprocess.run([PROGRAM, command, option, "1"], capture_output=True, text=True)
+        assert "unknown option" not in done.stderr
+        assert f"unknown argument '{option}'" not in done.stderr
+    assert run(command, "--no-such-option", code=2)
+
+
+def test_help_about_no_command_is_refused():
+    assert "there is no command 'fly'" in run("help", "fly", code=2)
+    assert "not 'run' too" in run("help", "ops", "run", code=2)
+
+
+def piped(shell: str) -> subprocess.CompletedProcess:
+    line = f"set -o pipefail; {shell}"
+    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("command", ["ops", "ops --json", "help", "devices", "completion bash"])
+@pytest.mark.parametrize("before", ["", "trap '' PIPE; "])
+def test_a_reader_that_stops_early_is_no_error(command, before):
+    done = piped(f"{before}'{PROGRAM}' {command} | true")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_a_disk_that_is_full_is_one():
+    done = piped(f"'{PROGRAM}' ops > /dev/full")
+    assert done.returncode == 1 and "standard output cannot be written" in done.stderr
+
+
+COMPLETE = """
+eval "$('{program}' completion bash)"
+COMP_WORDS=(mica {words}) COMP_CWORD={at}
+_mica
+echo "${{COMPREPLY[@]}}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "at", "wanted"),
+    [("d", 1, "devices doctor"), ("run --s", 2, "--seed"), ("predict --", 2, "--signature")],
+)
+def test_bash_completes_commands_and_options(words, at, wanted):
+    done = piped(COMPLETE.format(program=PROGRAM, words=words, at=at))
+    assert done.returncode == 0, done.stderr
+    assert set(wanted.split()) <= set(done.stdout.split())
+    assert all(word.startswith(words.split()[-1]) for word in done.stdout.split())
+
+
+def test_completion_knows_every_command_and_names_its_shells():
+    for shell in ("bash", "zsh"):
+        text = run("completion", shell)
+        assert all(re.search(rf"\b{command}\b", text) for command in COMMANDS)
+    assert "bash or zsh" in run("completion", "fish", code=2)
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="zsh was not found")
+def test_zsh_reads_its_completion():
+    script = f"autoload -Uz compinit && compinit -D && eval \"$('{PROGRAM}' completion zsh)\""
+    done = subprocess.run(["zsh", "-fc", script + " && echo $_comps[mica]"], capture_output=True)
+    assert (done.returncode, done.stdout) == (0, b"_mica\n"), done.stderr
+
+
+def test_the_man_page_is_up_to_date():
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts/man_page.py", "--build", BUILD],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    written = (ROOT / "docs/mica.1").read_text(encoding="utf-8")
+    assert done.stdout == written, "run scripts/man_page.py > docs/mica.1"
+
+
+@pytest.mark.skipif(not shutil.which("man"), reason="man was not found")
+def test_the_man_page_is_shown_without_a_warning():
+    command = ["man", "--warnings", "-l", ROOT / "docs/mica.1"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "MANWIDTH": "80"}
+    )
+    assert done.returncode == 0 and done.stderr == ""
+    assert all(command in done.stdout for command in COMMANDS)
 
 
 def test_devices_are_listed():
@@ -134,8 +246,6 @@ def test_the_doctor_checks_every_device():
 
 
 def test_python_starts_the_same_program():
-    import sys
-
     done = subprocess.run(
         [sys.executable, "-m", "mica", "version"], capture_output=True, text=True, timeout=60
     )

@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 import pytest
+from documents import program
 from house import BUILD, ROOT, compiler, run
-from test_readme import blocks
 
 VERSION = re.search(r"project\(mica VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
 MINOR = ".".join(VERSION.split(".")[:2])
@@ -57,7 +57,8 @@ def pkg_config(prefix, *arguments) -> list[str]:
 
 
 def write_example(folder, text=None):
-    (folder / "example.c").write_text(text or blocks("c")[0], encoding="utf-8")
+    text = text or program(ROOT / "README.md", "example.c")
+    (folder / "example.c").write_text(text, encoding="utf-8")
     return folder / "example.c"
 
 
@@ -142,6 +143,7 @@ def test_the_headers_are_all_there_and_the_program_runs(prefix):
     if (BUILD / "bin/mica").exists():
         result = run(prefix / "bin/mica", "devices")
         assert result.returncode == 0 and "cpu" in result.stdout
+        assert (prefix / "share/man/man1/mica.1").is_file()
 
 
 @needs_pkg_config
