@@ -68,12 +68,12 @@ def test_the_library_exports_the_names_on_the_list_and_no_others():
 
 @pytest.mark.skipif(not LIBRARY.exists(), reason=f"{LIBRARY} has not been built")
 @pytest.mark.skipif(not shutil.which("strip"), reason="strip was not found")
-def test_the_stripped_library_is_smaller_than_five_megabytes(tmp_path):
+def test_the_stripped_library_is_smaller_than_eight_megabytes(tmp_path):
     stripped = tmp_path / LIBRARY.name
     assert run("strip", "-x", "-o", stripped, LIBRARY).returncode == 0
     size = stripped.stat().st_size
     print(f"{LIBRARY.name}: {size} bytes stripped")
-    assert size < 5_000_000
+    assert size < 8_000_000
 
 
 @pytest.mark.skipif(not compiler(), reason="no C compiler was found")
