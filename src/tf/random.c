@@ -212,8 +212,9 @@ mica_status tf_shape_random(mica_tf_inference *c) {
         c->outputs[0].rank = n;
         for (int32_t i = 0; i < n; i++)
             c->outputs[0].dims[i] = ints[i] == MICA_TF_UNKNOWN_INT ? -1 : ints[i];
+        /* While a graph is built -1 is a size that is not known yet. */
         for (int32_t i = 0; i < n; i++)
-            if (ints[i] != MICA_TF_UNKNOWN_INT && ints[i] < 0)
+            if (ints[i] != MICA_TF_UNKNOWN_INT && ints[i] < (c->graph ? -1 : 0))
                 return MICA_INVALID("[%s] Dimension %lld must be >= 0", c->info->name,
                                     (long long)ints[i]);
     } else if (c->inputs[0].rank == 1 && c->inputs[0].dims[0] >= 0 &&

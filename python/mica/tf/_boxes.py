@@ -51,6 +51,7 @@ def crop_and_resize(
     image = of_rank(cast(convert_to_tensor(image), _dtypes.float32), 4)
     boxes = of_rank(convert_to_tensor(boxes, _dtypes.float32), 2)
     which = of_rank(convert_to_tensor(box_indices, _dtypes.int32), 1)
+    count = boxes.shape[0] if which.shape[0] is None else which.shape[0]
     size = shape(image)
     rows, columns = (
         crop_size
@@ -80,9 +81,8 @@ def crop_and_resize(
         below = at(bottom, left) + (at(bottom, right) - at(bottom, left)) * across
         found = above + (below - above) * down
     found = where(is_inside, found, convert_to_tensor(extrapolation_value, _dtypes.float32))
-    counts = [boxes.shape[0], which.shape[0]]
     sizes = [n if isinstance(n, int) else None for n in (rows, columns)]
-    found.set_shape([counts[0] if counts[1] is None else counts[1], *sizes, image.shape[3]])
+    found.set_shape([count, *sizes, image.shape[3]])
     return found
 
 
@@ -168,7 +168,7 @@ def non_max_suppression_padded(
         )
         return found[0], found[2]
 
-    if boxes.shape.rank == 2:
+    if boxes.shape.rank in (None, 2):
         found = _suppressed(
             boxes,
             scores,

@@ -18,7 +18,7 @@ def _channels_first(data_format) -> bool:
 def entries(value, n: int, data_format, what: str) -> list[int]:
     """Return an entry for each axis of images with n spatial axes."""
     value = 1 if value is None else value
-    value = [value] if isinstance(value, int) else [int(v) for v in value]
+    value = [int(v) for v in ([value] if isinstance(value, int | float) else value)]
     if len(value) == 1:
         value = value * n
     if len(value) == n:

@@ -142,10 +142,10 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
     do not sum to 1.
     """
     logits = convert_to_tensor(logits)
-    labels = cast(labels, logits.dtype)
     given, rank = logits.dtype, logits.shape.rank
     if given in (_dtypes.float16, _dtypes.bfloat16):
-        logits, labels = cast(logits, _dtypes.float32), cast(labels, _dtypes.float32)
+        logits = cast(logits, _dtypes.float32)
+    labels = cast(labels, logits.dtype)
     if axis != -1 and axis != (rank or 0) - 1:
         order = _order_to_last(logits, axis)
         logits, labels = transpose(logits, order), transpose(labels, order)
@@ -302,7 +302,8 @@ def compute_average_loss(per_example_loss, sample_weight=None, global_batch_size
 
 def scale_regularization_loss(regularization_loss):
     """Return the sum of regularization losses, for one replica."""
-    return reduce_sum(convert_to_tensor(regularization_loss))
+    total = reduce_sum(convert_to_tensor(regularization_loss))
+    return total / ops["OnesLike"](total)
 
 
 # ---- normalisation -------------------------------------------------------------------------------
@@ -333,11 +334,12 @@ def weighted_moments(x, axes, frequency_weights, keepdims=False, name=None):
     if given == _dtypes.float16:
         x = cast(x, _dtypes.float32)
     weights = cast(frequency_weights, x.dtype)
-    total = reduce_sum(weights + zeros_like(x), axes, True)
+    whole = weights + zeros_like(x)
+    total = reduce_sum(whole, axes, True)
     mean = reduce_sum(weights * x, axes, True) / total
     variance = reduce_sum(weights * ops["Square"](x - mean), axes, True) / total
     if not keepdims:
-        final = reduce_sum(x, axes)
+        final = reduce_sum(whole, axes)
         mean, variance = reshape(mean, shape(final)), reshape(variance, shape(final))
         mean.set_shape(final.shape)
         variance.set_shape(final.shape)

@@ -260,6 +260,11 @@ def stateless_uniform(
 ):
     """Return uniform numbers that depend on the seed alone."""
     dtype = _dtypes.as_dtype(dtype)
+    if dtype.is_unsigned and minval is not None:
+        raise ValueError(
+            f"Argument `dtype` got invalid value {dtype!r} when argument `minval` is not None. "
+            "Please don't use unsigned integers in this case."
+        )
     key, counter = _key_counter(seed, alg)
     return _uniform_of(shape, key, counter, minval, maxval, dtype)
 
