@@ -1,7 +1,7 @@
 /* Random numbers that take as many draws as it needs: TensorFlow's own, element for element.
  *
- * Every element has blocks of its own, 256 from those of the one before, so that it does not matter
- * how many of them the others take. */
+ * Every element has blocks of its own, 256 from those of the one before (42 for binomial numbers of
+ * few trials), so that it does not matter how many of them the others take. */
 #include <math.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "tf/random.h"
 #include "tf/shape_rules.h"
 
-enum { BLOCKS_OF_ELEMENT = 256 };
+enum { BLOCKS_OF_ELEMENT = 256, BLOCKS_OF_FEW_TRIALS = 42 };
 
 /* ---- shapes -----------------------------------------------------------------------------------*/
 
@@ -42,6 +42,12 @@ mica_status tf_shape_per_parameter(mica_tf_inference *c) {
     return NULL;
 }
 
+/* The given shape; the seed is input 1. */
+mica_status tf_shape_by_seed(mica_tf_inference *c) {
+    MICA_TRY(mica_tf_check_seed(c, 1));
+    return tf_shape_random(c);
+}
+
 /* ---- numbers of one element -------------------------------------------------------------------*/
 
 typedef struct stream {
@@ -50,9 +56,9 @@ typedef struct stream {
     int n_uniforms, n_normals; /* left; the last one is taken first */
 } stream;
 
-static stream stream_of(const uint32_t state[6], int64_t element) {
+static stream stream_of(const uint32_t state[6], int64_t element, int blocks) {
     stream s = {.generator = mica_tf_generator_of(state)};
-    mica_tf_counter_skip(s.generator.counter, (uint64_t)element * BLOCKS_OF_ELEMENT);
+    mica_tf_counter_skip(s.generator.counter, (uint64_t)element * (uint64_t)blocks);
     return s;
 }
 
@@ -159,12 +165,14 @@ static double large_binomial(stream *s, double count, double p) {
     }
 }
 
-static double binomial_of(stream *s, double count, double p) {
+static double binomial_of(const uint32_t state[6], int64_t element, double count, double p) {
     if (isnan(p) || isnan(count)) return NAN;
     if (count <= 0 || p <= 0) return 0;
     if (p >= 1) return count;
     double q = p <= 0.5 ? p : 1 - p;
-    double k = count * q >= 10 ? large_binomial(s, count, q) : small_binomial(s, count, q);
+    bool few = count * q < 10;
+    stream s = stream_of(state, element, few ? BLOCKS_OF_FEW_TRIALS : BLOCKS_OF_ELEMENT);
+    double k = few ? small_binomial(&s, count, q) : large_binomial(&s, count, q);
     return p <= 0.5 ? k : count - k;
 }
 
@@ -232,7 +240,7 @@ static mica_status fill(mica_tf_host *c, const mica_type *type, const uint32_t s
     }
     int64_t samples = n ? total / n : 0;
     for (int64_t i = 0; i < samples * n; i++) {
-        stream s = stream_of(state, i);
+        stream s = stream_of(state, i, BLOCKS_OF_ELEMENT);
         data[i % samples * n + i / samples] = one(&s, parameters[i / samples]);
     }
     mica_status status = mica_tf_give_doubles(c, type, data);
@@ -265,10 +273,23 @@ mica_status tf_host_stateless_gamma(mica_tf_host *c) {
     return fill(c, &type, state, 4, gamma_of);
 }
 
+/* The result's shape has to end with that of a parameter. */
+static mica_status check_end(mica_tf_host *c, const mica_type *type, int32_t parameter) {
+    mica_tf_shape end;
+    mica_tf_value_shape(c->inputs[parameter], &end);
+    bool holds = end.rank <= type->rank;
+    for (int32_t i = 0; holds && i < end.rank; i++)
+        holds = end.dims[i] == type->dims[type->rank - end.rank + i];
+    if (holds) return NULL;
+    return MICA_INVALID("[%s] Shape passed in must end with broadcasted shape %s", c->info->name,
+                        mica_tf_shape_text(&end).chars);
+}
+
 mica_status tf_host_stateless_poisson(mica_tf_host *c) {
     mica_type type;
     uint32_t state[6];
     MICA_TRY(result_type(c, -1, &type));
+    MICA_TRY(check_end(c, &type, 2));
     MICA_TRY(mica_tf_seed_state(c, 1, state));
     return fill(c, &type, state, 2, poisson_of);
 }
@@ -278,6 +299,7 @@ mica_status tf_host_stateless_binomial(mica_tf_host *c) {
     mica_type type;
     uint32_t state[6];
     MICA_TRY(result_type(c, -1, &type));
+    MICA_TRY(check_end(c, &type, 2));
     MICA_TRY(mica_tf_seed_state(c, 1, state));
     double *counts = NULL, *chances = NULL;
     int64_t n, n_chances, total = mica_type_elements(&type);
@@ -288,9 +310,8 @@ mica_status tf_host_stateless_binomial(mica_tf_host *c) {
         status = MICA_INVALID("[StatelessRandomBinomial] counts and probs do not fit the shape");
     for (int64_t i = 0; !status && n && i < total; i++) {
         int64_t samples = total / n;
-        stream s = stream_of(state, i);
         data[i % samples * n + i / samples] =
-            binomial_of(&s, counts[i / samples], chances[i / samples]);
+            binomial_of(state, i, counts[i / samples], chances[i / samples]);
     }
     if (!status) status = mica_tf_give_doubles(c, &type, data);
     mica_free(counts);

@@ -286,6 +286,8 @@ static mica_status read_batch(const mica_tf_host *c, batch *b) {
     if (numbers[0] <= 0 || numbers[1] <= 0)
         return MICA_INVALID("[%s] max_size_per_class and max_total_size must be positive",
                             c->info->name);
+    if (!(numbers[2] >= 0 && numbers[2] <= 1))
+        return MICA_INVALID("[%s] iou_threshold must be in [0, 1]", c->info->name);
     b->n = boxes.dims[0];
     b->q = boxes.dims[2];
     b->n_classes = scores.dims[2];

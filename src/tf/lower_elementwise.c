@@ -88,12 +88,6 @@ void tf_lower_softplus(mica_tf_lowering *c) {
     c->outputs[0] = mica_add(g, large, mica_log1p(g, small));
 }
 
-void tf_lower_softsign(mica_tf_lowering *c) {
-    mica_value x = c->inputs[0];
-    mica_value divisor = mica_add(c->g, mica_abs(c->g, x), mica_full_like(c->g, x, 1.0));
-    c->outputs[0] = mica_div(c->g, x, divisor);
-}
-
 void tf_lower_relu6(mica_tf_lowering *c) {
     mica_graph *g = c->g;
     mica_value x = c->inputs[0], zero = mica_zeros_like(g, x), six = mica_full_like(g, x, 6.0);
@@ -122,7 +116,7 @@ void tf_lower_selu(mica_tf_lowering *c) {
 void tf_lower_leaky_relu(mica_tf_lowering *c) {
     mica_graph *g = c->g;
     mica_value x = c->inputs[0];
-    double alpha = mica_tf_attr_find(c->info, c->attrs, "alpha")->as.real;
+    double alpha = (double)(float)mica_tf_attr_find(c->info, c->attrs, "alpha")->as.real;
     mica_value low = mica_mul(g, x, mica_full_like(g, x, alpha));
     c->outputs[0] = mica_select(g, is_positive(g, x), x, low);
 }

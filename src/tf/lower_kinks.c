@@ -1,7 +1,7 @@
 /* Ops whose derivative at poles and kinks is TensorFlow's own: a call with the function and its
  * gradient. sqrt, rsqrt and 1/x give 0 for a cotangent of 0, also where their derivative is
- * infinite; x^y multiplies through, and log x counts as 0 where x is not positive. Samples that
- * were drawn on the host get their derivative here too. */
+ * infinite; x^y multiplies through, and log x counts as 0 where x is not positive; that of softsign
+ * is 0 at infinities. Samples that were drawn on the host get their derivative here too. */
 #include "tf/lower_rules.h"
 
 typedef struct kink {
@@ -112,6 +112,25 @@ static void back_reciprocal(mica_graph *g, const mica_value *x, mica_value y, mi
 
 void tf_lower_reciprocal(mica_tf_lowering *c) {
     lower(c, c->inputs, 1, &(kink){reciprocal, back_reciprocal});
+}
+
+static mica_value one_and_size(mica_graph *g, mica_value x) {
+    return mica_add(g, mica_abs(g, x), number(g, x, 1.0));
+}
+
+static mica_value softsign(mica_graph *g, const mica_value *x) {
+    return mica_div(g, x[0], one_and_size(g, x[0]));
+}
+
+static void back_softsign(mica_graph *g, const mica_value *x, mica_value y, mica_value cotangent,
+                          mica_value *out) {
+    (void)y;
+    mica_value divisor = one_and_size(g, x[0]);
+    out[0] = mica_div(g, cotangent, mica_mul(g, divisor, divisor));
+}
+
+void tf_lower_softsign(mica_tf_lowering *c) {
+    lower(c, c->inputs, 1, &(kink){softsign, back_softsign});
 }
 
 static bool broadcast(mica_tf_lowering *c, mica_value *out) {

@@ -205,12 +205,16 @@ mica_status mica_tf_random_tensor(mica_device *device, mica_tf_operation *operat
 mica_status tf_shape_random(mica_tf_inference *c) {
     int64_t ints[MICA_MAX_RANK * 4];
     int32_t n;
+    if (c->inputs[0].rank >= 0 && c->inputs[0].rank != 1)
+        return MICA_INVALID("[%s] shape must be a vector, got shape %s", c->info->name,
+                            mica_tf_shape_text(&c->inputs[0]).chars);
     if (mica_tf_input_ints(c, 0, ints, &n) && n <= MICA_MAX_RANK) {
         c->outputs[0].rank = n;
         for (int32_t i = 0; i < n; i++)
             c->outputs[0].dims[i] = ints[i] == MICA_TF_UNKNOWN_INT ? -1 : ints[i];
+        /* While a graph is built -1 is a size that is not known yet. */
         for (int32_t i = 0; i < n; i++)
-            if (ints[i] != MICA_TF_UNKNOWN_INT && ints[i] < 0)
+            if (ints[i] != MICA_TF_UNKNOWN_INT && ints[i] < (c->graph ? -1 : 0))
                 return MICA_INVALID("[%s] Dimension %lld must be >= 0", c->info->name,
                                     (long long)ints[i]);
     } else if (c->inputs[0].rank == 1 && c->inputs[0].dims[0] >= 0 &&
@@ -220,7 +224,16 @@ mica_status tf_shape_random(mica_tf_inference *c) {
     return NULL;
 }
 
+mica_status mica_tf_check_seed(const mica_tf_inference *c, int32_t i) {
+    const mica_tf_shape *seed = &c->inputs[i];
+    if (seed->rank < 0 || (seed->rank == 1 && (seed->dims[0] < 0 || seed->dims[0] == 2)))
+        return NULL;
+    return MICA_INVALID("[%s] seed must have shape [2], not %s", c->info->name,
+                        mica_tf_shape_text(seed).chars);
+}
+
 mica_status tf_shape_key_counter(mica_tf_inference *c) {
+    MICA_TRY(mica_tf_check_seed(c, 0));
     c->outputs[0] = (mica_tf_shape){.rank = 1, .dims = {1}};
     c->outputs[1] = (mica_tf_shape){.rank = 1, .dims = {2}};
     return NULL;

@@ -4,6 +4,9 @@
 
 #include "tf/tf.h"
 
+/* A seed is two integers. */
+MICA_MUST_CHECK mica_status mica_tf_check_seed(const mica_tf_inference *c, int32_t input);
+
 /* How many numbers an array of this shape has: some that memory could hold. */
 MICA_MUST_CHECK mica_status mica_tf_drawn(const char *op, mica_ints dims, int64_t *out);
 

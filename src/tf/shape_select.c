@@ -143,7 +143,10 @@ mica_status tf_shape_slice(mica_tf_inference *c) {
             return MICA_INVALID("[Slice] Expected size[%d] to be -1 or not negative, not %lld", i,
                                 (long long)size[i]);
     if (x->rank < 0) {
-        if (has_size && n_size <= MICA_MAX_RANK) c->outputs[0] = mica_tf_unknown_of_rank(n_size);
+        if (!has_size || n_size > MICA_MAX_RANK) return NULL;
+        c->outputs[0] = mica_tf_unknown_of_rank(n_size);
+        for (int32_t i = 0; i < n_size; i++)
+            if (size[i] >= 0) c->outputs[0].dims[i] = size[i];
         return NULL;
     }
     if ((has_begin && n_begin != x->rank) || (has_size && n_size != x->rank))
@@ -420,16 +423,54 @@ mica_status tf_shape_bitcast(mica_tf_inference *c) {
     return NULL;
 }
 
+/* Boxes [n, 4] or overlaps [n, n], then scores [n]. */
+static mica_status check_boxes(const mica_tf_inference *c, bool overlaps) {
+    const mica_tf_shape *boxes = &c->inputs[0], *scores = &c->inputs[1];
+    bool fits = boxes->rank < 0 || boxes->rank == 2;
+    if (boxes->rank == 2 && boxes->dims[1] >= 0) {
+        int64_t wanted = overlaps ? boxes->dims[0] : 4;
+        fits = wanted < 0 || boxes->dims[1] == wanted;
+    }
+    fits = fits && (scores->rank < 0 || scores->rank == 1);
+    if (fits && boxes->rank == 2 && scores->rank == 1)
+        fits = boxes->dims[0] < 0 || scores->dims[0] < 0 || boxes->dims[0] == scores->dims[0];
+    if (fits) return NULL;
+    return MICA_INVALID("[%s] boxes must be of shape [n,4], overlaps of shape [n,n], scores of "
+                        "shape [n]: %s and %s",
+                        c->info->name, mica_tf_shape_text(boxes).chars,
+                        mica_tf_shape_text(scores).chars);
+}
+
 mica_status tf_shape_non_max_suppression(mica_tf_inference *c) {
+    int64_t most = -1;
+    bool known = false;
+    MICA_TRY(check_boxes(c, c->n_outputs < 2));
+    MICA_TRY(mica_tf_input_number(c, 2, &most, &known));
+    if (known && most < 0)
+        return MICA_INVALID("[%s] max_output_size must be non-negative, not %lld", c->info->name,
+                            (long long)most);
     for (int32_t i = 0; i < 2 && i < c->n_outputs; i++) c->outputs[i] = mica_tf_unknown_of_rank(1);
-    if (c->n_outputs > 2) c->outputs[2] = (mica_tf_shape){.rank = 0};
+    if (c->n_outputs <= 2) return NULL;
+    c->outputs[2] = (mica_tf_shape){.rank = 0};
+    if (known && mica_tf_attr_find(c->info, c->attrs, "pad_to_max_output_size")->as.integer)
+        c->outputs[0].dims[0] = c->outputs[1].dims[0] = most;
     return NULL;
 }
 
 mica_status tf_shape_combined_suppression(mica_tf_inference *c) {
-    int64_t n = c->inputs[0].rank > 0 ? c->inputs[0].dims[0] : -1;
-    c->outputs[0] = (mica_tf_shape){.rank = 3, .dims = {n, -1, 4}};
-    c->outputs[1] = c->outputs[2] = (mica_tf_shape){.rank = 2, .dims = {n, -1}};
+    const mica_tf_shape *scores = &c->inputs[1];
+    int64_t n = c->inputs[0].rank > 0 ? c->inputs[0].dims[0] : -1, each = 0, total = 0;
+    bool known_each = false, known = false;
+    MICA_TRY(mica_tf_input_number(c, 2, &each, &known_each));
+    MICA_TRY(mica_tf_input_number(c, 3, &total, &known));
+    if (mica_tf_attr_find(c->info, c->attrs, "pad_per_class")->as.integer) {
+        known = known && known_each && scores->rank == 3 && scores->dims[2] >= 0;
+        if (known && mica_tf_times(each, scores->dims[2]) < total)
+            total = mica_tf_times(each, scores->dims[2]);
+    }
+    if (!known || total < 0) total = -1;
+    c->outputs[0] = (mica_tf_shape){.rank = 3, .dims = {n, total, 4}};
+    c->outputs[1] = c->outputs[2] = (mica_tf_shape){.rank = 2, .dims = {n, total}};
     c->outputs[3] = (mica_tf_shape){.rank = 1, .dims = {n}};
     return NULL;
 }

@@ -102,10 +102,12 @@ static mica_status spatial_sizes(mica_tf_inference *c, const mica_tf_windows *w,
     for (int32_t i = 0; i < w->rank; i++) {
         int32_t axis = mica_tf_spatial_axis(w, i);
         out->dims[axis] = -1;
-        if (x->dims[axis] < 0 || w->window[i] < 0) continue;
+        if (x->dims[axis] < 0 || (w->window[i] < 0 && w->padding != 's')) continue;
         out->dims[axis] = mica_tf_windows_fit(w, i, x->dims[axis], &low, &high);
         int64_t reach = reach_of(w, i);
-        if (w->padding != 's' && x->dims[axis] + low + high < reach)
+        /* Eagerly a window that reaches less than a stride too far has no places. */
+        int64_t room = mica_tf_plus(x->dims[axis] + low + high, -reach);
+        if (w->padding != 's' && room < 0 && (c->graph || room <= -2 * w->stride[i]))
             return c->graph
                        ? MICA_INVALID("[%s] Negative dimension size caused by subtracting %lld "
                                       "from %lld",
@@ -118,13 +120,18 @@ static mica_status spatial_sizes(mica_tf_inference *c, const mica_tf_windows *w,
     return NULL;
 }
 
+/* The rank of images, also where the inputs do not tell: that of the strides. */
+static int32_t image_rank(const mica_tf_inference *c, const mica_tf_shape *x) {
+    return x->rank >= 0 ? x->rank : mica_tf_attr_find(c->info, c->attrs, "strides")->n;
+}
+
 mica_status tf_shape_pool(mica_tf_inference *c) {
     mica_tf_windows w;
-    const mica_tf_shape *x = &c->inputs[0];
-    if (x->rank < 0) return NULL;
-    MICA_TRY(mica_tf_windows_read(c->info, c->attrs, x->rank, &w));
-    c->outputs[0] = *x;
-    return spatial_sizes(c, &w, x, &c->outputs[0]);
+    int32_t rank = image_rank(c, &c->inputs[0]);
+    MICA_TRY(mica_tf_windows_read(c->info, c->attrs, rank, &w));
+    mica_tf_shape x = c->inputs[0].rank < 0 ? mica_tf_unknown_of_rank(rank) : c->inputs[0];
+    c->outputs[0] = x;
+    return spatial_sizes(c, &w, &x, &c->outputs[0]);
 }
 
 static mica_status filter_windows(mica_tf_inference *c, mica_tf_windows *w, int32_t rank,
@@ -144,8 +151,7 @@ static mica_status filter_windows(mica_tf_inference *c, mica_tf_windows *w, int3
 mica_status tf_shape_conv(mica_tf_inference *c) {
     mica_tf_windows w;
     const mica_tf_shape *x = &c->inputs[0], *filter = &c->inputs[1];
-    int32_t rank = x->rank >= 0 ? x->rank : filter->rank;
-    if (rank < 0) return NULL;
+    int32_t rank = image_rank(c, x->rank >= 0 ? x : filter);
     MICA_TRY(filter_windows(c, &w, rank, filter));
     mica_tf_shape images = x->rank >= 0 ? *x : mica_tf_unknown_of_rank(rank);
     int32_t channels = mica_tf_channel_axis(&w);
@@ -166,8 +172,7 @@ mica_status tf_shape_conv(mica_tf_inference *c) {
 mica_status tf_shape_depthwise_conv(mica_tf_inference *c) {
     mica_tf_windows w;
     const mica_tf_shape *x = &c->inputs[0], *filter = &c->inputs[1];
-    int32_t rank = x->rank >= 0 ? x->rank : filter->rank;
-    if (rank < 0) return NULL;
+    int32_t rank = image_rank(c, x->rank >= 0 ? x : filter);
     if (rank != 4)
         return MICA_INVALID("[%s] the input must have rank 4, not %d", c->info->name, rank);
     MICA_TRY(filter_windows(c, &w, rank, filter));
@@ -186,18 +191,26 @@ mica_status tf_shape_depthwise_conv(mica_tf_inference *c) {
 
 mica_status tf_shape_conv_transpose(mica_tf_inference *c) {
     int64_t sizes[MICA_MAX_RANK * 4];
-    int32_t n, rank = c->inputs[2].rank >= 0 ? c->inputs[2].rank : c->inputs[1].rank;
+    const mica_tf_shape *filter = &c->inputs[1], *cotangent = &c->inputs[2];
+    int32_t n, rank = image_rank(c, cotangent->rank >= 0 ? cotangent : filter);
     mica_tf_windows w;
-    if (rank >= 0) MICA_TRY(filter_windows(c, &w, rank, &c->inputs[1]));
+    MICA_TRY(filter_windows(c, &w, rank, filter));
     if (mica_tf_input_ints(c, 0, sizes, &n)) {
-        if ((rank >= 0 && n != rank) || n > MICA_MAX_RANK)
+        if (n != rank || n > MICA_MAX_RANK)
             return MICA_INVALID("[%s] input_sizes must have %d entries, not %d", c->info->name,
                                 rank, n);
         c->outputs[0] = mica_tf_unknown_of_rank(n);
         for (int32_t i = 0; i < n; i++)
             if (sizes[i] != MICA_TF_UNKNOWN_INT) c->outputs[0].dims[i] = sizes[i];
-    } else if (rank >= 0)
+    } else {
         c->outputs[0] = mica_tf_unknown_of_rank(rank);
+    }
+    int64_t *dims = c->outputs[0].dims, channels = dims[mica_tf_channel_axis(&w)];
+    if (rank == 4 && dims[0] < 0 && cotangent->rank == 4) dims[0] = cotangent->dims[0];
+    int64_t per_group = filter->rank < 0 ? -1 : filter->dims[rank - 2];
+    if (channels >= 0 && per_group >= 0 && (channels == 0 || channels % per_group))
+        return MICA_INVALID("[%s] %lld channels are no multiple of the %lld of the filter",
+                            c->info->name, (long long)channels, (long long)per_group);
     return NULL;
 }
 
@@ -207,6 +220,9 @@ mica_status tf_shape_bias_add(mica_tf_inference *c) {
     if (x->rank < 0 || bias->rank < 0) return NULL;
     bool first = false;
     MICA_TRY(mica_tf_channels_first(c->info, c->attrs, &first));
+    if (first && x->rank == 2 && c->graph)
+        return MICA_INVALID("[BiasAdd] Shape must be at least rank 3 but is rank 2: %s",
+                            mica_tf_shape_text(x).chars);
     int32_t axis = first ? 1 : x->rank - 1;
     if (x->rank < 2 || bias->rank != 1 ||
         (x->dims[axis] >= 0 && bias->dims[0] >= 0 && x->dims[axis] != bias->dims[0]))

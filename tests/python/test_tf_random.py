@@ -2,6 +2,7 @@
 
 import mica.tf as tf
 import numpy as np
+import pytest
 
 
 def near(tensor, figures):
@@ -63,6 +64,35 @@ def test_stateless_ops():
     split = tf.random.split(seed, 2)
     assert split.numpy().tolist() == [[1105988140, 1738052849], [-335576002, 370444179]]
     assert tf.random.fold_in(seed, 3).numpy().tolist() == [1105988140, 3]
+
+
+def test_binomial_numbers():
+    def draw(*arguments):
+        return tf.random.stateless_binomial(*arguments).numpy().ravel().tolist()
+
+    few = draw([12, 1], [1, 2], [10.0], [0.3])
+    assert few == [5, 5, 5, 4, 4, 3, 4, 0, 5, 2, 4, 3]
+    assert draw([6, 2], [1, 2], [10.0, 1000.0], [0.3, 0.4])[1::2] == [401, 398, 381, 408, 399, 393]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="end with"):
+        draw([2, 3], [1, 2], [10.0, 10.0], [0.3, 0.3])
+
+
+def test_strings_are_shuffled():
+    words = tf.constant(["a", "b", "c", "d", "e"])
+    places = tf.random.experimental.stateless_shuffle(tf.range(5), [1, 2]).numpy()
+    found = tf.random.experimental.stateless_shuffle(words, [1, 2]).numpy()
+    assert [b"abcde"[i : i + 1] for i in places] == found.tolist()
+
+
+@pytest.mark.parametrize("seed", [1, [1], [1, 2, 3]])
+def test_a_seed_is_two_integers(seed):
+    def draw():
+        return tf.random.stateless_uniform([2], seed)
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="seed"):
+        draw()
+    with pytest.raises(ValueError, match="seed"):
+        tf.function(draw)()
 
 
 def test_generators():

@@ -11,6 +11,7 @@ from ._core import convert_to_tensor, ops
 from ._elementwise import floor
 from ._math import cast
 from ._select import gather_nd
+from ._sequences import of_rank
 
 
 def _along(low, high, size, count):
@@ -44,11 +45,13 @@ def crop_and_resize(
     crop_size
         The height and width of the results.
     """
+    method = "bilinear" if method is None else method
     if method not in ("bilinear", "nearest"):
         raise ValueError(f"method must be 'bilinear' or 'nearest', not {method!r}")
-    image = cast(convert_to_tensor(image), _dtypes.float32)
-    boxes = convert_to_tensor(boxes, _dtypes.float32)
-    which = convert_to_tensor(box_indices, _dtypes.int32)
+    image = of_rank(cast(convert_to_tensor(image), _dtypes.float32), 4)
+    boxes = of_rank(convert_to_tensor(boxes, _dtypes.float32), 2)
+    which = of_rank(convert_to_tensor(box_indices, _dtypes.int32), 1)
+    count = boxes.shape[0] if which.shape[0] is None else which.shape[0]
     size = shape(image)
     rows, columns = (
         crop_size
@@ -77,7 +80,10 @@ def crop_and_resize(
         above = at(top, left) + (at(top, right) - at(top, left)) * across
         below = at(bottom, left) + (at(bottom, right) - at(bottom, left)) * across
         found = above + (below - above) * down
-    return where(is_inside, found, convert_to_tensor(extrapolation_value, _dtypes.float32))
+    found = where(is_inside, found, convert_to_tensor(extrapolation_value, _dtypes.float32))
+    sizes = [n if isinstance(n, int) else None for n in (rows, columns)]
+    found.set_shape([count, *sizes, image.shape[3]])
+    return found
 
 
 def _is_within(places, size):
@@ -162,7 +168,7 @@ def non_max_suppression_padded(
         )
         return found[0], found[2]
 
-    if boxes.shape.rank == 2:
+    if boxes.shape.rank in (None, 2):
         found = _suppressed(
             boxes,
             scores,
@@ -256,31 +262,39 @@ def draw_bounding_boxes(images, boxes, colors=None, name=None):
     colors
         Colours of the frames, taken in turns.
     """
-    images = convert_to_tensor(images)
-    boxes = convert_to_tensor(boxes, _dtypes.float32)
-    if boxes.shape.rank != 3 or boxes.shape[1] is None:
+    images = of_rank(convert_to_tensor(images), 4)
+    boxes = of_rank(convert_to_tensor(boxes, _dtypes.float32), 3)
+    if boxes.shape.rank != 3:
         raise ValueError(f"boxes must be of shape [batch, number, 4], not {boxes.shape}")
-    depth = images.shape[-1]
-    if colors is None:
-        colors = [[1.0]] if depth == 1 else [c[:depth] for c in _COLOURS]
-    colors = convert_to_tensor(colors, _dtypes.float32)
     size = shape(images)
-    rows = reshape(range(size[1]), [1, -1, 1])
-    columns = reshape(range(size[2]), [1, 1, -1])
+    if colors is None:
+        # White for pictures of one channel, whose number may be unknown yet.
+        colors = convert_to_tensor(_COLOURS, _dtypes.float32)
+        colors = where(size[3] == 1, ops["OnesLike"](colors), colors)
+    colors = of_rank(convert_to_tensor(colors, _dtypes.float32), 2)
+    rows = reshape(range(size[1]), [1, 1, -1, 1])
+    columns = reshape(range(size[2]), [1, 1, 1, -1])
     last = cast(stack([size[1], size[2], size[1], size[2]]) - 1, _dtypes.float32)
     ends = cast(boxes * last, _dtypes.int32)
-    for k in builtins_range(boxes.shape[1]):
-        top, left, bottom, right = (reshape(ends[:, k, i], [-1, 1, 1]) for i in builtins_range(4))
-        across = _both(columns >= left, columns <= right)
-        down = _both(rows >= top, rows <= bottom)
-        on_frame = ops["LogicalOr"](
-            _both(across, _either(rows == top, rows == bottom)),
-            _both(down, _either(columns == left, columns == right)),
-        )
-        is_box = _both(top <= bottom, left <= right)
-        colour = cast(colors[k % colors.shape[0], :depth], images.dtype)
-        images = where(_both(on_frame, is_box)[..., None], colour, images)
-    return images
+    top, left, bottom, right = (ends[:, :, i, None, None] for i in builtins_range(4))
+    across = _both(columns >= left, columns <= right)
+    down = _both(rows >= top, rows <= bottom)
+    on_frame = ops["LogicalOr"](
+        _both(across, _either(rows == top, rows == bottom)),
+        _both(down, _either(columns == left, columns == right)),
+    )
+    on_frame = _both(on_frame, _both(top <= bottom, left <= right))
+    # Later boxes cover earlier ones: the number of the last box at each place, from 1 on.
+    numbers = reshape(range(shape(boxes)[1]) + 1, [1, -1, 1, 1])
+    none = reshape(range(size[0]) * 0, [-1, 1, 1, 1]) + rows * 0 + columns * 0
+    front = ops["Max"](
+        ops["ConcatV2"]([none, where(on_frame, numbers, ops["ZerosLike"](numbers))], 1), 1
+    )
+    which = ops["FloorMod"](ops["Maximum"](front - 1, 0), shape(colors)[0])
+    colour = cast(ops["GatherV2"](colors, which, 0)[..., : size[3]], images.dtype)
+    found = where((front > 0)[..., None], colour, images)
+    found.set_shape(images.shape)
+    return found
 
 
 def _both(a, b):

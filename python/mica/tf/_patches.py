@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 
-from . import _dtypes
-from ._array import concat, expand_dims, range, reshape, shape, stack
+from .. import _mica
+from . import _dtypes, errors
+from ._array import concat, expand_dims, range, reshape, shape, stack, where
 from ._core import convert_to_tensor, ops
 from ._math import cast
 from ._refusals import refusal
 from ._select import pad, reverse
+from ._sequences import of_rank
+from ._windows import entries
 
 
 def _same_paddings(sizes, extents, strides):
@@ -18,7 +21,8 @@ def _same_paddings(sizes, extents, strides):
     for axis, (extent, stride) in enumerate(zip(extents, strides, strict=True), 1):
         size = sizes[axis]
         count = (size + stride - 1) // stride
-        total = ops["Maximum"]((count - 1) * stride + extent - size, 0)
+        total = (count - 1) * stride + extent - size
+        total = max(total, 0) if isinstance(total, int) else ops["Maximum"](total, 0)
         pairs.append(stack([total // 2, total - total // 2]))
     return stack([*pairs, stack([0, 0])])
 
@@ -32,18 +36,24 @@ def _windows(x, kernel, strides, rates, padding: str, fill):
         raise ValueError(f"padding must be VALID or SAME, not {padding!r}")
     sizes = shape(x)
     counts = [
-        (sizes[axis] - extent) // stride + 1
+        ops["Maximum"]((sizes[axis] - extent) // stride + 1, 0)
         for axis, (extent, stride) in enumerate(zip(extents, strides, strict=True), 1)
     ]
     parts = []
     for offset in itertools.product(*(builtins_range(k) for k in kernel)):
         starts = [o * r for o, r in zip(offset, rates, strict=True)]
         key = [
-            slice(start, start + (count - 1) * stride + 1, stride)
+            slice(start, start + ops["Maximum"]((count - 1) * stride + 1, 0), stride)
             for start, count, stride in zip(starts, counts, strides, strict=True)
         ]
         parts.append(x[(slice(None), *key, slice(None))])
     return parts
+
+
+def sizes_of(x) -> list:
+    """Return the sizes of a tensor of known rank, as integers where they are known."""
+    dynamic = shape(x)
+    return [dynamic[i] if n is None else n for i, n in enumerate(x.shape.as_list())]
 
 
 def builtins_range(n: int) -> list[int]:
@@ -53,24 +63,49 @@ def builtins_range(n: int) -> list[int]:
 
 def dilation2d(input, filters, strides, padding, data_format, dilations, name=None):
     """Return the largest of input plus filter in each window."""
-    if data_format != "NHWC":
-        raise ValueError(f"Data formats other than NHWC are not yet supported, got {data_format}")
     x, w = convert_to_tensor(input), convert_to_tensor(filters)
-    kernel = shape(w)
+    _check_morphology(x, w, strides, padding, data_format, dilations)
+    x, w = of_rank(x, 4), of_rank(w, 3)
+    kernel = sizes_of(w)
     extents = [(kernel[i] - 1) * dilations[i + 1] + 1 for i in (0, 1)]
+    known = x.shape[0], w.shape[2] if x.shape[3] is None else x.shape[3]
+    lowest = convert_to_tensor(x.dtype.min, x.dtype)
+    inside = ops["OnesLike"](x) > 0
     if padding == "SAME":
-        lowest = -1e38 if x.dtype.size >= 4 else x.dtype.min
-        x = pad(x, _same_paddings(shape(x), extents, strides[1:3]), constant_values=lowest)
-    elif padding != "VALID":
-        raise ValueError(f"padding must be VALID or SAME, not {padding!r}")
-    sizes = shape(x)
+        margins = _same_paddings(sizes_of(x), extents, strides[1:3])
+        x, inside = pad(x, margins), pad(inside, margins)
+    sizes = sizes_of(x)
+    counts = [(sizes[i + 1] - extents[i]) // strides[i + 1] + 1 for i in (0, 1)]
     for axis in (0, 1):
-        count = (sizes[axis + 1] - extents[axis]) // strides[axis + 1] + 1
-        starts = expand_dims(range(count) * strides[axis + 1], 1)
+        starts = expand_dims(range(counts[axis]) * strides[axis + 1], 1)
         places = starts + expand_dims(range(kernel[axis]) * dilations[axis + 1], 0)
         x = ops["GatherV2"](ops["Identity"](x), places, 1 + 2 * axis)
+        inside = ops["GatherV2"](inside, places, 1 + 2 * axis)
     moved = x + expand_dims(expand_dims(w, 1), 0)  # batch, row, i, column, j, channel
-    return ops["Max"](moved, [2, 4], name=name)
+    found = ops["Max"](where(inside, moved, lowest), [2, 4])
+    found = ops["Maximum"](found, lowest, name=name)
+    counts = [count if isinstance(count, int) else None for count in counts]
+    found.set_shape([known[0], *counts, known[1]])
+    return found
+
+
+def _check_morphology(x, w, strides, padding, data_format, dilations) -> None:
+    if data_format != "NHWC":
+        raise ValueError(f"Data formats other than NHWC are not yet supported, got {data_format}")
+    eager = isinstance(x, _mica.TFEagerTensor)
+    message = None
+    if padding not in ("SAME", "VALID"):
+        message = f"padding must be VALID or SAME, not {padding!r}"
+    elif not 4 == len(strides) == len(dilations):
+        message = f"strides and dilations must have 4 entries: {strides} and {dilations}"
+    elif x.shape.rank not in (None, 4) or w.shape.rank not in (None, 3):
+        message = f"images of rank 4 and filters of rank 3 are needed: {x.shape} and {w.shape}"
+    if message:
+        raise errors.InvalidArgumentError(None, None, message) if eager else ValueError(message)
+    if min(*strides, *dilations) < 1 or strides[::3] != dilations[::3] or strides[0] != 1:
+        raise errors.UnimplementedError(
+            None, None, f"strides and dilations of only rows and columns: {strides}, {dilations}"
+        )
 
 
 def erosion2d(value, filters, strides, padding, data_format, dilations, name=None):
@@ -78,17 +113,6 @@ def erosion2d(value, filters, strides, padding, data_format, dilations, name=Non
     x = -convert_to_tensor(value)
     w = reverse(convert_to_tensor(filters), [0, 1])
     return -dilation2d(x, w, strides, padding, data_format, dilations)
-
-
-def _pair(n, name: str) -> list[int]:
-    numbers = [n] if isinstance(n, int) else list(n)
-    if len(numbers) == 1:
-        return numbers * 2
-    if len(numbers) == 2:
-        return numbers
-    if len(numbers) == 4:
-        return numbers[1:3]
-    raise ValueError(f"{name} should be of length 1, 2 or 4")
 
 
 def max_pool_with_argmax(
@@ -104,9 +128,9 @@ def max_pool_with_argmax(
     """Return the largest of each window, and its place in the flattened picture."""
     if data_format != "NHWC":
         raise ValueError(f"`data_format` values other than 'NHWC' are not supported: {data_format}")
-    x = convert_to_tensor(input)
-    kernel, step = _pair(ksize, "ksize"), _pair(strides, "strides")
-    whole = [1, *kernel, 1], [1, *step, 1]
+    x = of_rank(convert_to_tensor(input), 4)
+    whole = entries(ksize, 2, data_format, "ksize"), entries(strides, 2, data_format, "strides")
+    kernel, step = whole[0][1:3], whole[1][1:3]
     output = ops["MaxPool"](x, ksize=whole[0], strides=whole[1], padding=padding)
     sizes = shape(x)
     count = sizes[1] * sizes[2] * sizes[3]
@@ -120,7 +144,9 @@ def max_pool_with_argmax(
     places = stack(_windows(numbers, kernel, step, [1, 1], padding, 0), -1)
     best = ops["ArgMax"](values, -1)
     picked = ops["GatherV2"](places, expand_dims(best, -1), -1, batch_dims=4)
-    return output, cast(ops["Squeeze"](picked, squeeze_dims=[-1]), output_dtype)
+    found = cast(ops["Squeeze"](picked, squeeze_dims=[-1]), output_dtype)
+    found.set_shape(output.shape)
+    return output, found
 
 
 def extract_volume_patches(input, ksizes, strides, padding, name=None):

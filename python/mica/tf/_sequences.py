@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from . import _dtypes
+from .. import _mica
+from . import _dtypes, errors
 from ._array import (
     boolean_mask,
     concat,
@@ -21,6 +22,13 @@ from ._reduce import reduce_logsumexp
 
 _NEVER = -1e30  # the logarithm of what does not happen
 _LEAST = -706.893609  # log(1e-307) in float32: TensorFlow's weight of ends that do not count
+
+
+def of_rank(tensor, rank: int):
+    """Return a tensor of which the rank is known; at run time it has to be that."""
+    if tensor.shape.rank is not None:
+        return tensor
+    return ops["EnsureShape"](tensor, shape=[None] * rank)
 
 
 def _log_sum(parts):
@@ -115,13 +123,14 @@ def ctc_loss(
     from ._functional import scan
 
     labels, lengths = _dense_labels(labels, label_length, blank_index)
-    logits = convert_to_tensor(logits)
+    labels, logits = of_rank(labels, 2), of_rank(convert_to_tensor(logits), 3)
     narrow = logits.dtype in (_dtypes.float16, _dtypes.bfloat16)
     x = cast(logits, _dtypes.float32) if narrow else logits
     if not logits_time_major:
         x = ops["Transpose"](x, [1, 0, 2])
     x, labels = _blank_first(x, labels, blank_index)
-    times = cast(convert_to_tensor(logit_length), _dtypes.int32)
+    times = cast(of_rank(convert_to_tensor(logit_length), 1), _dtypes.int32)
+    lengths = of_rank(lengths, 1)
     chances = _state_chances(x, labels)
     # A label may follow the one before it without a blank between them where they differ.
     fresh = concat([ops["OnesLike"](labels[:, :1]) > 0, labels[:, 1:] != labels[:, :-1]], 1)
@@ -169,8 +178,20 @@ def ctc_greedy_decoder(inputs, sequence_length, merge_repeated=True, blank_index
     """Return the likeliest class at each time, without blanks and repetitions."""
     from .sparse import SparseTensor
 
-    x = convert_to_tensor(inputs)
-    lengths = cast(convert_to_tensor(sequence_length), _dtypes.int32)
+    x = ops["StopGradient"](of_rank(convert_to_tensor(inputs), 3))
+    lengths = cast(of_rank(convert_to_tensor(sequence_length), 1), _dtypes.int32)
+    if x.shape.rank != 3 or lengths.shape.rank != 1:
+        message = f"inputs must have rank 3, sequence_length rank 1: {x.shape}, {lengths.shape}"
+        if isinstance(x, _mica.TFEagerTensor):
+            raise errors.InvalidArgumentError(None, None, message)
+        raise ValueError(message)
+    if not x.shape[1:2].is_compatible_with(lengths.shape):
+        raise errors.FailedPreconditionError(
+            None,
+            None,
+            f"len(sequence_length) != batch_size. inputs: {x.shape}, sequence_length: "
+            f"{lengths.shape}",
+        )
     classes = shape(x)[2]
     blank = classes - 1 if blank_index is None else blank_index
     if isinstance(blank, int) and blank < 0:
@@ -194,8 +215,7 @@ def ctc_greedy_decoder(inputs, sequence_length, merge_repeated=True, blank_index
 
 def collapse_repeated(labels, seq_length, name=None):
     """Return labels without repetitions, moved to the front, and how many are left."""
-    x = convert_to_tensor(labels)
-    lengths = convert_to_tensor(seq_length)
+    x, lengths = of_rank(convert_to_tensor(labels), 2), of_rank(convert_to_tensor(seq_length), 1)
     fresh = concat([ops["OnesLike"](x[:, :1]) > 0, x[:, 1:] != x[:, :-1]], 1)
     inside = expand_dims(range(shape(x)[1]), 0) < expand_dims(cast(lengths, _dtypes.int32), 1)
     kept = ops["LogicalAnd"](fresh, inside)

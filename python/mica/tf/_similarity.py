@@ -84,6 +84,11 @@ def _halved(image):
     return avg_pool2d(pad(image, paddings, mode="SYMMETRIC"), 2, 2, "VALID")
 
 
+def _positive(x):
+    """Relu whose derivative is a product, as TensorFlow's: an infinite slope times 0 is NaN."""
+    return x * ops["StopGradient"](cast(x > 0, x.dtype))
+
+
 def ssim_multiscale(
     img1,
     img2,
@@ -105,8 +110,8 @@ def ssim_multiscale(
         if k:
             x, y = _halved(x), _halved(y)
         value, structure = _parts(x, y, largest, 1.0, filter_size, filter_sigma, k1, k2)
-        factors.append(ops["Relu"](structure))
-    factors[-1] = ops["Relu"](value)
+        factors.append(_positive(structure))
+    factors[-1] = _positive(value)
     powers = convert_to_tensor(list(power_factors), _dtypes.float32)
     product = reduce_prod(ops["Pow"](stack(factors, -1), powers), [-1])
     return reshape(reduce_mean(product, [-1]), leading)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .. import _mica
+from . import errors
 from ._array import expand_dims, reshape, shape, shape_operand, squeeze, stack, transpose
 from ._core import convert_to_tensor, ops
 from ._select import batch_to_space, space_to_batch
@@ -13,9 +15,10 @@ def _channels_first(data_format) -> bool:
     return data_format is not None and data_format.startswith("NC")
 
 
-def _entries(value, n: int, data_format, what: str) -> list[int]:
+def entries(value, n: int, data_format, what: str) -> list[int]:
     """Return an entry for each axis of images with n spatial axes."""
-    value = [value] if isinstance(value, int) else [int(v) for v in value]
+    value = 1 if value is None else value
+    value = [int(v) for v in ([value] if isinstance(value, int | float) else value)]
     if len(value) == 1:
         value = value * n
     if len(value) == n:
@@ -28,9 +31,6 @@ def _entries(value, n: int, data_format, what: str) -> list[int]:
 def _padding(padding) -> dict:
     if isinstance(padding, str):
         if padding not in ("SAME", "VALID"):
-            from .. import _mica
-            from . import errors
-
             text = f"'padding' of \"{padding}\" is not in the list of allowed values"
             if _mica.tf_executing_eagerly():
                 raise errors.InvalidArgumentError(
@@ -47,8 +47,8 @@ def conv2d(input, filters, strides, padding, data_format="NHWC", dilations=None,
     return ops["Conv2D"](
         convert_to_tensor(input),
         filters,
-        strides=_entries(strides, 2, data_format, "strides"),
-        dilations=_entries(dilations, 2, data_format, "dilations"),
+        strides=entries(strides, 2, data_format, "strides"),
+        dilations=entries(dilations, 2, data_format, "dilations"),
         data_format=data_format,
         **_padding(padding),
     )
@@ -60,16 +60,16 @@ def conv3d(input, filters, strides, padding, data_format="NDHWC", dilations=None
     return ops["Conv3D"](
         convert_to_tensor(input),
         filters,
-        strides=_entries(strides, 3, data_format, "strides"),
-        dilations=_entries(dilations, 3, data_format, "dilations"),
+        strides=entries(strides, 3, data_format, "strides"),
+        dilations=entries(dilations, 3, data_format, "dilations"),
         data_format=data_format,
         **_padding(padding),
     )
 
 
-def _single(value) -> int:
-    value = [value] if isinstance(value, int) else list(value)
-    return value[1] if len(value) == 3 else value[0]
+def _single(value, data_format, what: str) -> int:
+    """Return the entry for the one spatial axis of sequences."""
+    return entries(value, 1, data_format, what)[2 if _channels_first(data_format) else 1]
 
 
 def conv1d(input, filters, stride, padding, data_format="NWC", dilations=None, name=None):
@@ -83,10 +83,10 @@ def conv1d(input, filters, stride, padding, data_format="NWC", dilations=None, n
     y = conv2d(
         x,
         expand_dims(convert_to_tensor(filters), 0),
-        [1, _single(stride)],
+        [1, _single(stride, data_format, "stride")],
         padding,
         "NCHW" if first else "NHWC",
-        [1, _single(1 if dilations is None else dilations)],
+        [1, _single(dilations, data_format, "dilations")],
     )
     return squeeze(y, [axis])
 
@@ -115,8 +115,8 @@ def depthwise_conv2d(input, filter, strides, padding, data_format=None, dilation
     return ops["DepthwiseConv2dNative"](
         convert_to_tensor(input),
         filter,
-        strides=_entries(strides, 2, data_format, "strides"),
-        dilations=_entries(1 if dilations is None else dilations, 2, data_format, "dilations"),
+        strides=entries(strides, 2, data_format, "strides"),
+        dilations=entries(1 if dilations is None else dilations, 2, data_format, "dilations"),
         data_format=data_format,
         **_padding(padding),
     )
@@ -152,8 +152,8 @@ def conv2d_transpose(
         shape_operand(output_shape),
         filters,
         convert_to_tensor(input),
-        strides=_entries(strides, 2, data_format, "strides"),
-        dilations=_entries(1 if dilations is None else dilations, 2, data_format, "dilations"),
+        strides=entries(strides, 2, data_format, "strides"),
+        dilations=entries(1 if dilations is None else dilations, 2, data_format, "dilations"),
         data_format=data_format,
         **_padding(padding),
     )
@@ -174,8 +174,8 @@ def conv3d_transpose(
         shape_operand(output_shape),
         filters,
         convert_to_tensor(input),
-        strides=_entries(strides, 3, data_format, "strides"),
-        dilations=_entries(1 if dilations is None else dilations, 3, data_format, "dilations"),
+        strides=entries(strides, 3, data_format, "strides"),
+        dilations=entries(1 if dilations is None else dilations, 3, data_format, "dilations"),
         data_format=data_format,
         **_padding(padding),
     )
@@ -201,10 +201,10 @@ def conv1d_transpose(
         expand_dims(convert_to_tensor(input), axis),
         expand_dims(convert_to_tensor(filters), 0),
         stack(parts),
-        [1, _single(strides)],
+        [1, _single(strides, data_format, "strides")],
         padding,
         "NCHW" if first else "NHWC",
-        [1, _single(1 if dilations is None else dilations)],
+        [1, _single(dilations, data_format, "dilations")],
     )
     return squeeze(y, [axis])
 
@@ -221,7 +221,8 @@ def conv_transpose(
 ):
     """Return the transpose of convolution."""
     x, filters = convert_to_tensor(input), convert_to_tensor(filters)
-    n = (x.shape.rank or filters.shape.rank) - 2
+    output_shape = shape_operand(output_shape)
+    n = output_shape.shape[0] - 2
     function = {1: conv1d_transpose, 2: conv2d_transpose, 3: conv3d_transpose}[n]
     return function(
         x, filters, output_shape, strides, padding, data_format or _FORMATS[n], dilations
@@ -232,10 +233,12 @@ def conv_transpose(
 
 
 def _pool2d(op: str, x, ksize, strides, padding, data_format):
+    # Eagerly an array of numpy takes the op's own dtype.
+    x = x if _mica.tf_executing_eagerly() else convert_to_tensor(x)
     return ops[op](
-        convert_to_tensor(x),
-        ksize=_entries(ksize, 2, data_format, "ksize"),
-        strides=_entries(strides, 2, data_format, "strides"),
+        x,
+        ksize=entries(ksize, 2, data_format, "ksize"),
+        strides=entries(strides, 2, data_format, "strides"),
         data_format=data_format,
         **_padding(padding),
     )
@@ -244,8 +247,8 @@ def _pool2d(op: str, x, ksize, strides, padding, data_format):
 def _pool3d(op: str, x, ksize, strides, padding, data_format):
     return ops[op](
         convert_to_tensor(x),
-        ksize=_entries(ksize, 3, data_format, "ksize"),
-        strides=_entries(strides, 3, data_format, "strides"),
+        ksize=entries(ksize, 3, data_format, "ksize"),
+        strides=entries(strides, 3, data_format, "strides"),
         data_format=data_format,
         **_padding(padding),
     )
@@ -257,8 +260,8 @@ def _pool1d(op: str, x, ksize, strides, padding, data_format):
     y = _pool2d(
         op,
         expand_dims(convert_to_tensor(x), axis),
-        [1, _single(ksize)],
-        [1, _single(strides)],
+        [1, _single(ksize, data_format, "ksize")],
+        [1, _single(strides, data_format, "strides")],
         padding,
         "NCHW" if first else "NHWC",
     )
@@ -297,7 +300,9 @@ def avg_pool3d(input, ksize, strides, padding, data_format="NDHWC", name=None):
 
 def _by_rank(functions, input, ksize, strides, padding, data_format):
     x = convert_to_tensor(input)
-    n = x.shape.rank - 2 if x.shape.rank is not None else len(data_format or "NHWC") - 2
+    if x.shape.rank is None and data_format is None:
+        raise ValueError("data_format must be given where the rank of `input` is unknown")
+    n = x.shape.rank - 2 if x.shape.rank is not None else len(data_format) - 2
     if n not in (1, 2, 3):
         raise ValueError(f"`input.shape.rank` must be 3, 4 or 5. Received: {x.shape}")
     return functions[n - 1](x, ksize, strides, padding, data_format or _FORMATS[n])
@@ -327,9 +332,18 @@ def pool(
 ):
     """Return the largest or the mean of each window; with gaps where dilations say so."""
     x = convert_to_tensor(input)
-    function = {"MAX": max_pool, "AVG": avg_pool}[pooling_type]
     n = len(window_shape)
     strides = [1] * n if strides is None else strides
+    if min(strides) < 1:
+        raise ValueError(f"all values of `strides` must be positive. Received: strides={strides}")
+    if any(a > b for a, b in zip(strides, window_shape, strict=False)):
+        raise ValueError(
+            f"`strides` > `window_shape` is not supported. Received: strides={strides} and "
+            f"window_shape={window_shape}"
+        )
+    function = {"MAX": max_pool, "AVG": avg_pool}[pooling_type]
+    if data_format is None and x.shape.rank is None:
+        data_format = _FORMATS[n]
     if dilations is None or set(dilations) == {1}:
         return function(x, window_shape, strides, padding, data_format)
     if padding != "VALID":
@@ -346,25 +360,56 @@ def pool(
 # ---- depth and space -----------------------------------------------------------------------------
 
 
+def _blocks(name: str, input, block_size, data_format):
+    """Return images whose rank is four, and the size of blocks."""
+    x = convert_to_tensor(input)
+    if x.shape.rank is None:
+        x = ops["EnsureShape"](x, shape=[None] * 4)
+    size = int(block_size)
+    if x.shape.rank == 4 and size >= 2:
+        return x, size
+    message = f"[{name}] images of rank 4 and a block size of at least 2 are needed, not the shape "
+    message += f"{x.shape} and {size}"
+    if isinstance(x, _mica.TFEagerTensor):
+        raise errors.InvalidArgumentError(None, None, message)
+    raise ValueError(message)
+
+
+def _sizes(x) -> list:
+    """The sizes of a tensor, as integers where they are known."""
+    dynamic = shape(x)
+    return [dynamic[i] if n is None else n for i, n in enumerate(x.shape.as_list())]
+
+
+def _divided(name: str, x, size, by: int):
+    """A size divided by another, which has to divide it where it is known."""
+    if isinstance(size, int) and size % by:
+        message = f"[{name}] {size} is not divisible by {by}: a shape of {x.shape}"
+        if isinstance(x, _mica.TFEagerTensor):
+            raise errors.InvalidArgumentError(None, None, message)
+        raise ValueError(message)
+    return size // by
+
+
 def space_to_depth(input, block_size, data_format="NHWC", name=None):
     """Return blocks of space moved into the channels."""
-    x = convert_to_tensor(input)
+    x, b = _blocks("SpaceToDepth", input, block_size, data_format)
     if data_format == "NCHW":
         y = space_to_depth(transpose(x, [0, 2, 3, 1]), block_size)
         return transpose(y, [0, 3, 1, 2])
-    b = block_size
-    n, h, w, c = (shape(x)[i] for i in range(4))
-    blocks = transpose(reshape(x, stack([n, h // b, b, w // b, b, c])), [0, 1, 3, 2, 4, 5])
-    return reshape(blocks, stack([n, h // b, w // b, b * b * c]))
+    n, h, w, c = _sizes(x)
+    h, w = (_divided("SpaceToDepth", x, size, b) for size in (h, w))
+    blocks = transpose(reshape(x, stack([n, h, b, w, b, c])), [0, 1, 3, 2, 4, 5])
+    return reshape(blocks, stack([n, h, w, b * b * c]))
 
 
 def depth_to_space(input, block_size, data_format="NHWC", name=None):
     """Return channels moved into blocks of space."""
-    x = convert_to_tensor(input)
+    x, b = _blocks("DepthToSpace", input, block_size, data_format)
     if data_format == "NCHW":
         y = depth_to_space(transpose(x, [0, 2, 3, 1]), block_size)
         return transpose(y, [0, 3, 1, 2])
-    b = block_size
-    n, h, w, c = (shape(x)[i] for i in range(4))
-    blocks = transpose(reshape(x, stack([n, h, w, b, b, c // (b * b)])), [0, 1, 3, 2, 4, 5])
-    return reshape(blocks, stack([n, h * b, w * b, c // (b * b)]))
+    n, h, w, c = _sizes(x)
+    c = _divided("DepthToSpace", x, c, b * b)
+    blocks = transpose(reshape(x, stack([n, h, w, b, b, c])), [0, 1, 3, 2, 4, 5])
+    return reshape(blocks, stack([n, h * b, w * b, c]))

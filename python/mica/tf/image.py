@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import math as _python_math
 from builtins import range as builtins_range
 
 from .. import _mica
@@ -299,11 +299,11 @@ def _fitted_in(height, width, target_height, target_width):
     """The size of a picture that fits into another, and the margins above and to the left."""
     if all(isinstance(n, int) for n in (height, width, target_height, target_width)):
         ratio = max(height / target_height, width / target_width)
-        fitted = [height / ratio, width / ratio] if ratio else [math.nan] * 2
-        if not all(map(math.isfinite, fitted)):
+        fitted = [height / ratio, width / ratio] if ratio else [_python_math.nan] * 2
+        if not all(map(_python_math.isfinite, fitted)):
             return 0, 0, 0, 0
         margins = (target_height - fitted[0]) / 2, (target_width - fitted[1]) / 2
-        return (*map(math.floor, fitted), *(max(math.floor(m), 0) for m in margins))
+        return (*map(_python_math.floor, fitted), *(max(_python_math.floor(m), 0) for m in margins))
     target = cast(stack([target_height, target_width]), _dtypes.float64)
     sizes = cast(stack([height, width]), _dtypes.float64)
     fitted = sizes / reduce_max(sizes / target)
@@ -829,7 +829,7 @@ def psnr(a, b, max_val, name=None):
     a, b = convert_image_dtype(a, _dtypes.float32), convert_image_dtype(b, _dtypes.float32)
     error = reduce_mean(ops["SquaredDifference"](a, b), [-3, -2, -1])
     return 20.0 * ops["Log"](largest) / ops["Log"](_number(10.0, _dtypes.float32)) - _number(
-        10.0 / math.log(10.0), _dtypes.float32
+        10.0 / _python_math.log(10.0), _dtypes.float32
     ) * ops["Log"](error)
 
 

@@ -18,13 +18,13 @@ from ._array import (
     where,
     zeros_like,
 )
-from ._core import convert_to_tensor, ops
+from ._core import Tensor, convert_to_tensor, ops
 from ._elementwise import clip_by_norm, softsign
 from ._math import cast, reduce_mean, reduce_sum, sigmoid, tanh
 from ._patches import dilation2d, erosion2d, max_pool_with_argmax
 from ._reduce import in_top_k, reduce_logsumexp, reduce_max, top_k, zero_fraction
 from ._select import batch_to_space, one_hot, space_to_batch
-from ._sequences import collapse_repeated, ctc_greedy_decoder, ctc_loss, ctc_unique_labels
+from ._sequences import collapse_repeated, ctc_greedy_decoder, ctc_loss, ctc_unique_labels, of_rank
 from ._static import static_value
 from ._windows import (
     atrous_conv2d,
@@ -50,6 +50,7 @@ from ._windows import (
     separable_conv2d,
     space_to_depth,
 )
+from .errors import InvalidArgumentError
 
 relu = ops["Relu"]
 relu6 = ops["Relu6"]
@@ -69,7 +70,7 @@ def leaky_relu(features, alpha=0.2, name=None):
 def silu(features, beta=1.0):
     """Return x sigmoid(beta x)."""
     x = convert_to_tensor(features)
-    return x * sigmoid(convert_to_tensor(beta, x.dtype) * x)
+    return x * sigmoid(cast(beta, x.dtype) * x)
 
 
 swish = silu
@@ -82,10 +83,12 @@ def gelu(features, approximate=False, name=None):
     def number(value):
         return convert_to_tensor(value, x.dtype)
 
+    # As in TensorFlow these two constants have the precision of float32.
     if approximate:
-        inner = number(0.7978845608028654) * (x + number(0.044715) * x * x * x)
+        inner = number(0.7978845608028654) * (x + cast(0.044715, x.dtype) * x * x * x)
         return number(0.5) * x * (number(1.0) + tanh(inner))
-    return number(0.5) * x * (number(1.0) + ops["Erf"](x / number(1.4142135623730951)))
+    root = cast(0.7071067811865476, x.dtype)
+    return number(0.5) * x * (number(1.0) + ops["Erf"](x * root))
 
 
 def crelu(features, axis=-1, name=None):
@@ -99,8 +102,6 @@ def _place_of(axis: int, rank: int | None) -> int:
     if rank is None:
         raise ValueError("the rank of the logits must be known when axis is not the last")
     if not -rank <= axis < rank:
-        from .errors import InvalidArgumentError
-
         raise InvalidArgumentError(
             None,
             None,
@@ -141,29 +142,37 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
     do not sum to 1.
     """
     logits = convert_to_tensor(logits)
-    labels = cast(labels, logits.dtype)
-    if not labels.shape.is_compatible_with(logits.shape):
-        from .errors import InvalidArgumentError
-
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"logits and labels must be broadcastable: logits_size={logits.shape} "
-            f"labels_size={labels.shape}",
-        )
     given, rank = logits.dtype, logits.shape.rank
     if given in (_dtypes.float16, _dtypes.bfloat16):
-        logits, labels = cast(logits, _dtypes.float32), cast(labels, _dtypes.float32)
+        logits = cast(logits, _dtypes.float32)
+    labels = cast(labels, logits.dtype)
     if axis != -1 and axis != (rank or 0) - 1:
-        axis = _place_of(axis, rank)
-        order = [*range(axis), *range(axis + 1, rank), axis]
+        order = _order_to_last(logits, axis)
         logits, labels = transpose(logits, order), transpose(labels, order)
     sizes = shape(logits)
-    if rank != 2:
-        rows = stack([-1, sizes[-1]])
-        logits, labels = ops["Reshape"](logits, rows), ops["Reshape"](labels, rows)
+    logits, labels = _as_rows(logits), _as_rows(labels)
     loss = ops["SoftmaxCrossEntropyWithLogits"](logits, labels, name=name)[0]
     return cast(loss if rank == 2 else ops["Reshape"](loss, sizes[:-1]), given)
+
+
+def _order_to_last(x, axis: int):
+    """The order of axes in which one becomes the last."""
+    rank = x.shape.rank
+    if rank is not None:
+        axis = _place_of(axis, rank)
+        return [*range(axis), *range(axis + 1, rank), axis]
+    rank = ops["Rank"](x)
+    axis = axis if axis >= 0 else rank + axis
+    order = [ops["Range"](0, axis, 1), ops["Range"](axis + 1, rank, 1), stack([axis])]
+    return concat(order, 0)
+
+
+def _as_rows(x):
+    """A tensor as a matrix, with its last axis as it is."""
+    if x.shape.rank == 2:
+        return x
+    sizes = shape(x)
+    return ops["Reshape"](x, stack([ops["Prod"](sizes[:-1], 0), sizes[-1]]))
 
 
 def _check_labels(labels, logits) -> None:
@@ -173,8 +182,6 @@ def _check_labels(labels, logits) -> None:
     values = labels.numpy()
     wrong = values[(values < 0) | (values >= logits.shape[-1])] if values.size else values
     if wrong.size:
-        from .errors import InvalidArgumentError
-
         raise InvalidArgumentError(
             None,
             None,
@@ -209,17 +216,25 @@ def sparse_softmax_cross_entropy_with_logits(labels, logits, name=None):
     count = cast(classes, labels.dtype)
     inside = ops["LogicalAnd"](labels >= convert_to_tensor(0, labels.dtype), labels < count)
     loss = where(inside, loss, loss + float("nan"))
-    return cast(loss, logits.dtype)
+    loss = cast(loss, logits.dtype)
+    loss.set_shape(labels.shape)
+    if logits.shape.rank is not None:
+        loss.set_shape(logits.shape[:-1])
+    return loss
+
+
+def _check_same_shape(name: str, x, other: str, y) -> None:
+    if not x.shape.is_compatible_with(y.shape):
+        raise ValueError(
+            f"`{name}` and `{other}` must have the same shape, received ({x.shape} vs {y.shape})."
+        )
 
 
 def sigmoid_cross_entropy_with_logits(labels=None, logits=None, name=None):
     """Return -y log(sigmoid(x)) - (1 - y) log(1 - sigmoid(x))."""
     x = convert_to_tensor(logits)
     y = convert_to_tensor(labels, dtype_hint=x.dtype)
-    if not x.shape.is_compatible_with(y.shape):
-        raise ValueError(
-            f"`logits` and `labels` must have the same shape, received ({x.shape} vs {y.shape})."
-        )
+    _check_same_shape("logits", x, "labels", y)
     zero = zeros_like(x)
     positive = x >= zero
     return where(positive, x, zero) - x * y + ops["Log1p"](ops["Exp"](where(positive, -x, x)))
@@ -229,6 +244,7 @@ def weighted_cross_entropy_with_logits(labels, logits, pos_weight, name=None):
     """Return sigmoid cross entropy, positive labels with a weight."""
     x = convert_to_tensor(logits)
     y = convert_to_tensor(labels, dtype_hint=x.dtype)
+    _check_same_shape("logits", x, "labels", y)
     weight = 1 + (pos_weight - 1) * y
     return (1 - y) * x + weight * (ops["Log1p"](ops["Exp"](-ops["Abs"](x))) + relu(-x))
 
@@ -237,6 +253,7 @@ def log_poisson_loss(targets, log_input, compute_full_loss=False, name=None):
     """Return e^x - x z, with Stirling's term on request."""
     x = convert_to_tensor(log_input)
     z = convert_to_tensor(targets, dtype_hint=x.dtype)
+    _check_same_shape("log_input", x, "targets", z)
     loss = ops["Exp"](x) - x * z
     if not compute_full_loss:
         return loss
@@ -265,10 +282,19 @@ def l2_normalize(x, axis=None, epsilon=1e-12, name=None):
 def compute_average_loss(per_example_loss, sample_weight=None, global_batch_size=None):
     """Return the sum of losses over the batch size."""
     losses = convert_to_tensor(per_example_loss)
+    if losses.shape.rank == 0:
+        raise ValueError("`per_example_loss` must have at least rank 1, not 0")
+    known = None if global_batch_size is None else static_value(global_batch_size)
+    if known is not None and known.ndim == 0 and known < 0:
+        raise InvalidArgumentError(
+            None, None, f"global_batch_size must be non-negative, not {known}"
+        )
+    given = losses.dtype
     if sample_weight is not None:
-        losses = losses * cast(sample_weight, losses.dtype)
+        weighted = cast(losses, _dtypes.float32) * cast(sample_weight, _dtypes.float32)
+        losses = cast(weighted, given)
     if global_batch_size is None:
-        count = size(losses) if losses.shape.rank != 0 else 1
+        count = shape(losses)[0]
     else:
         count = global_batch_size
     return reduce_sum(losses) / cast(count, losses.dtype)
@@ -276,7 +302,8 @@ def compute_average_loss(per_example_loss, sample_weight=None, global_batch_size
 
 def scale_regularization_loss(regularization_loss):
     """Return the sum of regularization losses, for one replica."""
-    return reduce_sum(convert_to_tensor(regularization_loss))
+    total = reduce_sum(convert_to_tensor(regularization_loss))
+    return total / ops["OnesLike"](total)
 
 
 # ---- normalisation -------------------------------------------------------------------------------
@@ -303,21 +330,28 @@ def moments(x, axes, shift=None, keepdims=False, name=None):
 def weighted_moments(x, axes, frequency_weights, keepdims=False, name=None):
     """Return weighted mean and variance over axes."""
     x = convert_to_tensor(x)
+    given = x.dtype
+    if given == _dtypes.float16:
+        x = cast(x, _dtypes.float32)
     weights = cast(frequency_weights, x.dtype)
     whole = weights + zeros_like(x)
     total = reduce_sum(whole, axes, True)
     mean = reduce_sum(weights * x, axes, True) / total
     variance = reduce_sum(weights * ops["Square"](x - mean), axes, True) / total
     if not keepdims:
-        final = shape(reduce_sum(x, axes))
-        mean, variance = reshape(mean, final), reshape(variance, final)
-    return mean, variance
+        final = reduce_sum(whole, axes)
+        mean, variance = reshape(mean, shape(final)), reshape(variance, shape(final))
+        mean.set_shape(final.shape)
+        variance.set_shape(final.shape)
+    return cast(mean, given), cast(variance, given)
 
 
 def sufficient_statistics(x, axes, shift=None, keepdims=False, name=None):
     """Return count, sum and sum of squares over axes, and the shift."""
     x = convert_to_tensor(x)
-    axes = sorted({a % x.shape.rank for a in axes})
+    if x.shape.rank is not None:
+        x.shape.as_list()[max(axes, default=-1)]  # an IndexError where there is no such axis
+        axes = sorted({a % x.shape.rank for a in axes})
     count = convert_to_tensor(1, x.dtype)
     for a in axes:
         count = count * cast(shape(x)[a], x.dtype)
@@ -352,14 +386,39 @@ def batch_normalization(x, mean, variance, offset, scale, variance_epsilon, name
 
 def local_response_normalization(input, depth_radius=5, bias=1, alpha=1, beta=0.5, name=None):
     """Return x divided by a power of the sum of squares of neighbouring channels."""
-    x = convert_to_tensor(input)
-    wide = ops["Pad"](ops["Square"](x), [[0, 0], [0, 0], [0, 0], [depth_radius, depth_radius]])
+    x = _images_to_normalize(input)
+    given = [depth_radius, bias, alpha, beta]
+    usual = [5, 1.0, 1.0, 0.5]
+    numbers = [b if a is None else float(a) for a, b in zip(given, usual, strict=True)]
+    radius, (bias, alpha, beta) = int(numbers[0]), numbers[1:]
+    if radius < 0:
+        raise InvalidArgumentError(None, None, f"depth_radius = {radius} must be non-negative")
+    # Further than the channels there is nothing to sum.
+    radius = radius if x.shape[3] is None else min(radius, x.shape[3])
+    wide = ops["Pad"](ops["Square"](x), [[0, 0], [0, 0], [0, 0], [radius, radius]])
     channels = shape(x)[3]
     total = None
-    for k in range(2 * depth_radius + 1):
+    for k in range(2 * radius + 1):
         part = wide[:, :, :, k : k + channels]
         total = part if total is None else total + part
-    return x / ops["Pow"](bias + alpha * total, convert_to_tensor(float(beta), x.dtype))
+    found = x / ops["Pow"](bias + alpha * total, convert_to_tensor(beta, x.dtype))
+    found.set_shape(x.shape)
+    return found
+
+
+def _images_to_normalize(input):
+    """Return images of rank 4 and of float32 or narrower; eagerly numpy's become float32."""
+    eager = _mica.tf_executing_eagerly()
+    if eager and not isinstance(input, Tensor):
+        input = convert_to_tensor(input, _dtypes.float32)
+    x = convert_to_tensor(input)
+    if x.dtype not in (_dtypes.float16, _dtypes.bfloat16, _dtypes.float32):
+        message = f"LRN: {x.dtype.name} is not in the list of allowed values: half, bfloat16, float"
+        raise InvalidArgumentError(None, None, message) if eager else TypeError(message)
+    if x.shape.rank not in (None, 4):
+        message = f"LRN: input must be 4-dimensional, not of shape {x.shape}"
+        raise InvalidArgumentError(None, None, message) if eager else ValueError(message)
+    return of_rank(x, 4)
 
 
 lrn = local_response_normalization
@@ -448,5 +507,7 @@ class experimental:
             x,
             rate,
             noise_shape,
-            lambda sizes, dtype: random.stateless_uniform(sizes, seed, dtype=dtype, alg=rng_alg),
+            lambda sizes, dtype: random.stateless_uniform(
+                sizes, seed, dtype=dtype, alg="auto_select" if rng_alg is None else rng_alg
+            ),
         )

@@ -62,6 +62,11 @@ def _check_stateless(alg) -> None:
         )
 
 
+def _vector(shape):
+    """A shape as a tensor; a number alone stays one, which the ops refuse."""
+    return convert_to_tensor(shape) if isinstance(shape, int) else shape_operand(shape)
+
+
 def set_seed(seed: int) -> None:
     """Set the seed from which ops without a seed of their own get theirs."""
     global _global_seed
@@ -71,7 +76,7 @@ def set_seed(seed: int) -> None:
 
 
 def _truncate(seed: int) -> int:
-    return seed % _MOST
+    return int(seed) % _MOST
 
 
 def get_seed(op_seed):
@@ -132,7 +137,7 @@ def uniform(shape, minval=0, maxval=None, dtype=_dtypes.float32, seed=None, name
             raise ValueError(f"Must specify maxval for integer dtype {dtype!r}")
         maxval = 1
     first, second = get_seed(seed)
-    sizes = shape_operand(shape)
+    sizes = _vector(shape)
     if dtype.is_integer:
         low, high = convert_to_tensor(minval, dtype), convert_to_tensor(maxval, dtype)
         _check_range(low, high)
@@ -163,7 +168,7 @@ def normal(shape, mean=0.0, stddev=1.0, dtype=_dtypes.float32, seed=None, name=N
     """Return normal numbers."""
     dtype = _float(dtype)
     first, second = get_seed(seed)
-    x = ops["RandomStandardNormal"](shape_operand(shape), seed=first, seed2=second, dtype=dtype)
+    x = ops["RandomStandardNormal"](_vector(shape), seed=first, seed2=second, dtype=dtype)
     return _moved(x, mean, stddev, dtype)
 
 
@@ -171,14 +176,25 @@ def truncated_normal(shape, mean=0.0, stddev=1.0, dtype=_dtypes.float32, seed=No
     """Return normal numbers, drawn again where they are beyond two deviations."""
     dtype = _float(dtype)
     first, second = get_seed(seed)
-    x = ops["TruncatedNormal"](shape_operand(shape), seed=first, seed2=second, dtype=dtype)
+    x = ops["TruncatedNormal"](_vector(shape), seed=first, seed2=second, dtype=dtype)
     return _moved(x, mean, stddev, dtype)
 
 
 def shuffle(value, seed=None, name=None):
     """Return the slices along the first axis in random order."""
     first, second = get_seed(seed)
-    return ops["RandomShuffle"](convert_to_tensor(value), seed=first, seed2=second, name=name)
+    return _shuffled(
+        convert_to_tensor(value),
+        lambda x: ops["RandomShuffle"](x, seed=first, seed2=second, name=name),
+    )
+
+
+def _shuffled(value, shuffle):
+    """Return slices in another order; strings by the order of their places."""
+    if value.dtype != _dtypes.string:
+        return shuffle(value)
+    places = shuffle(ops["Range"](0, ops["Shape"](value)[0], 1))
+    return ops["GatherV2"](value, places, 0)
 
 
 def categorical(logits, num_samples, dtype=None, seed=None, name=None):
@@ -211,7 +227,7 @@ def gamma(shape, alpha, beta=None, dtype=_dtypes.float32, seed=None, name=None):
     dtype = _float(dtype)
     first, second = get_seed(seed)
     alpha, beta = _gamma_parameters(alpha, beta, dtype)
-    x = ops["RandomGamma"](shape_operand(shape), alpha, seed=first, seed2=second)
+    x = ops["RandomGamma"](_vector(shape), alpha, seed=first, seed2=second)
     x = ops["ImplicitGamma"](alpha, x)
     return ops["Maximum"](
         convert_to_tensor(_least(dtype), dtype), ops["RealDiv"](x, beta), name=name
@@ -222,7 +238,7 @@ def poisson(shape, lam, dtype=_dtypes.float32, seed=None, name=None):
     """Return Poisson distributed numbers, shape of them for each rate."""
     first, second = get_seed(seed)
     return ops["RandomPoissonV2"](
-        shape_operand(shape),
+        _vector(shape),
         convert_to_tensor(lam, dtype_hint=_dtypes.float32),
         seed=first,
         seed2=second,
@@ -236,11 +252,7 @@ def poisson(shape, lam, dtype=_dtypes.float32, seed=None, name=None):
 
 def _key_counter(seed, alg="auto_select"):
     _check_stateless(alg)
-    seed = convert_to_tensor(seed)
-    if not seed.shape.is_compatible_with([2]):
-        message = f"seed must have shape [2], not {seed.shape}"
-        raise errors.InvalidArgumentError(None, None, message)
-    return ops["StatelessRandomGetKeyCounter"](seed)
+    return ops["StatelessRandomGetKeyCounter"](convert_to_tensor(seed))
 
 
 def stateless_uniform(
@@ -248,12 +260,17 @@ def stateless_uniform(
 ):
     """Return uniform numbers that depend on the seed alone."""
     dtype = _dtypes.as_dtype(dtype)
+    if dtype.is_unsigned and minval is not None:
+        raise ValueError(
+            f"Argument `dtype` got invalid value {dtype!r} when argument `minval` is not None. "
+            "Please don't use unsigned integers in this case."
+        )
     key, counter = _key_counter(seed, alg)
     return _uniform_of(shape, key, counter, minval, maxval, dtype)
 
 
 def _uniform_of(shape, key, counter, minval, maxval, dtype):
-    sizes = shape_operand(shape)
+    sizes = _vector(shape)
     if dtype.is_integer:
         if (minval is None) != (maxval is None):
             raise ValueError(
@@ -280,7 +297,7 @@ def stateless_normal(
     """Return normal numbers that depend on the seed alone."""
     dtype = _float(dtype)
     key, counter = _key_counter(seed, alg)
-    x = ops["StatelessRandomNormalV2"](shape_operand(shape), key, counter, 1, dtype=dtype)
+    x = ops["StatelessRandomNormalV2"](_vector(shape), key, counter, 1, dtype=dtype)
     return _moved(x, mean, stddev, dtype)
 
 
@@ -290,7 +307,7 @@ def stateless_truncated_normal(
     """Return truncated normal numbers that depend on the seed alone."""
     dtype = _float(dtype)
     key, counter = _key_counter(seed, alg)
-    x = ops["StatelessTruncatedNormalV2"](shape_operand(shape), key, counter, 1, dtype=dtype)
+    x = ops["StatelessTruncatedNormalV2"](_vector(shape), key, counter, 1, dtype=dtype)
     return _moved(x, mean, stddev, dtype)
 
 
@@ -299,6 +316,10 @@ def stateless_categorical(logits, num_samples, seed, dtype=_dtypes.int64, name=N
     x = convert_to_tensor(logits, dtype_hint=_dtypes.float32)
     count = convert_to_tensor(num_samples, _dtypes.int32)
     dtype = _dtypes.as_dtype(dtype)
+    if dtype not in (_dtypes.int32, _dtypes.int64):
+        raise ValueError(
+            f"Argument `dtype` got invalid value {dtype!r}. Accepted dtypes are int32 and int64."
+        )
     return ops["StatelessMultinomial"](
         x, count, convert_to_tensor(seed), output_dtype=dtype, name=name
     )
@@ -309,11 +330,14 @@ def stateless_gamma(shape, seed, alpha, beta=None, dtype=_dtypes.float32, name=N
     dtype = _float(dtype)
     key, counter = _key_counter(seed)
     alpha, beta = _gamma_parameters(alpha, beta, dtype)
-    x = ops["StatelessRandomGammaV3"](shape_operand(shape), key, counter, 1, alpha)
-    x = ops["ImplicitGamma"](alpha, x)
-    return ops["Maximum"](
-        convert_to_tensor(_least(dtype), dtype), ops["RealDiv"](x, beta), name=name
+    x = ops["StatelessRandomGammaV3"](_vector(shape), key, counter, 1, alpha)
+    found = ops["Maximum"](
+        convert_to_tensor(_least(dtype), dtype),
+        ops["RealDiv"](ops["ImplicitGamma"](alpha, x), beta),
+        name=name,
     )
+    found.set_shape(x.shape)
+    return found
 
 
 def stateless_poisson(shape, seed, lam, dtype=_dtypes.int32, name=None):
@@ -321,7 +345,7 @@ def stateless_poisson(shape, seed, lam, dtype=_dtypes.int32, name=None):
     rates = convert_to_tensor(lam, dtype_hint=_dtypes.float32)
     dtype = _dtypes.as_dtype(dtype)
     return ops["StatelessRandomPoisson"](
-        shape_operand(shape), convert_to_tensor(seed), rates, dtype=dtype, name=name
+        _vector(shape), convert_to_tensor(seed), rates, dtype=dtype, name=name
     )
 
 
@@ -334,7 +358,7 @@ def stateless_binomial(shape, seed, counts, probs, output_dtype=_dtypes.int32, n
     counts = ops["Cast"](convert_to_tensor(counts, dtype_hint=probs.dtype), DstT=probs.dtype)
     sizes = broadcast_dynamic_shape(ops["Shape"](counts), ops["Shape"](probs))
     return ops["StatelessRandomBinomial"](
-        shape_operand(shape),
+        _vector(shape),
         convert_to_tensor(seed),
         broadcast_to(counts, sizes),
         broadcast_to(probs, sizes),
@@ -346,7 +370,10 @@ def stateless_binomial(shape, seed, counts, probs, output_dtype=_dtypes.int32, n
 def stateless_shuffle(value, seed, alg="auto_select", name=None):
     """Return the slices along the first axis in an order that depends on the seed alone."""
     key, counter = _key_counter(seed, alg)
-    return ops["StatelessShuffle"](convert_to_tensor(value), key, counter, 1, name=name)
+    return _shuffled(
+        convert_to_tensor(value),
+        lambda x: ops["StatelessShuffle"](x, key, counter, 1, name=name),
+    )
 
 
 def split(seed, num=2, alg="auto_select"):
@@ -468,7 +495,7 @@ class Generator:
     def normal(self, shape, mean=0.0, stddev=1.0, dtype=_dtypes.float32, name=None):
         """Return normal numbers."""
         dtype = _float(dtype)
-        sizes = shape_operand(shape)
+        sizes = _vector(shape)
         key, counter = self._prepare(sizes)
         x = ops["StatelessRandomNormalV2"](sizes, key, counter, 1, dtype=dtype)
         return _moved(x, mean, stddev, dtype)
@@ -476,7 +503,7 @@ class Generator:
     def truncated_normal(self, shape, mean=0.0, stddev=1.0, dtype=_dtypes.float32, name=None):
         """Return truncated normal numbers."""
         dtype = _float(dtype)
-        sizes = shape_operand(shape)
+        sizes = _vector(shape)
         key, counter = self._prepare(sizes)
         x = ops["StatelessTruncatedNormalV2"](sizes, key, counter, 1, dtype=dtype)
         return _moved(x, mean, stddev, dtype)
@@ -486,14 +513,14 @@ class Generator:
         dtype = _dtypes.as_dtype(dtype)
         if dtype.is_integer and (minval is not None) and maxval is None:
             raise ValueError(f"Must specify maxval for integer dtype {dtype!r}")
-        sizes = shape_operand(shape)
+        sizes = _vector(shape)
         key, counter = self._prepare(sizes)
         return _uniform_of(sizes, key, counter, minval, maxval, dtype)
 
     def uniform_full_int(self, shape, dtype=_dtypes.uint64, name=None):
         """Return integers with all bits random."""
         dtype = _dtypes.as_dtype(dtype)
-        sizes = shape_operand(shape)
+        sizes = _vector(shape)
         key, counter = self._prepare(sizes)
         return ops["StatelessRandomUniformFullIntV2"](
             sizes, key, counter, 1, dtype=dtype, name=name
