@@ -27,6 +27,8 @@ _COMPLEX = {_dtypes.float32: _dtypes.complex64, _dtypes.float64: _dtypes.complex
 def _real_transform(op: str, n: int):
     def transform(input_tensor, fft_length=None, name=None):
         x = convert_to_tensor(input_tensor, dtype_hint=_dtypes.float32)
+        if x.dtype not in _COMPLEX:
+            raise ValueError(f"`input_tensor` must be of float32 or float64, not {x.dtype.name}")
         lengths = shape(x)[-n:] if fft_length is None else convert_to_tensor(fft_length)
         return ops[op](x, cast(lengths, _dtypes.int32), Tcomplex=_COMPLEX[x.dtype], name=name)
 
@@ -37,6 +39,8 @@ def _real_transform(op: str, n: int):
 def _inverse_real_transform(op: str, n: int):
     def transform(input_tensor, fft_length=None, name=None):
         x = convert_to_tensor(input_tensor, dtype_hint=_dtypes.complex64)
+        if not x.dtype.is_complex:
+            raise ValueError(f"`input_tensor` must be complex, not {x.dtype.name}")
         if fft_length is None:
             sizes = shape(x)[-n:]
             last = ops["Maximum"](2 * (sizes[-1] - 1), 0)
@@ -307,6 +311,11 @@ def linear_to_mel_weight_matrix(
     def row(start, stop, n):
         return numpy.linspace(start, stop, n)
 
+    if upper_edge_hertz > sample_rate / 2:
+        raise ValueError(
+            f"upper_edge_hertz must not be above half of sample_rate, {sample_rate}. "
+            f"Got: {upper_edge_hertz}"
+        )
     bins = mel(row(0.0, float(sample_rate) / 2.0, num_spectrogram_bins)[1:])[:, None]
     edges = row(mel(lower_edge_hertz), mel(upper_edge_hertz), num_mel_bins + 2)
     low, center, high = (edges[i : i + num_mel_bins][None] for i in (0, 1, 2))
@@ -319,7 +328,16 @@ def linear_to_mel_weight_matrix(
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms, name=None):
     """Return the cepstral coefficients of log mel spectrograms."""
     x = convert_to_tensor(log_mel_spectrograms)
+    if x.shape.rank is not None and x.shape[-1:].as_list() == [0]:
+        raise ValueError("num_mel_bins must be positive. Got: 0")
     return dct(x, 2) * ops["Rsqrt"](cast(2 * shape(x)[-1], x.dtype))
+
+
+def _power_of_two(length: int) -> int:
+    """Return the least power of two that is not below a frame's length."""
+    if length < 1:
+        raise ValueError(f"frame_length must be positive. Got: {length}")
+    return 1 << (length - 1).bit_length()
 
 
 def stft(
@@ -333,11 +351,11 @@ def stft(
 ):
     """Return the Fourier transforms of overlapping pieces of signals."""
     x = convert_to_tensor(signals)
+    if x.shape.rank == 0:
+        raise ValueError(f"signals must have rank at least 1. Received shape: {x.shape}")
     length = int(static_value(convert_to_tensor(frame_length)))
     if fft_length is None:
-        fft_length = 1
-        while fft_length < length:
-            fft_length *= 2
+        fft_length = _power_of_two(length)
     pieces = frame(x, length, frame_step, pad_end)
     if window_fn is not None:
         pieces = pieces * window_fn(length, dtype=pieces.dtype)
@@ -365,9 +383,7 @@ def inverse_stft(
     """Return signals from the Fourier transforms of their pieces."""
     x = convert_to_tensor(stfts)
     if fft_length is None:
-        fft_length = 1
-        while fft_length < frame_length:
-            fft_length *= 2
+        fft_length = _power_of_two(frame_length)
     pieces = irfft(x, [fft_length])[..., :frame_length]
     missing = max(frame_length - fft_length, 0)
     if missing:
