@@ -239,10 +239,17 @@ static int convert_one(call *c, const mica_tf_argument *a, PyObject *object, mic
         tensor = tf_convert(object, known, tf_converts_loosely(c->op) || !tf_is_plain(object));
     } else if (a->type_attr >= 0 && c->info->attrs[a->type_attr].kind == MICA_TF_TYPE) {
         /* Python numbers take the default dtype of the attribute, where it has one; arrays too,
-         * but not in graphs. */
+         * but in graphs they keep a dtype that is allowed. */
         const mica_tf_attr_info *attr = &c->info->attrs[a->type_attr];
-        bool guesses = attr->has_default && (tf_is_plain(object) || !tf_current_graph());
-        mica_tf_dtype hint = guesses ? (mica_tf_dtype)attr->value.as.integer : MICA_TF_no_dtype;
+        mica_tf_dtype hint =
+            attr->has_default ? (mica_tf_dtype)attr->value.as.integer : MICA_TF_no_dtype;
+        if (hint && tf_current_graph() && !tf_is_plain(object)) {
+            tensor = tf_convert(object, MICA_TF_no_dtype, false);
+            if (!tensor) return -1;
+            if (attr->allowed >> tf_tensor_dtype((TFTensor *)tensor) & 1)
+                return add_input(c, tensor);
+            Py_DECREF(tensor);
+        }
         tensor = tf_convert(object, hint, true);
     } else {
         tensor = tf_convert(object, MICA_TF_no_dtype, false);
