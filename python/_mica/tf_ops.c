@@ -106,6 +106,11 @@ static int set_attr(call *c, int32_t at, PyObject *object) {
         return PyErr_Occurred() ? -1 : 0;
     }
     case MICA_TF_BOOL:
+        if (tf_current_graph() && !PyBool_Check(object)) {
+            PyErr_Format(PyExc_TypeError, "Expected bool for argument '%s' not %R.", info->name,
+                         object);
+            return -1;
+        }
         attr->as.integer = PyObject_IsTrue(object);
         return attr->as.integer < 0 ? -1 : 0;
     case MICA_TF_FLOAT: attr->as.real = PyFloat_AsDouble(object); return PyErr_Occurred() ? -1 : 0;
@@ -251,6 +256,13 @@ static int convert_one(call *c, const mica_tf_argument *a, PyObject *object, mic
             Py_DECREF(tensor);
         }
         tensor = tf_convert(object, hint, true);
+        if (tensor && hint && tf_is_plain(object) &&
+            !(attr->allowed >> tf_tensor_dtype((TFTensor *)tensor) & 1)) {
+            Py_DECREF(tensor);
+            PyErr_Format(PyExc_TypeError, "Cannot convert %R to EagerTensor of dtype %s", object,
+                         mica_tf_dtype_name(hint));
+            return -1;
+        }
     } else {
         tensor = tf_convert(object, MICA_TF_no_dtype, false);
     }

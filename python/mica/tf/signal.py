@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from builtins import range as builtins_range
 
-from . import _dtypes
+from . import _dtypes, errors
 from ._array import concat, expand_dims, range, reshape, shape, stack, transpose
+from ._context import in_graph
 from ._core import convert_to_tensor, ops
 from ._elementwise import cos
 from ._math import cast
@@ -24,13 +25,25 @@ ifft3d = ops["IFFT3D"]
 _COMPLEX = {_dtypes.float32: _dtypes.complex64, _dtypes.float64: _dtypes.complex128}
 
 
+def _check_empty(op: str, x, lengths) -> None:
+    """What is known to have no elements is not filled up with zeros."""
+    if lengths is None or x.shape.num_elements() != 0 or x.shape.rank < len(lengths):
+        return
+    for size, length in zip(x.shape[-len(lengths) :].as_list(), lengths, strict=True):
+        if 0 < size < length:
+            text = f"[{op}] An axis must have length of at least {length}, but has {size}"
+            raise ValueError(text) if in_graph() else errors.InvalidArgumentError(None, None, text)
+
+
 def _real_transform(op: str, n: int):
     def transform(input_tensor, fft_length=None, name=None):
         x = convert_to_tensor(input_tensor, dtype_hint=_dtypes.float32)
         if x.dtype not in _COMPLEX:
             raise ValueError(f"`input_tensor` must be of float32 or float64, not {x.dtype.name}")
-        lengths = shape(x)[-n:] if fft_length is None else convert_to_tensor(fft_length)
-        return ops[op](x, cast(lengths, _dtypes.int32), Tcomplex=_COMPLEX[x.dtype], name=name)
+        lengths = shape(x)[-n:] if fft_length is None else fft_length
+        lengths = convert_to_tensor(lengths, _dtypes.int32)
+        _check_empty(op, x, static_value(lengths))
+        return ops[op](x, lengths, Tcomplex=_COMPLEX[x.dtype], name=name)
 
     transform.__doc__ = ops[op].__doc__
     return transform
@@ -42,12 +55,18 @@ def _inverse_real_transform(op: str, n: int):
         if not x.dtype.is_complex:
             raise ValueError(f"`input_tensor` must be complex, not {x.dtype.name}")
         if fft_length is None:
+            if x.shape.rank is None:
+                raise ValueError("Without fft_length the rank of input_tensor must be known")
             sizes = shape(x)[-n:]
             last = ops["Maximum"](2 * (sizes[-1] - 1), 0)
             lengths = concat([sizes[:-1], expand_dims(last, 0)], 0)
         else:
-            lengths = convert_to_tensor(fft_length)
-        return ops[op](x, cast(lengths, _dtypes.int32), Treal=x.dtype.real_dtype, name=name)
+            lengths = convert_to_tensor(fft_length, _dtypes.int32)
+            known = static_value(lengths)
+            if known is not None:
+                _check_empty(op, x, [*known[:-1], known[-1] // 2 + 1])
+        lengths = cast(lengths, _dtypes.int32)
+        return ops[op](x, lengths, Treal=x.dtype.real_dtype, name=name)
 
     transform.__doc__ = ops[op].__doc__
     return transform
@@ -218,6 +237,8 @@ def dct(input, type=2, n=None, axis=-1, norm=None, name=None):
         raise ValueError(f"Unknown normalization. Expected None or 'ortho', got: {norm}")
     x = convert_to_tensor(input)
     if n is not None:
+        if x.shape.rank is None:
+            raise ValueError("With n the rank of the input must be known")
         x = x[..., :n]
         missing = ops["Maximum"](n - shape(x)[-1], 0)
         x = pad_along(x, -1, 0, missing)
