@@ -242,13 +242,21 @@ static int convert_one(call *c, const mica_tf_argument *a, PyObject *object, mic
     } else if (known) { /* what is no Python number is refused as tensors of other dtypes are */
         tensor = tf_convert(object, known, tf_converts_loosely(c->op) || !tf_is_plain(object));
     } else if (a->type_attr >= 0 && c->info->attrs[a->type_attr].kind == MICA_TF_TYPE) {
-        /* Python numbers take the default dtype of the attribute, where it has one. */
+        /* Python numbers take the default dtype of the attribute, where it has one; arrays too,
+         * but in graphs they keep a dtype that is allowed. */
         const mica_tf_attr_info *attr = &c->info->attrs[a->type_attr];
         mica_tf_dtype hint =
             attr->has_default ? (mica_tf_dtype)attr->value.as.integer : MICA_TF_no_dtype;
+        if (hint && tf_current_graph() && !tf_is_plain(object)) {
+            tensor = tf_convert(object, MICA_TF_no_dtype, false);
+            if (!tensor) return -1;
+            if (attr->allowed >> tf_tensor_dtype((TFTensor *)tensor) & 1)
+                return add_input(c, tensor);
+            Py_DECREF(tensor);
+        }
         tensor = tf_convert(object, hint, true);
-        mica_tf_dtype made = tensor ? tf_tensor_dtype((TFTensor *)tensor) : hint;
-        if (hint && !(attr->allowed >> made & 1)) {
+        if (tensor && hint && tf_is_plain(object) &&
+            !(attr->allowed >> tf_tensor_dtype((TFTensor *)tensor) & 1)) {
             Py_DECREF(tensor);
             PyErr_Format(PyExc_TypeError, "Cannot convert %R to EagerTensor of dtype %s", object,
                          mica_tf_dtype_name(hint));

@@ -152,14 +152,29 @@ mica_status tf_shape_lu(mica_tf_inference *c) {
 
 /* ---- Fourier transforms -----------------------------------------------------------------------*/
 
+static int32_t transformed_axes(const mica_tf_inference *c) {
+    return strstr(c->info->name, "3D") ? 3 : strstr(c->info->name, "2D") ? 2 : 1;
+}
+
+static mica_status check_transformed(const mica_tf_inference *c) {
+    const mica_tf_shape *shape = &c->inputs[0];
+    int32_t n = transformed_axes(c);
+    if (shape->rank < 0 || shape->rank >= n) return NULL;
+    return MICA_INVALID("[%s] Input must have rank of at least %d but got: %s", c->info->name, n,
+                        mica_tf_shape_text(shape).chars);
+}
+
+mica_status tf_shape_fft(mica_tf_inference *c) {
+    c->outputs[0] = c->inputs[0];
+    return check_transformed(c);
+}
+
 static mica_status real_transform(mica_tf_inference *c, bool inverse) {
     mica_tf_shape shape = c->inputs[0];
     int64_t lengths[MICA_MAX_RANK * 4];
-    int32_t n = strstr(c->info->name, "3D") ? 3 : strstr(c->info->name, "2D") ? 2 : 1, given;
+    int32_t n = transformed_axes(c), given;
+    MICA_TRY(check_transformed(c));
     if (shape.rank < 0) return NULL;
-    if (shape.rank < n)
-        return MICA_INVALID("[%s] Input must have rank of at least %d but got: %s", c->info->name,
-                            n, mica_tf_shape_text(&shape).chars);
     bool known = mica_tf_input_ints(c, 1, lengths, &given);
     if (known && given != n)
         return MICA_INVALID("[%s] fft_length must have shape [%d]", c->info->name, n);

@@ -6,7 +6,8 @@ import builtins as _builtins
 
 from .. import _mica
 from . import _dtypes
-from ._context import building, in_graph
+from ._context import building
+from ._context import in_graph as _in_graph
 from ._core import Tensor, convert_to_tensor, ops
 from ._shapes import as_shape
 from ._static import static_value
@@ -244,7 +245,7 @@ def range(start, limit=None, delta=1, dtype=None, name="range"):
                 raise TypeError(f"range of {tensor.dtype.name} needs a dtype: dtype=tf.int32")
         widest = max((t.dtype for t in tensors), key=_RANGES.index)
         parts = [t if t.dtype == widest else ops["Cast"](t, DstT=widest) for t in tensors]
-    if in_graph():
+    if _in_graph():
         _check_range(*(static_value(part) for part in parts))
     return ops["Range"](*parts, name=name)
 

@@ -113,7 +113,10 @@ def in_top_k(targets, predictions, k, name=None):
     """Return whether a row's target is among its k largest predictions."""
     predictions = convert_to_tensor(predictions)
     rows = range(shape(predictions)[0])
-    targets = cast(convert_to_tensor(targets), _dtypes.int64)
+    targets = convert_to_tensor(targets)
+    if targets.dtype not in (_dtypes.int32, _dtypes.int64):
+        raise TypeError(f"targets must be of int32 or int64, not {targets.dtype.name}")
+    targets = cast(targets, _dtypes.int64)
     count = shape(predictions, _dtypes.int64)[1]
     inside = ops["LogicalAnd"](targets >= 0, targets < count)
     targets = ops["SelectV2"](inside, targets, ops["ZerosLike"](targets))
@@ -266,7 +269,9 @@ def _segment_mean(data, segment_ids, num_segments, name=None):
     return cast(ops["TruncateDiv"](total, counts), data.dtype)
 
 
-def _sorted(function, empty):
+def _sorted(function, extreme=None):
+    """The segments of sorted numbers; `extreme`: what infinities alone give, 0 where is nothing."""
+
     def segment(data, segment_ids, name=None):
         data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
         if isinstance(ids, _mica.TFEagerTensor) and (ids.numpy()[1:] < ids.numpy()[:-1]).any():
@@ -275,8 +280,13 @@ def _sorted(function, empty):
         none = convert_to_tensor([-1], ids.dtype)
         count = concat([none, ids], 0)[-1] + 1
         result = function(data, ids, count)
-        if empty:
-            present = unsorted_segment_sum(ones_like(data), ids, count) > 0
+        if extreme is not None:
+            ones = ones_like(data)
+            if data.dtype.is_floating:
+                limit = convert_to_tensor(extreme, data.dtype) * ones
+                others = unsorted_segment_sum(cast(data != limit, data.dtype), ids, count) > 0
+                result = where(others, result, convert_to_tensor(extreme, data.dtype))
+            present = unsorted_segment_sum(ones, ids, count) > 0
             result = where(present, result, zeros_like(result))
         if data.shape.rank:
             result.set_shape([None, *data.shape.as_list()[1:]])
@@ -286,11 +296,11 @@ def _sorted(function, empty):
     return segment
 
 
-segment_sum = _sorted(unsorted_segment_sum, False)
-segment_mean = _sorted(_segment_mean, False)
-segment_prod = _sorted(unsorted_segment_prod, False)
-segment_max = _sorted(unsorted_segment_max, True)
-segment_min = _sorted(unsorted_segment_min, True)
+segment_sum = _sorted(unsorted_segment_sum)
+segment_mean = _sorted(_segment_mean)
+segment_prod = _sorted(unsorted_segment_prod)
+segment_max = _sorted(unsorted_segment_max, float("-inf"))
+segment_min = _sorted(unsorted_segment_min, float("inf"))
 
 
 def bincount(
@@ -363,6 +373,9 @@ def confusion_matrix(
     dtype = _dtypes.as_dtype(dtype)
     values = ones_like(predictions, dtype) if weights is None else cast(weights, dtype)
     places = ops["Pack"]([labels, predictions], axis=1)
+    if dtype == _dtypes.bool:  # sums of truths
+        counts = ops["ScatterNd"](places, cast(values, _dtypes.int32), ops["Pack"]([n, n]))
+        return cast(counts, dtype)
     return ops["ScatterNd"](places, values, ops["Pack"]([n, n]), name=name)
 
 

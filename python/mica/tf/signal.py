@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from builtins import range as builtins_range
 
-from . import _dtypes
+from . import _dtypes, errors
 from ._array import concat, expand_dims, range, reshape, shape, stack, transpose
+from ._context import in_graph
 from ._core import convert_to_tensor, ops
 from ._elementwise import cos
 from ._math import cast
@@ -24,11 +25,25 @@ ifft3d = ops["IFFT3D"]
 _COMPLEX = {_dtypes.float32: _dtypes.complex64, _dtypes.float64: _dtypes.complex128}
 
 
+def _check_empty(op: str, x, lengths) -> None:
+    """What is known to have no elements is not filled up with zeros."""
+    if lengths is None or x.shape.num_elements() != 0 or x.shape.rank < len(lengths):
+        return
+    for size, length in zip(x.shape[-len(lengths) :].as_list(), lengths, strict=True):
+        if 0 < size < length:
+            text = f"[{op}] An axis must have length of at least {length}, but has {size}"
+            raise ValueError(text) if in_graph() else errors.InvalidArgumentError(None, None, text)
+
+
 def _real_transform(op: str, n: int):
     def transform(input_tensor, fft_length=None, name=None):
         x = convert_to_tensor(input_tensor, dtype_hint=_dtypes.float32)
-        lengths = shape(x)[-n:] if fft_length is None else convert_to_tensor(fft_length)
-        return ops[op](x, cast(lengths, _dtypes.int32), Tcomplex=_COMPLEX[x.dtype], name=name)
+        if x.dtype not in _COMPLEX:
+            raise ValueError(f"`input_tensor` must be of float32 or float64, not {x.dtype.name}")
+        lengths = shape(x)[-n:] if fft_length is None else fft_length
+        lengths = convert_to_tensor(lengths, _dtypes.int32)
+        _check_empty(op, x, static_value(lengths))
+        return ops[op](x, lengths, Tcomplex=_COMPLEX[x.dtype], name=name)
 
     transform.__doc__ = ops[op].__doc__
     return transform
@@ -37,13 +52,21 @@ def _real_transform(op: str, n: int):
 def _inverse_real_transform(op: str, n: int):
     def transform(input_tensor, fft_length=None, name=None):
         x = convert_to_tensor(input_tensor, dtype_hint=_dtypes.complex64)
+        if not x.dtype.is_complex:
+            raise ValueError(f"`input_tensor` must be complex, not {x.dtype.name}")
         if fft_length is None:
+            if x.shape.rank is None:
+                raise ValueError("Without fft_length the rank of input_tensor must be known")
             sizes = shape(x)[-n:]
             last = ops["Maximum"](2 * (sizes[-1] - 1), 0)
             lengths = concat([sizes[:-1], expand_dims(last, 0)], 0)
         else:
-            lengths = convert_to_tensor(fft_length)
-        return ops[op](x, cast(lengths, _dtypes.int32), Treal=x.dtype.real_dtype, name=name)
+            lengths = convert_to_tensor(fft_length, _dtypes.int32)
+            known = static_value(lengths)
+            if known is not None:
+                _check_empty(op, x, [*known[:-1], known[-1] // 2 + 1])
+        lengths = cast(lengths, _dtypes.int32)
+        return ops[op](x, lengths, Treal=x.dtype.real_dtype, name=name)
 
     transform.__doc__ = ops[op].__doc__
     return transform
@@ -214,6 +237,8 @@ def dct(input, type=2, n=None, axis=-1, norm=None, name=None):
         raise ValueError(f"Unknown normalization. Expected None or 'ortho', got: {norm}")
     x = convert_to_tensor(input)
     if n is not None:
+        if x.shape.rank is None:
+            raise ValueError("With n the rank of the input must be known")
         x = x[..., :n]
         missing = ops["Maximum"](n - shape(x)[-1], 0)
         x = pad_along(x, -1, 0, missing)
@@ -307,6 +332,11 @@ def linear_to_mel_weight_matrix(
     def row(start, stop, n):
         return numpy.linspace(start, stop, n)
 
+    if upper_edge_hertz > sample_rate / 2:
+        raise ValueError(
+            f"upper_edge_hertz must not be above half of sample_rate, {sample_rate}. "
+            f"Got: {upper_edge_hertz}"
+        )
     bins = mel(row(0.0, float(sample_rate) / 2.0, num_spectrogram_bins)[1:])[:, None]
     edges = row(mel(lower_edge_hertz), mel(upper_edge_hertz), num_mel_bins + 2)
     low, center, high = (edges[i : i + num_mel_bins][None] for i in (0, 1, 2))
@@ -319,7 +349,16 @@ def linear_to_mel_weight_matrix(
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms, name=None):
     """Return the cepstral coefficients of log mel spectrograms."""
     x = convert_to_tensor(log_mel_spectrograms)
+    if x.shape.rank is not None and x.shape[-1:].as_list() == [0]:
+        raise ValueError("num_mel_bins must be positive. Got: 0")
     return dct(x, 2) * ops["Rsqrt"](cast(2 * shape(x)[-1], x.dtype))
+
+
+def _power_of_two(length: int) -> int:
+    """Return the least power of two that is not below a frame's length."""
+    if length < 1:
+        raise ValueError(f"frame_length must be positive. Got: {length}")
+    return 1 << (length - 1).bit_length()
 
 
 def stft(
@@ -333,11 +372,11 @@ def stft(
 ):
     """Return the Fourier transforms of overlapping pieces of signals."""
     x = convert_to_tensor(signals)
+    if x.shape.rank == 0:
+        raise ValueError(f"signals must have rank at least 1. Received shape: {x.shape}")
     length = int(static_value(convert_to_tensor(frame_length)))
     if fft_length is None:
-        fft_length = 1
-        while fft_length < length:
-            fft_length *= 2
+        fft_length = _power_of_two(length)
     pieces = frame(x, length, frame_step, pad_end)
     if window_fn is not None:
         pieces = pieces * window_fn(length, dtype=pieces.dtype)
@@ -365,9 +404,7 @@ def inverse_stft(
     """Return signals from the Fourier transforms of their pieces."""
     x = convert_to_tensor(stfts)
     if fft_length is None:
-        fft_length = 1
-        while fft_length < frame_length:
-            fft_length *= 2
+        fft_length = _power_of_two(frame_length)
     pieces = irfft(x, [fft_length])[..., :frame_length]
     missing = max(frame_length - fft_length, 0)
     if missing:
