@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from . import _dtypes
 from ._core import Tensor, convert_to_tensor, ops
+from ._examples import (
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    RaggedFeature,
+    SparseFeature,
+    VarLenFeature,
+    parse_example,
+    parse_single_example,
+)
 from ._records import TFRecordOptions, TFRecordWriter
 
 
@@ -38,4 +47,15 @@ def decode_raw(input_bytes, out_type, little_endian=True, fixed_length=None, nam
     )
 
 
-__all__ = ["TFRecordOptions", "TFRecordWriter", "decode_raw"]
+__all__ = [
+    "FixedLenFeature",
+    "FixedLenSequenceFeature",
+    "RaggedFeature",
+    "SparseFeature",
+    "TFRecordOptions",
+    "TFRecordWriter",
+    "VarLenFeature",
+    "decode_raw",
+    "parse_example",
+    "parse_single_example",
+]
