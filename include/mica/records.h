@@ -125,6 +125,30 @@ MICA_API MICA_MUST_CHECK mica_status mica_event_writer_finish(mica_event_writer 
 /* Writes what waits, as far as it can. */
 MICA_API void mica_event_writer_release(mica_event_writer *writer);
 
+/* ---- examples ---------------------------------------------------------------------------------*/
+
+/* A feature of a tf.train.Example message; its pointers are into the message. */
+typedef struct mica_feature {
+    const char *key; /* not ended with 0 */
+    size_t key_length;
+    mica_tf_dtype dtype; /* float32, int64, string; MICA_TF_no_dtype: it has no list of values */
+    int64_t count;       /* of values */
+    const void *list;
+    size_t size;
+} mica_feature;
+
+/* Calls `visit` with every feature, as they come; a key may come again, and the last one counts.
+ * INVALID_ARGUMENT where the bytes are no Example message. */
+MICA_API MICA_MUST_CHECK mica_status mica_example_visit(const void *bytes, size_t size,
+                                                        void (*visit)(void *context,
+                                                                      const mica_feature *feature),
+                                                        void *context);
+/* The `count` values of a feature of float32 or int64. */
+MICA_API void mica_feature_numbers(const mica_feature *feature, void *out_values);
+/* Those of a feature of strings, which stay where they are. */
+MICA_API void mica_feature_strings(const mica_feature *feature, const char **out_texts,
+                                   size_t *out_lengths);
+
 #ifdef __cplusplus
 }
 #endif

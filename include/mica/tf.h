@@ -329,10 +329,12 @@ MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_gradients(mica_tf_graph *g,
                                                              const mica_tf_gradient_of *of,
                                                              mica_tf_ref *out_gradients);
 /* The value of one result of a graph that is being built, computed now. Parameters without an
- * object are unknown; FAILED_PRECONDITION when it depends on one. */
+ * object are unknown; FAILED_PRECONDITION when it depends on one, or, with `is_constant`, on what
+ * can be another value the next time: a variable, random numbers, anything with an effect. */
 MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_evaluate(const mica_tf_graph *g,
                                                             mica_device *device, mica_tf_ref ref,
                                                             const mica_tf_value *parameters,
+                                                            bool is_constant,
                                                             mica_tf_value *out_value);
 
 /* ---- what the front end provides

@@ -106,6 +106,7 @@ extern PyMethodDef tf_execute_functions[];
 /* ---- tf_graph.c, tf_files.c, tf_ops.c, tf_number.c --------------------------------------------*/
 
 extern PyMethodDef tf_graph_functions[], tf_files_functions[], tf_peer_functions[];
+extern PyMethodDef tf_records_functions[];
 extern PyTypeObject TFReceived_Type;
 PyObject *tf_wrap_graph(mica_tf_graph *graph); /* takes the reference */
 int tf_ops_add_to(PyObject *module);

@@ -335,9 +335,7 @@ static PyObject *gradients_method(PyObject *object, PyObject *args) {
     return list;
 }
 
-/* _evaluate(tensor): its value, when it follows from constants and what was captured. */
-static PyObject *evaluate_method(PyObject *object, PyObject *tensor) {
-    TFGraph *self = (TFGraph *)object;
+static PyObject *evaluate(TFGraph *self, PyObject *tensor, bool is_constant) {
     if (!tf_is_tensor(tensor) || ((TFTensor *)tensor)->graph != self)
         return PyErr_Format(PyExc_ValueError, "not a tensor of this graph");
     int32_t n = mica_tf_graph_parameter_count(self->graph);
@@ -351,10 +349,20 @@ static PyObject *evaluate_method(PyObject *object, PyObject *tensor) {
             if (mica_tf_graph_parameter_ref(self->graph, k).node == internal->ref.node)
                 values[k] = external->value;
     }
-    mica_status status =
-        mica_tf_graph_evaluate(self->graph, tf_device(), ((TFTensor *)tensor)->ref, values, &value);
+    mica_status status = mica_tf_graph_evaluate(self->graph, tf_device(), ((TFTensor *)tensor)->ref,
+                                                values, is_constant, &value);
     PyMem_Free(values);
     return status ? tf_raise(status) : tf_eager_tensor(value);
+}
+
+/* _evaluate(tensor): its value now, when it follows from constants and what was captured. */
+static PyObject *evaluate_method(PyObject *object, PyObject *tensor) {
+    return evaluate((TFGraph *)object, tensor, false);
+}
+
+/* _constant(tensor): its value, when that will be the same whenever the graph runs. */
+static PyObject *constant_method(PyObject *object, PyObject *tensor) {
+    return evaluate((TFGraph *)object, tensor, true);
 }
 
 static PyObject *outputs_method(PyObject *object, PyObject *Py_UNUSED(unused)) {
@@ -422,6 +430,7 @@ static PyMethodDef graph_methods[] = {
     {"_backward", backward_method, METH_O, NULL},
     {"_gradients", gradients_method, METH_VARARGS, NULL},
     {"_evaluate", evaluate_method, METH_O, NULL},
+    {"_constant", constant_method, METH_O, NULL},
     {"_outputs", outputs_method, METH_NOARGS, NULL},
     {"_parameter_at", parameter_at_method, METH_O, NULL},
     {NULL, NULL, 0, NULL},
@@ -586,6 +595,7 @@ int tf_add_to(PyObject *module) {
         PyModule_AddFunctions(module, tf_execute_functions) < 0 ||
         PyModule_AddFunctions(module, tf_graph_functions) < 0 ||
         PyModule_AddFunctions(module, tf_files_functions) < 0 ||
+        PyModule_AddFunctions(module, tf_records_functions) < 0 ||
         PyModule_AddFunctions(module, tf_peer_functions) < 0 ||
         PyModule_AddFunctions(module, tf_tape_functions) < 0)
         return -1;

@@ -535,18 +535,21 @@ mica_status mica_tf_graph_gradients(mica_tf_graph *g, const mica_tf_gradient_of 
 /* ---- the value of one result ------------------------------------------------------------------*/
 
 static mica_status evaluate(const mica_tf_graph *g, mica_device *device, int32_t index,
-                            mica_tf_value *slots, int32_t depth) {
+                            mica_tf_value *slots, bool is_constant, int32_t depth) {
     const mica_tf_node *node = &g->nodes[index];
     if (node->n_results == 0 || slots[node->first].object) return NULL;
     if (!node->operation || depth > 500)
         return MICA_ERROR(MICA_FAILED_PRECONDITION,
                           "[%s] depends on the argument %s of the function being traced", g->name,
                           node->name);
+    if (is_constant && mica_tf_rows[node->operation->op].effect != MICA_TF_PURE)
+        return MICA_ERROR(MICA_FAILED_PRECONDITION, "[%s] the value of %s is known when it runs",
+                          g->name, node->name);
     mica_tf_value *inputs = mica_alloc(((size_t)node->n_inputs + 1) * sizeof *inputs);
     if (!inputs) return MICA_NO_MEMORY();
     mica_status status = NULL;
     for (int32_t i = 0; !status && i < node->n_inputs; i++) {
-        status = evaluate(g, device, node->inputs[i].node, slots, depth + 1);
+        status = evaluate(g, device, node->inputs[i].node, slots, is_constant, depth + 1);
         inputs[i] = slots[mica_tf_slot(g, node->inputs[i])];
     }
     int32_t n;
@@ -558,7 +561,8 @@ static mica_status evaluate(const mica_tf_graph *g, mica_device *device, int32_t
 }
 
 mica_status mica_tf_graph_evaluate(const mica_tf_graph *g, mica_device *device, mica_tf_ref ref,
-                                   const mica_tf_value *parameters, mica_tf_value *out_value) {
+                                   const mica_tf_value *parameters, bool is_constant,
+                                   mica_tf_value *out_value) {
     MICA_GIVEN(g, out_value);
     MICA_GIVEN(MICA_MANY(parameters, g->n_parameters));
     mica_tf_value *slots = mica_calloc((size_t)g->n_results + 1, sizeof *slots);
@@ -569,7 +573,7 @@ mica_status mica_tf_graph_evaluate(const mica_tf_graph *g, mica_device *device, 
         mica_tf_value_retain(parameters[i]);
         slots[mica_tf_slot(g, g->parameters[i])] = parameters[i];
     }
-    mica_status status = evaluate(g, device, ref.node, slots, 0);
+    mica_status status = evaluate(g, device, ref.node, slots, is_constant, 0);
     if (!status) {
         *out_value = slots[mica_tf_slot(g, ref)];
         mica_tf_value_retain(*out_value);

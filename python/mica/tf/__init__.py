@@ -88,6 +88,7 @@ _MODULES = frozenset(
         "signal",
         "sparse",
         "strings",
+        "summary",
         "test",
         "tpu",
         "train",

@@ -131,6 +131,8 @@ def _array_of(value):
             )
     if array.dtype.kind in "SU" and not _is_text(value):
         raise ValueError("Can't convert Python sequence with mixed types to Tensor.")
+    if array.dtype.kind in "SU" and isinstance(value, list | tuple):
+        array = numpy.array(value, dtype=object)  # numpy's own strings lose zeros at their ends
     if isinstance(value, list | tuple | range):
         is_numpy = isinstance(leaf, numpy.generic | numpy.ndarray)
         if array.dtype == numpy.float64 and not is_numpy:

@@ -33,13 +33,23 @@ from ._tracking import Trackable
 from ._variable import Variable
 
 _run_eagerly = False
+_watched: dict | None = None  # graphs of the functions that run, while somebody wants them
+_takes_long_way = False  # either of them
 _LOGGING = os.environ.get("TF_MLC_LOGGING", "0").strip() not in ("", "0")
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
     """Run the Python code of every tf.function at each call instead of its graph."""
-    global _run_eagerly
+    global _run_eagerly, _takes_long_way
     _run_eagerly = bool(run_eagerly)
+    _takes_long_way = _run_eagerly or _watched is not None
+
+
+def watch(graphs: dict | None) -> None:
+    """Let functions put their graphs there when they run, by numbers; None: no longer."""
+    global _watched, _takes_long_way
+    _watched = graphs
+    _takes_long_way = _run_eagerly or graphs is not None
 
 
 def functions_run_eagerly() -> bool:
@@ -431,7 +441,7 @@ class Function(Trackable):
 
     def __call__(self, *args, **kwargs):
         """Run the trace for these arguments; trace first when there is none."""
-        if not kwargs and not _run_eagerly:
+        if not kwargs and not _takes_long_way:
             result = self._quick.call(args)
             if result is not NotImplemented:
                 return result
@@ -440,6 +450,8 @@ class Function(Trackable):
         try:
             concrete, tensors = self._find(args, kwargs)
             result = concrete._call_flat(tensors)
+            if _watched is not None:
+                _watched.setdefault(id(concrete), concrete.graph)
             if _LOGGING and not concrete._logged:
                 concrete._log()
             if not kwargs and len(args) == len(tensors):

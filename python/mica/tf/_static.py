@@ -16,7 +16,7 @@ def static_value(tensor, partial: bool = False):
     if isinstance(tensor, _mica.TFEagerTensor):
         return tensor.numpy()
     try:
-        return tensor.graph._evaluate(tensor).numpy()
+        return tensor.graph._constant(tensor).numpy()
     except (errors.OpError, AttributeError):
         pass
     ints = tensor.graph._ints(tensor)

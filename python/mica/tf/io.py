@@ -1,9 +1,19 @@
-"""`tf.io`: what bytes say."""
+"""`tf.io`: files, records and what bytes say."""
 
 from __future__ import annotations
 
 from . import _dtypes
 from ._core import Tensor, convert_to_tensor, ops
+from ._examples import (
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    RaggedFeature,
+    SparseFeature,
+    VarLenFeature,
+    parse_example,
+    parse_single_example,
+)
+from ._records import TFRecordOptions, TFRecordWriter
 
 
 def decode_raw(input_bytes, out_type, little_endian=True, fixed_length=None, name=None) -> Tensor:
@@ -37,4 +47,15 @@ def decode_raw(input_bytes, out_type, little_endian=True, fixed_length=None, nam
     )
 
 
-__all__ = ["decode_raw"]
+__all__ = [
+    "FixedLenFeature",
+    "FixedLenSequenceFeature",
+    "RaggedFeature",
+    "SparseFeature",
+    "TFRecordOptions",
+    "TFRecordWriter",
+    "VarLenFeature",
+    "decode_raw",
+    "parse_example",
+    "parse_single_example",
+]

@@ -8,9 +8,18 @@ from ._cluster_spec import ClusterDef, ClusterSpec, JobDef, ServerDef
 
 # Names that are found when they are first touched: name -> module of this package.
 _LAZY = {
+    "BytesList": "_example_messages",
     "Checkpoint": "_checkpoint",
     "CheckpointManager": "_checkpoint_files",
     "CheckpointOptions": "_checkpoint",
+    "Example": "_example_messages",
+    "Feature": "_example_messages",
+    "FeatureList": "_example_messages",
+    "FeatureLists": "_example_messages",
+    "Features": "_example_messages",
+    "FloatList": "_example_messages",
+    "Int64List": "_example_messages",
+    "SequenceExample": "_example_messages",
     "TrackableView": "_trackable_view",
     "checkpoints_iterator": "_checkpoint_files",
     "get_checkpoint_state": "_checkpoint_files",

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from ... import _dtypes
 from ..._context import current_graph, executing_eagerly
+from ..._event_messages import Event, RunMetadata, Summary, SummaryMetadata
+from ..._graph_def import GraphDef
 from ..._shapes import TensorShape
 from . import logging
 
 __all__ = [
+    "Event",
+    "GraphDef",
+    "RunMetadata",
+    "Summary",
+    "SummaryMetadata",
     "enable_eager_execution",
     "enable_v2_behavior",
     "executing_eagerly",

@@ -1,0 +1,233 @@
+"""Parsing tf.train.Example messages: which features are wanted, and as what."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _array, _dtypes
+from ._core import convert_to_tensor, ops
+from ._shapes import TensorShape
+
+_POSSIBLE = ("float32", "int64", "string")
+
+
+class FixedLenFeature(NamedTuple):
+    """A feature of which every example has as many values as the shape says.
+
+    One without a value takes default_value; without that it is an error.
+    """
+
+    shape: Any
+    dtype: Any
+    default_value: Any = None
+
+
+class VarLenFeature(NamedTuple):
+    """A feature of any number of values: a sparse tensor."""
+
+    dtype: Any
+
+
+class FixedLenSequenceFeature(NamedTuple):
+    """A feature of any number of steps of a shape, filled up to the longest of a batch."""
+
+    shape: Any
+    dtype: Any
+    allow_missing: bool = False
+    default_value: Any = None
+
+
+class SparseFeature(NamedTuple):
+    """A sparse tensor whose indices and values are features of their own."""
+
+    index_key: Any
+    value_key: str
+    dtype: Any
+    size: Any
+    already_sorted: bool = False
+
+
+class RaggedFeature(NamedTuple):
+    """A feature of any number of values: a ragged tensor; a vector of a single example."""
+
+    dtype: Any
+    value_key: str | None = None
+    partitions: tuple = ()
+    row_splits_dtype: Any = _dtypes.int32
+    validate: bool = False
+
+
+class _Wanted:
+    """What the op is asked for: keys with their dtypes, and how results are made of them."""
+
+    def __init__(self, features) -> None:
+        self.sparse: dict = {}
+        self.dense: dict = {}
+        self.ragged: dict = {}
+        for key in sorted(features):
+            self._add(key, features[key])
+
+    def _add(self, key: str, feature) -> None:
+        dtype = _dtypes.as_dtype(feature.dtype) if feature.dtype is not None else None
+        if dtype is None or dtype.name not in _POSSIBLE:
+            raise ValueError(
+                f"The feature {key!r} has dtype {getattr(dtype, 'name', None)}: an example holds "
+                f"{', '.join(_POSSIBLE)}"
+            )
+        if isinstance(feature, VarLenFeature):
+            self._add_sparse(key, dtype)
+        elif isinstance(feature, SparseFeature):
+            for index in _index_keys(feature):
+                self._add_sparse(index, _dtypes.int64)
+            self._add_sparse(feature.value_key, dtype)
+        elif isinstance(feature, FixedLenFeature):
+            self.dense[key] = (dtype, *_fixed(key, feature, dtype))
+        elif isinstance(feature, FixedLenSequenceFeature):
+            self.dense[key] = (dtype, *_sequence(key, feature, dtype))
+        elif isinstance(feature, RaggedFeature):
+            if feature.partitions:
+                raise NotImplementedError(
+                    f"The feature {key!r}: RaggedFeature with partitions is not supported"
+                )
+            splits = _dtypes.as_dtype(feature.row_splits_dtype)
+            self.ragged[key] = (feature.value_key or key, dtype, splits)
+        else:
+            raise ValueError(f"Invalid feature {key}:{feature}.")
+
+    def _add_sparse(self, key: str, dtype) -> None:
+        if self.sparse.setdefault(key, dtype) != dtype:
+            raise ValueError(
+                f"Conflicting type {dtype.name} vs {self.sparse[key].name} for feature {key}."
+            )
+
+
+def _index_keys(feature: SparseFeature) -> list:
+    keys = feature.index_key
+    return [keys] if isinstance(keys, str) else list(keys)
+
+
+def _fixed(key: str, feature: FixedLenFeature, dtype) -> tuple:
+    """Return the shape and the default, which has no element when there is none."""
+    if feature.shape is None:
+        raise ValueError(f"Missing shape for feature {key}.")
+    shape = TensorShape(feature.shape)
+    if not shape.is_fully_defined():
+        raise ValueError(
+            f"All dimensions of shape for feature {key} need to be known but received {shape}."
+        )
+    if feature.default_value is None:
+        return shape, _array.zeros([0], dtype)
+    given = convert_to_tensor(feature.default_value, dtype=dtype)
+    return shape, _array.reshape(given, shape)
+
+
+def _sequence(key: str, feature: FixedLenSequenceFeature, dtype) -> tuple:
+    if feature.shape is None:
+        raise ValueError(f"Missing shape for feature {key}.")
+    if not feature.allow_missing:
+        raise ValueError(
+            "Unsupported: FixedLenSequenceFeature requires allow_missing to be True outside of "
+            f"sequence examples, for feature {key}."
+        )
+    shape = TensorShape([None, *TensorShape(feature.shape)])
+    if feature.default_value is not None:
+        given = convert_to_tensor(feature.default_value, dtype=dtype)
+        return shape, _array.reshape(given, [])
+    plain = "" if dtype == _dtypes.string else np.zeros([], dtype.as_numpy_dtype)
+    return shape, convert_to_tensor(plain, dtype=dtype)
+
+
+def _sparse_of(feature: SparseFeature, parts: dict, is_single: bool):
+    """Return the sparse tensor whose last dimensions are said by features of indices."""
+    from .sparse import SparseTensor, reorder
+
+    values = parts[feature.value_key]
+    sizes = [feature.size] if isinstance(feature.size, int) else list(feature.size)
+    columns = [] if is_single else [values.indices[:, :1]]
+    for key in _index_keys(feature):
+        columns.append(_array.reshape(parts[key].values, [-1, 1]))
+    lead = [] if is_single else [values.dense_shape[0]]
+    shape = _array.stack([*lead, *[convert_to_tensor(s, dtype=_dtypes.int64) for s in sizes]])
+    made = SparseTensor(_array.concat(columns, 1), values.values, shape)
+    return made if feature.already_sorted else reorder(made)
+
+
+def parse_example(serialized, features, example_names=None, name=None) -> dict:
+    """Return the features of Example messages, a vector of strings or one, as tensors.
+
+    Parameters
+    ----------
+    serialized
+        The messages.
+    features
+        A dict from keys to FixedLenFeature, VarLenFeature and the like.
+    example_names
+        Names of the messages, for errors.
+    """
+    if not features:
+        raise ValueError("Invalid argument: features cannot be empty.")
+    messages = convert_to_tensor(serialized, dtype=_dtypes.string)
+    wanted = _Wanted(features)
+    outputs = iter(_flat(_call(messages, wanted, example_names, name)))
+
+    def take(keys):
+        return [next(outputs) for _ in keys]
+
+    from .ragged import RaggedTensor
+    from .sparse import SparseTensor
+
+    indices, values, shapes = take(wanted.sparse), take(wanted.sparse), take(wanted.sparse)
+    sparse = {
+        key: SparseTensor(*parts)
+        for key, *parts in zip(wanted.sparse, indices, values, shapes, strict=True)
+    }
+    dense = dict(zip(wanted.dense, take(wanted.dense), strict=True))
+    flat, splits = take(wanted.ragged), take(wanted.ragged)
+    is_single = messages.shape.rank == 0
+    ragged = {
+        key: part if is_single else RaggedTensor.from_row_splits(part, split, validate=False)
+        for key, part, split in zip(wanted.ragged, flat, splits, strict=True)
+    }
+    made = {key: sparse[key] for key in sparse if isinstance(features.get(key), VarLenFeature)}
+    made |= dense | ragged
+    for key in sorted(features):
+        if isinstance(features[key], SparseFeature):
+            made[key] = _sparse_of(features[key], sparse, is_single)
+    return made
+
+
+def _flat(results) -> list:
+    made: list = []
+    for part in results if isinstance(results, list | tuple) else [results]:
+        made += _flat(part) if isinstance(part, list | tuple) else [part]
+    return made
+
+
+def _call(messages, wanted: _Wanted, example_names, name):
+    def texts(keys):
+        return convert_to_tensor(np.array(list(keys), dtype=object).reshape(-1), _dtypes.string)
+
+    return ops["ParseExampleV2"](
+        messages,
+        texts([]) if example_names is None else convert_to_tensor(example_names, _dtypes.string),
+        texts(wanted.sparse),
+        texts(wanted.dense),
+        texts(key for key, _, _ in wanted.ragged.values()),
+        [default for _, _, default in wanted.dense.values()],
+        num_sparse=len(wanted.sparse),
+        sparse_types=list(wanted.sparse.values()),
+        ragged_value_types=[dtype for _, dtype, _ in wanted.ragged.values()],
+        ragged_split_types=[splits for _, _, splits in wanted.ragged.values()],
+        dense_shapes=[shape for _, shape, _ in wanted.dense.values()],
+        name=name,
+    )
+
+
+def parse_single_example(serialized, features, example_names=None, name=None) -> dict:
+    """Return the features of one Example message, a scalar string, as tensors."""
+    message = convert_to_tensor(serialized, dtype=_dtypes.string)
+    if message.shape.rank not in (None, 0):
+        raise ValueError("Input serialized must be a scalar")
+    return parse_example(_array.reshape(message, []), features, example_names, name)

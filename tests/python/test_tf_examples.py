@@ -1,0 +1,105 @@
+"""tf.train.Example: messages and their parsing are TensorFlow's."""
+
+import json
+from pathlib import Path
+
+import example_program
+import mica.tf as tf
+import pytest
+
+GOLDEN = json.loads((Path(__file__).with_name("data") / "records" / "examples.json").read_text())
+
+
+def texts():
+    return [e.SerializeToString() for e in example_program.examples(tf)]
+
+
+def test_messages_have_tensorflows_bytes_and_text():
+    assert [example_program.plain(text) for text in texts()] == GOLDEN["messages"]
+    for message in example_program.examples(tf):
+        again = tf.train.Example.FromString(message.SerializeToString())
+        assert again == message
+        assert str(again) == str(message)
+    merged = tf.train.Example()
+    merged.MergeFromString(texts()[1])
+    assert merged.features.feature["a"].int64_list.value == [4]
+    assert merged.features.feature["b"].WhichOneof("kind") == "bytes_list"
+    with pytest.raises(ValueError, match="cut off"):
+        tf.train.Example.FromString(texts()[0][:-1])
+
+
+@pytest.mark.parametrize("number", range(len(GOLDEN["parsed"])))
+def test_features_are_parsed_as_tensorflow_parses_them(number):
+    which, features = example_program.specs(tf)[number]
+    found = example_program.parse(tf, texts(), which, features)
+    assert example_program.plain(found) == GOLDEN["parsed"][number]
+    assert list(found) == GOLDEN["keys"][number]
+
+
+def test_texts_are_tensorflows():
+    assert example_program.results(tf)["texts"] == GOLDEN["texts"]
+
+
+@pytest.mark.parametrize("number", range(7))
+def test_what_does_not_fit_is_an_error_with_its_key(number):
+    which, features = example_program.refused(tf)[number]
+    (key,) = features
+    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"(Key|Feature): {key}"):
+        example_program.parse(tf, texts(), which, features)
+
+
+@pytest.mark.parametrize("message", [b"\xff\xff", b"\n\x05abc", texts()[0][:-1], texts()[0][3:]])
+def test_bytes_that_are_no_message_are_an_error_that_counts(message):
+    wanted = {"a": tf.io.VarLenFeature(tf.int64)}
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"input 1 \(Name: second\)"):
+        tf.io.parse_example([texts()[0], message], wanted, example_names=["first", "second"])
+
+
+def test_features_that_cannot_be_are_refused():
+    for features, wrong in (
+        ({}, "empty"),
+        ({"a": tf.io.VarLenFeature(tf.int32)}, "int32"),
+        ({"a": tf.io.FixedLenFeature(None, tf.int64)}, "shape"),
+        ({"a": tf.io.FixedLenFeature([None], tf.int64)}, "known"),
+        ({"a": tf.io.FixedLenSequenceFeature([], tf.int64)}, "allow_missing"),
+    ):
+        with pytest.raises(ValueError, match=wrong):
+            tf.io.parse_single_example(texts()[0], features)
+    with pytest.raises(NotImplementedError, match="partitions"):
+        tf.io.parse_single_example(
+            texts()[0], {"a": tf.io.RaggedFeature(tf.int64, partitions=["x"])}
+        )
+    with pytest.raises(ValueError, match="scalar"):
+        tf.io.parse_single_example(texts()[:1], {"a": tf.io.VarLenFeature(tf.int64)})
+
+
+def test_parsing_works_in_functions_and_in_datasets():
+    wanted = {
+        "a": tf.io.FixedLenSequenceFeature([], tf.int64, allow_missing=True),
+        "b": tf.io.VarLenFeature(tf.string),
+        "c": tf.io.FixedLenFeature([], tf.float32, -1.0),
+    }
+    shapes = []
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    def parsed(messages):
+        found = tf.io.parse_example(messages, wanted)
+        shapes.append([found[k].shape.as_list() for k in "abc"])
+        return found
+
+    found = parsed(tf.constant(texts()))
+    assert shapes == [[[None, None], [None, None], [None]]]
+    assert found["a"].numpy().tolist() == [[1, 2, -3], [4, 0, 0], [0, 0, 0]]
+    assert found["b"].values.numpy().tolist() == [b"x", b"", b"yy\0"]
+    one = {"c": wanted["c"], "b": wanted["b"]}
+    dataset = tf.data.Dataset.from_tensor_slices(texts())
+    single = dataset.map(lambda text: tf.io.parse_single_example(text, one))
+    assert single.element_spec["c"] == tf.TensorSpec([], tf.float32)
+    assert [float(element["c"]) for element in single] == [1.5, -1.0, -1.0]
+    batched = dataset.batch(2).map(lambda batch: tf.io.parse_example(batch, one))
+    assert [b["b"].dense_shape.numpy().tolist() for b in batched] == [[2, 2], [1, 0]]
+
+
+def test_strings_keep_zeros_at_their_ends():
+    assert tf.constant([b"a\0", b"b"]).numpy().tolist() == [b"a\0", b"b"]
+    assert tf.constant([["a\0"]]).numpy().tolist() == [[b"a\0"]]
