@@ -12,6 +12,7 @@ from .. import _mica
 from . import _devices, _dtypes, errors
 from ._autograph_hooks import is_filtering, set_filtering
 from ._core import Tensor, _abs, convert_to_tensor, ops
+from ._missing import finder as _finder
 from ._print import Assert
 from ._shapes import as_shape
 from ._static import static_value
@@ -366,3 +367,6 @@ def _check_symbols(tensor, symbols, sizes: dict, front: str) -> None:
                 f"{front}Specified by tensor {other} dimension {axis}.  Tensor {described} "
                 f"dimension {i} must have size {wanted}.  Received size {size}, shape {shape}"
             )
+
+
+__getattr__ = _finder(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import _dtypes
 from ._core import Tensor, convert_to_tensor, ops
+from ._missing import finder as _finder
 
 
 def decode_raw(input_bytes, out_type, little_endian=True, fixed_length=None, name=None) -> Tensor:
@@ -38,3 +39,5 @@ def decode_raw(input_bytes, out_type, little_endian=True, fixed_length=None, nam
 
 
 __all__ = ["decode_raw"]
+
+__getattr__ = _finder(__name__)

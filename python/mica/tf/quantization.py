@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ._array import stop_gradient, where, zeros_like
 from ._core import convert_to_tensor, ops
+from ._missing import finder as _finder
 
 
 def _nudged(low, high, num_bits: int, narrow_range: bool):
@@ -45,3 +46,6 @@ def fake_quant_with_min_max_vars_per_channel(
 ):
     """Return the inputs rounded to steps between two bounds for each of the last axis."""
     return fake_quant_with_min_max_vars(inputs, min, max, num_bits, narrow_range)
+
+
+__getattr__ = _finder(__name__)

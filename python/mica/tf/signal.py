@@ -9,6 +9,7 @@ from ._array import concat, expand_dims, range, reshape, shape, stack, transpose
 from ._core import convert_to_tensor, ops
 from ._elementwise import cos
 from ._math import cast
+from ._missing import finder as _finder
 from ._select import pad, pad_along, roll
 from ._static import static_value
 
@@ -381,3 +382,5 @@ __all__ = [
     "stft",
     "vorbis_window",
 ]  # fmt: skip
+
+__getattr__ = _finder(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ... import _dtypes
 from ..._context import current_graph, executing_eagerly
+from ..._missing import finder as _finder
 from ..._shapes import TensorShape
 from . import logging
 
@@ -74,3 +75,6 @@ def set_random_seed(seed) -> None:
     from ...random import set_seed
 
     set_seed(seed)
+
+
+__getattr__ = _finder(__name__)
