@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Makes the site of docs/ in build/site. A warning, such as a link that leads nowhere, is an error.
+# Makes the site of docs/ in build/site. A warning, such as a link that leads nowhere, is an error, and
+# so is a word that is known to be a slip.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh --docs
+.venv/bin/python -m codespell_lib --ignore-words-list ane docs/*.md docs/mica.1 ./*.md
 export NO_MKDOCS_2_WARNING=1 # of the theme, about another program's future
 .venv/bin/python -m mkdocs build --quiet --strict
 echo "build/site/index.html"
