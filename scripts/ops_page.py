@@ -37,6 +37,8 @@ KINDS = {
 }
 INTRODUCTION = """# Primitives
 
+You want to know what a primitive computes, which dtypes it takes and on which devices it runs.
+
 Made by `scripts/ops_page.py` from `include/mica/ops.def` and the op harness; a test compares.
 `mica ops --json` has the table for programs. In C a primitive is `mica_<name>(graph, operands,
 attributes)`, in Python `mica.<name>(operands, attribute=...)`.

@@ -20,6 +20,9 @@ NO_VMAP = "missing: tf.vectorized_map"
 PAGE = ROOT / "docs" / "tensorflow.md"
 INTRODUCTION = """# TensorFlow's names
 
+You want to know whether a name of TensorFlow's works on Mica. A name that is missing is an error
+that says so; `docs/tensorflow_scripts.md` says what to do then.
+
 Made by `scripts/tensorflow_page.py`; a test compares. The first table has the {count} names that
 TensorFlow's own guides and tutorials use, by how often they do; the second what Keras 3 asks of
 its TensorFlow backend beside those.

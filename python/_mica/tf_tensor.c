@@ -258,10 +258,6 @@ static PyObject *strings_list(TFTensor *self) {
 /* numpy(): arrays; a scalar of a string is bytes, of a number a numpy scalar. */
 static PyObject *tensor_numpy_method(PyObject *object, PyObject *Py_UNUSED(unused)) {
     TFTensor *self = (TFTensor *)object;
-    if (!tf_is_eager(self)) {
-        PyErr_SetString(PyExc_AttributeError, "'SymbolicTensor' object has no attribute 'numpy'");
-        return NULL;
-    }
     PyObject *hook = tf_hook("to_numpy");
     if (!hook) return NULL;
     PyObject *inner = is_numeric(self) ? as_core(self) : strings_list(self);
@@ -479,7 +475,6 @@ static Py_hash_t tensor_hash(PyObject *self) {
 }
 
 static PyMethodDef tensor_methods_table[] = {
-    {"numpy", tensor_numpy_method, METH_NOARGS, "numpy()\n\nThe value as a numpy array or scalar."},
     {"_core", core_method, METH_NOARGS, NULL},
     {"__array__", (PyCFunction)(void (*)(void))array_method, METH_VARARGS | METH_KEYWORDS, NULL},
     {"__format__", format_method, METH_O, NULL},
@@ -528,12 +523,19 @@ PyTypeObject TFTensor_Type = {
     COMMON_SLOTS,
 };
 
+/* What symbolic tensors do not have at all: programs ask for it to tell the two apart. */
+static PyMethodDef eager_methods_table[] = {
+    {"numpy", tensor_numpy_method, METH_NOARGS, "numpy()\n\nThe value as a numpy array or scalar."},
+    {NULL, NULL, 0, NULL},
+};
+
 PyTypeObject TFEager_Type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "tensorflow.python.framework.ops.EagerTensor",
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .tp_base = &TFTensor_Type,
     .tp_dealloc = eager_dealloc,
     .tp_as_buffer = &tensor_buffer_procs,
+    .tp_methods = eager_methods_table,
     COMMON_SLOTS,
 };
 

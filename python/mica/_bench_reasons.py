@@ -65,21 +65,21 @@ REASONS: list[Reason] = [
         "reverse",
         "axis 1",
         "f64",
-        "turned round in vectors of two; the 16 MB that it moves lie outside the nearer "
+        "reversed in vectors of two; the 16 MB that it moves exceed the inner "
         "caches, and the ratio goes from 1.0 to 1.8 with what else the machine does",
     ),
     (
         "scatter",
         "* elements",
         "*",
-        "cut by destination, so that the order of updates is fixed: every piece looks at "
+        "cut by destination, so that the order of updates is fixed: every piece reads "
         "all the indices",
     ),
     (
         "scatter",
         "set rows",
         "f64",
-        "x0 is copied first, as numpy's is; then pieces by destination look at all the indices",
+        "x0 is copied first, as numpy's is; then pieces by destination read all the indices",
     ),
     (
         "dot",

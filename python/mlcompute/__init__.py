@@ -91,7 +91,7 @@ globals().update(ENUMS)
 
 def is_apple_mlc_enabled():
     """Return whether graphs run on this engine: unless TF_DISABLE_MLC=1 is set."""
-    return os.environ.get("TF_DISABLE_MLC") != "1"
+    return os.environ.get("TF_DISABLE_MLC", "") in ("", "0")
 
 
 def is_tf_compiled_with_apple_mlc():

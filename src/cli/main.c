@@ -13,12 +13,14 @@ int cli_fail(mica_status status) {
     return CLI_FAILED;
 }
 
+static const char *running = ""; /* the command's name */
+
 int cli_usage(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     fputs("mica: ", stderr);
     vfprintf(stderr, format, arguments);
-    fputs("\nTry 'mica --help'.\n", stderr);
+    fprintf(stderr, "\nTry 'mica %s%s--help'.\n", running, *running ? " " : "");
     va_end(arguments);
     return CLI_USAGE;
 }
@@ -43,6 +45,7 @@ int main(int argc, char **argv) {
     const cli_command *command = cli_find_command(argv[1]);
     if (!command) return cli_usage("there is no command '%s'", argv[1]);
     signal(SIGPIPE, SIG_IGN); /* a write to a closed pipe fails instead */
+    running = command->name;
     int code = CLI_DONE;
     if (asks_for_help(argc - 2, argv + 2))
         cli_print_help(command);

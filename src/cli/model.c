@@ -69,7 +69,7 @@ static mica_status find_input(const mica_signature *s, const char *text, int32_t
     }
     if (!equals)
         return mica_status_create(MICA_INVALID_ARGUMENT,
-                                  "%s: '%s' has %d inputs: which one, as NAME=%s?", text, s->name,
+                                  "%s: '%s' has %d inputs; name one: NAME=%s", text, s->name,
                                   s->n_inputs, text);
     return mica_status_create(MICA_INVALID_ARGUMENT, "%s: '%s' has no such input", text, s->name);
 }
@@ -171,7 +171,7 @@ static int parse(const char *command, bool predicts, int argc, char **argv, mode
         }
     }
     if (option) return cli_usage("%s: %s needs a value", command, argv[argc - 1]);
-    return r->folder ? CLI_DONE : cli_usage("%s: which model?", command);
+    return r->folder ? CLI_DONE : cli_usage("%s: no model is given", command);
 }
 
 static int run(const char *command, bool predicts, int argc, char **argv) {

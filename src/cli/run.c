@@ -40,7 +40,7 @@ static int parse(int argc, char **argv, run_request *r) {
             r->inputs[r->n_inputs++] = argv[i];
         }
     }
-    return r->graph_path ? CLI_DONE : cli_usage("run: which graph?");
+    return r->graph_path ? CLI_DONE : cli_usage("run: no graph is given");
 }
 
 static mica_status load_graph(const char *path, mica_graph **out_graph) {

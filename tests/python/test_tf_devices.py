@@ -109,6 +109,28 @@ def test_the_choice_of_the_accelerated_tensorflow():
     mlcompute.set_mlc_device()
 
 
+ACCELERATED = """
+import sys
+from tensorflow.python.compiler.mlcompute import mlcompute
+import tensorflow as tf
+
+mlcompute.set_mlc_device(device_name="any")
+print(mlcompute.is_apple_mlc_enabled(), mlcompute.is_tf_compiled_with_apple_mlc())
+"""
+
+
+@pytest.mark.parametrize(("disabled", "shown"), [("", "True True"), ("1", "False True")])
+def test_a_script_of_the_accelerated_tensorflow_asks_what_it_runs_on(disabled, shown, tmp_path):
+    (tmp_path / "script.py").write_text(ACCELERATED, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "mica.tf", tmp_path / "script.py"],
+        env={**os.environ, "TF_DISABLE_MLC": disabled},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (0, f"{shown}\n"), done.stderr
+
+
 def test_a_scope_places_ops_and_what_they_need_moves_there():
     x = tf.constant([1.0, 2.0, 3.0])
     with tf.device("/device:FAKE:0"):

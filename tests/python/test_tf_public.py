@@ -1,10 +1,12 @@
 """What mica.tf shows: no module of others, no helper of its own."""
 
-import json
+import functools
+import sys
 import types
 
 import pytest
-from house import ROOT
+from house import run
+from mica.tf._missing import public_names
 
 # What TensorFlow's own namespace does not have.
 OWN_NAMES = {
@@ -44,6 +46,74 @@ def test_no_module_shows_another_ones_modules():
 
 def test_the_namespace_has_tensorflows_names():
     tf = pytest.importorskip("mica.tf")
-    theirs = json.loads((ROOT / "tests/tf/public_names.json").read_text(encoding="utf-8"))
     ours = {name for name in dir(tf) if not name.startswith("_")}
-    assert ours - set(theirs) == set(OWN_NAMES)
+    assert ours - public_names("") == set(OWN_NAMES)
+
+
+def lacking(module):
+    """A name of TensorFlow's that a namespace lacks, where there is one."""
+    theirs = public_names(module.__name__.removeprefix("mica.tf").removeprefix("."))
+    return next((key for key in sorted(theirs) if not hasattr(module, key)), None)
+
+
+def test_a_name_that_is_not_there_yet_is_an_error_that_says_so_in_every_namespace():
+    asked = 0
+    for _, module in public_modules():
+        key = lacking(module)
+        if key is None:
+            continue
+        asked += 1
+        with pytest.raises(AttributeError) as caught:
+            getattr(module, key)
+        shown = module.__name__.replace("mica.tf", "tensorflow")
+        assert f"TensorFlow 2.21.0 has {shown}.{key}, Mica does not" in str(caught.value)
+        assert "docs/tensorflow.md" in str(caught.value)
+        assert caught.value.name == key
+    assert asked > 10
+
+
+INNER = ["config.experimental", "config.threading", "config.optimizer"]
+INNER += ["lite.experimental", "nn.experimental", "random.experimental"]
+
+
+@pytest.mark.parametrize("path", INNER)
+def test_namespaces_inside_a_module_say_so_too(path):
+    inner = functools.reduce(getattr, path.split("."), pytest.importorskip("mica.tf"))
+    assert {name for name in dir(inner) if not name.startswith("_")} <= public_names(path)
+    for key in public_names(path) - set(dir(inner)):
+        with pytest.raises(AttributeError, match=rf"has tensorflow\.{path}\.{key}, Mica does not"):
+            getattr(inner, key)
+    with pytest.raises(AttributeError, match=rf"'tensorflow\.{path}' has no attribute 'no_such'$"):
+        inner.no_such  # noqa: B018
+
+
+def test_a_name_that_tensorflow_does_not_have_either_is_an_ordinary_error():
+    for _, module in public_modules():
+        with pytest.raises(AttributeError, match=r"has no attribute 'no_such_name'$") as caught:
+            module.no_such_name  # noqa: B018
+        text = str(caught.value).replace("mica.tf", "tensorflow")
+        assert f"'{module.__name__.replace('mica.tf', 'tensorflow')}'" in text
+
+
+FEATURES = """
+import tensorflow as tf
+
+assert not hasattr(tf, "queue") and not hasattr(tf.compat.v1, "Session")
+assert getattr(tf.nn, "no_such_name", "fallback") == "fallback"
+try:
+    from tensorflow.compat.v1 import Session
+except ImportError as error:
+    assert "Session" in str(error)
+else:
+    raise SystemExit("Session is there")
+try:
+    import tensorflow.queue
+except ModuleNotFoundError:
+    print("detected")
+"""
+
+
+def test_features_are_detected_as_before(tmp_path):
+    (tmp_path / "script.py").write_text(FEATURES, encoding="utf-8")
+    result = run(sys.executable, "-m", "mica.tf", tmp_path / "script.py")
+    assert (result.returncode, result.stdout) == (0, "detected\n"), result.stderr

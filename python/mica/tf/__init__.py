@@ -30,6 +30,7 @@ from ._gradients import AggregationMethod, gradients, hessians
 from ._graph import Graph, Operation
 from ._install import install
 from ._math import *  # noqa: F403
+from ._missing import missing as _missing_name
 from ._names import name_scope
 from ._print import Assert, print
 from ._shapes import TensorShape
@@ -167,7 +168,7 @@ def __getattr__(name: str):
         value = getattr(_importlib.import_module(f".{module}", __name__), own)
         globals()[name] = value
         return value
-    raise AttributeError(f"module 'tensorflow' has no attribute '{name}'")
+    raise _missing_name(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -107,6 +107,13 @@ def _strings(array):
     return _mica.tf_strings(list(array.shape), flat)
 
 
+def _strangers(array) -> list:
+    """Elements of an array that are no texts."""
+    if array.dtype != object:
+        return []
+    return [item for item in array.ravel().tolist() if not isinstance(item, str | bytes)]
+
+
 def _is_text(value) -> bool:
     """Whether all elements of nested sequences are texts."""
     if isinstance(value, list | tuple):
@@ -123,13 +130,12 @@ def _array_of(value):
     except ValueError:
         raise ValueError("Can't convert non-rectangular Python sequence to Tensor.") from None
     if array.dtype == object:
-        shapes = {getattr(item, "shape", None) for item in numpy.ravel(array)[:1]}
-        if leaf is None or not isinstance(leaf, str | bytes):
+        if not isinstance(leaf, str | bytes | numpy.ndarray):
             raise ValueError(
                 f"Attempt to convert a value ({value!r}) with an unsupported type "
-                f"({type(leaf if shapes else value)}) to a Tensor."
+                f"({type(leaf)}) to a Tensor."
             )
-    if array.dtype.kind in "SU" and not _is_text(value):
+    if _strangers(array) or (array.dtype.kind in "SU" and not _is_text(value)):
         raise ValueError("Can't convert Python sequence with mixed types to Tensor.")
     if array.dtype.kind in "SU" and isinstance(value, list | tuple):
         array = numpy.array(value, dtype=object)  # numpy's own strings lose zeros at their ends
@@ -188,9 +194,17 @@ def _from_array(value, dtype, hint: bool):
             if not hasattr(value, "__iter__"):
                 raise _unsupported(value)
             value = list(value)
-        array = _array_of(value)
-    else:
-        array = value
+    is_sequence = isinstance(value, list | tuple | range)
+    # What else has an array is taken as that: a Series of pandas', say.
+    array = _array_of(value) if is_sequence else numpy.asarray(value)
+    if array.dtype == object and not is_sequence:
+        if dtype is not None and dtype != _dtypes.string and not hint:
+            array = array.astype(dtype.as_numpy_dtype)
+        elif _strangers(array):
+            kind = type(_strangers(array)[0]).__name__
+            raise ValueError(
+                f"Failed to convert a NumPy array to a Tensor (Unsupported object type {kind})."
+            )
     if array.dtype.kind in "SUO":
         if dtype is not None and dtype != _dtypes.string and not hint:
             raise TypeError(f"Cannot convert {value!r} to a Tensor of dtype {dtype.name}")

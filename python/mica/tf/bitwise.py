@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._core import ops
+from ._missing import finder as _finder
 
 bitwise_and = ops["BitwiseAnd"]
 bitwise_or = ops["BitwiseOr"]
@@ -12,3 +13,5 @@ left_shift = ops["LeftShift"]
 right_shift = ops["RightShift"]
 
 __all__ = ["bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"]
+
+__getattr__ = _finder(__name__)

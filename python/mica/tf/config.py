@@ -6,6 +6,8 @@ from .. import _mica
 from . import _devices
 from ._devices import LogicalDevice, LogicalDeviceConfiguration, PhysicalDevice
 from ._function import functions_run_eagerly, run_functions_eagerly
+from ._missing import finder as _finder
+from ._missing import namespace as _namespace
 
 
 def list_physical_devices(device_type=None) -> list[PhysicalDevice]:
@@ -76,6 +78,7 @@ def experimental_connect_to_host(remote_host=None, job_name="worker") -> None:
     connect_to_host(remote_host, job_name)
 
 
+@_namespace
 class threading:
     """How many threads compute."""
 
@@ -104,6 +107,7 @@ class threading:
         return cls._inter
 
 
+@_namespace
 class optimizer:
     """What is done to graphs before they run."""
 
@@ -140,6 +144,7 @@ def _device_named(device: str):
     return _mica.device(name)
 
 
+@_namespace
 class experimental:
     """Older names."""
 
@@ -220,3 +225,5 @@ __all__ = [
     "set_visible_devices",
     "threading",
 ]
+
+__getattr__ = _finder(__name__)

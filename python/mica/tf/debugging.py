@@ -15,6 +15,7 @@ from ._context import in_graph
 from ._core import Tensor, _abs, convert_to_tensor, ops
 from ._effects import no_op
 from ._graph import operand
+from ._missing import finder as _finder
 from ._print import Assert
 from ._shapes import as_shape
 from ._static import static_value
@@ -430,3 +431,6 @@ class _Symbols:
         )
         told = wanted if isinstance(wanted, int) else "as there"
         self._check_later(equal, f"{text}{told}, shape {shape}")
+
+
+__getattr__ = _finder(__name__)

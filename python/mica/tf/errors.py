@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ._missing import finder as _finder
+
 OK = 0
 CANCELLED = 1
 UNKNOWN = 2
@@ -136,3 +138,6 @@ def exception_type_from_error_code(error_code: int) -> type:
         if cls is not OpError and cls().error_code == error_code:
             return cls
     raise KeyError(error_code)
+
+
+__getattr__ = _finder(__name__)

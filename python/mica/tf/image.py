@@ -12,6 +12,7 @@ from ._array import transpose as permute
 from ._core import Tensor, convert_to_tensor, ops
 from ._elementwise import clip_by_value, floor, round, saturate_cast
 from ._math import cast, reduce_mean, reduce_sum
+from ._missing import missing as _missing_name
 from ._reduce import reduce_max
 from ._select import pad, reverse
 from ._static import static_value
@@ -1058,7 +1059,7 @@ _ELSEWHERE = {
 
 def __getattr__(name: str):
     if name not in _ELSEWHERE:
-        raise AttributeError(f"module 'tensorflow.image' has no attribute '{name}'")
+        raise _missing_name(__name__, name)
     import importlib
 
     value = getattr(importlib.import_module(f".{_ELSEWHERE[name]}", __package__), name)

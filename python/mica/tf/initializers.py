@@ -8,6 +8,7 @@ from __future__ import annotations
 import math as _math
 
 from . import _dtypes
+from ._composite import is_tensor
 from ._core import convert_to_tensor, ops
 from ._shapes import as_shape
 
@@ -30,7 +31,7 @@ class Initializer:
 
 
 def _sizes(shape) -> list:
-    return [int(size) for size in as_shape(shape)] if not hasattr(shape, "numpy") else shape
+    return shape if is_tensor(shape) else [int(size) for size in as_shape(shape)]
 
 
 def _part(shape, kwargs: dict):

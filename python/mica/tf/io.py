@@ -13,6 +13,7 @@ from ._examples import (
     parse_example,
     parse_single_example,
 )
+from ._missing import finder as _finder
 from ._records import TFRecordOptions, TFRecordWriter
 
 
@@ -59,3 +60,5 @@ __all__ = [
     "parse_example",
     "parse_single_example",
 ]
+
+__getattr__ = _finder(__name__)

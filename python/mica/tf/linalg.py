@@ -26,6 +26,7 @@ from ._array import (
 from ._core import Tensor, convert_to_tensor, ops
 from ._elementwise import global_norm, real
 from ._math import _pair, cast, reduce_sum
+from ._missing import missing as _missing_name
 from ._reduce import norm, reduce_max
 from ._select import einsum, eye, pad, pad_along, scatter_nd, tensordot
 from ._static import static_value
@@ -481,7 +482,7 @@ _ELSEWHERE = frozenset(
 
 def __getattr__(name: str):
     if name not in _ELSEWHERE:
-        raise AttributeError(f"module 'tensorflow.linalg' has no attribute '{name}'")
+        raise _missing_name(__name__, name)
     from . import _matrix_functions
 
     value = getattr(_matrix_functions, name)

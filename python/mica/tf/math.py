@@ -2,6 +2,7 @@
 
 from . import _elementwise, _reduce
 from ._math import *  # noqa: F403
+from ._missing import finder as _finder
 from .linalg import l2_normalize  # noqa: F401
 
 for _module in (_elementwise, _reduce):
@@ -10,3 +11,5 @@ for _module in (_elementwise, _reduce):
 del _name, _module
 
 from . import _special as special  # noqa: E402, F401
+
+__getattr__ = _finder(__name__)

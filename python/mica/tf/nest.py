@@ -1,5 +1,6 @@
 """`tf.nest`: functions over nested structures."""
 
+from ._missing import finder as _finder
 from ._nest import (
     assert_same_structure,
     flatten,
@@ -15,3 +16,5 @@ __all__ = [
     "map_structure",
     "pack_sequence_as",
 ]
+
+__getattr__ = _finder(__name__)

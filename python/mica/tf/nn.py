@@ -21,6 +21,8 @@ from ._array import (
 from ._core import Tensor, convert_to_tensor, ops
 from ._elementwise import clip_by_norm, softsign
 from ._math import cast, reduce_mean, reduce_sum, sigmoid, tanh
+from ._missing import finder as _finder
+from ._missing import namespace as _namespace
 from ._patches import dilation2d, erosion2d, max_pool_with_argmax
 from ._reduce import in_top_k, reduce_logsumexp, reduce_max, top_k, zero_fraction
 from ._select import batch_to_space, one_hot, space_to_batch
@@ -495,6 +497,7 @@ def dropout(x, rate, noise_shape=None, seed=None, name=None):
     )
 
 
+@_namespace
 class experimental:
     """tf.nn.experimental."""
 
@@ -511,3 +514,6 @@ class experimental:
                 sizes, seed, dtype=dtype, alg="auto_select" if rng_alg is None else rng_alg
             ),
         )
+
+
+__getattr__ = _finder(__name__)

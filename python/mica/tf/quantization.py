@@ -6,6 +6,7 @@ from . import errors
 from ._array import stop_gradient, where, zeros_like
 from ._context import in_graph
 from ._core import convert_to_tensor, ops
+from ._missing import finder as _finder
 
 
 def _check_bits(num_bits: int) -> None:
@@ -72,3 +73,6 @@ def fake_quant_with_min_max_vars_per_channel(
     result = fake_quant_with_min_max_vars(x, low, high, num_bits, narrow_range)
     result.set_shape(x.shape)
     return result
+
+
+__getattr__ = _finder(__name__)

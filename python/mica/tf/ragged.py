@@ -8,6 +8,7 @@ from .. import _mica
 from . import _dtypes
 from ._composite import CompositeTensor
 from ._core import Tensor, convert_to_tensor, ops
+from ._missing import finder as _finder
 from ._shapes import TensorShape
 from ._specs import TensorSpec, TypeSpec
 
@@ -225,3 +226,5 @@ def map_flat_values(op, *args, **kwargs):
 
 
 __all__ = ["RaggedTensor", "RaggedTensorSpec", "map_flat_values"]
+
+__getattr__ = _finder(__name__)

@@ -11,6 +11,8 @@ from .. import _mica
 from . import _dtypes, errors
 from ._array import shape_operand
 from ._core import convert_to_tensor, ops
+from ._missing import finder as _finder
+from ._missing import namespace as _namespace
 from ._variable import Variable
 
 _MOST = 2**31 - 1
@@ -572,7 +574,10 @@ def create_rng_state(seed, alg):
     return Generator.from_seed(seed, alg).state.read_value()
 
 
-class _Experimental:
+@_namespace
+class experimental:
+    """tf.random.experimental."""
+
     Generator = Generator
     Algorithm = Algorithm
     get_global_generator = staticmethod(get_global_generator)
@@ -583,4 +588,4 @@ class _Experimental:
     create_rng_state = staticmethod(create_rng_state)
 
 
-experimental = _Experimental()
+__getattr__ = _finder(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools as _functools
 
 from .. import _mica
+from ._missing import missing as _missing_name
 
 # What these call axis in Python has another name in graphs.
 _AXIS = {
@@ -34,7 +35,7 @@ def __getattr__(name: str):
     try:
         return _mica.tf_ops[name]
     except KeyError:
-        raise AttributeError(f"module 'tensorflow.raw_ops' has no attribute '{name}'") from None
+        raise _missing_name(__name__, name) from None
 
 
 def __dir__():

@@ -10,6 +10,7 @@ from ._context import in_graph
 from ._core import convert_to_tensor, ops
 from ._elementwise import cos
 from ._math import cast
+from ._missing import finder as _finder
 from ._select import pad, pad_along, roll
 from ._static import static_value
 
@@ -445,3 +446,5 @@ __all__ = [
     "stft",
     "vorbis_window",
 ]  # fmt: skip
+
+__getattr__ = _finder(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import _array, _dtypes
 from ._composite import CompositeTensor
 from ._core import Tensor, convert_to_tensor, ops
+from ._missing import finder as _finder
 from ._shapes import TensorShape
 from ._specs import TensorSpec, TypeSpec
 from ._static import shape_of_value
@@ -300,3 +301,5 @@ __all__ = [
     "retain",
     "to_dense",
 ]
+
+__getattr__ = _finder(__name__)

@@ -7,6 +7,7 @@ import re as _re
 
 from . import _dtypes, errors
 from ._core import Tensor, convert_to_tensor, ops
+from ._missing import finder as _finder
 
 _POSIX = {
     "alnum": "0-9A-Za-z",
@@ -443,3 +444,5 @@ __all__ = [
     "unicode_transcode",
     "upper",
 ]
+
+__getattr__ = _finder(__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _devices
+from ._missing import missing as _missing_name
 
 
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability=None) -> bool:
@@ -43,7 +44,7 @@ def main(argv=None) -> None:
 
 def __getattr__(name: str):
     if name != "TestCase":
-        raise AttributeError(f"module 'tensorflow.test' has no attribute '{name}'")
+        raise _missing_name(__name__, name)
     from ._test_case import TestCase
 
     return TestCase

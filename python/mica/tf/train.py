@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib as _importlib
 
 from ._cluster_spec import ClusterDef, ClusterSpec, JobDef, ServerDef
+from ._missing import missing as _missing_name
 
 # Names that are found when they are first touched: name -> module of this package.
 _LAZY = {
@@ -32,7 +33,7 @@ _LAZY = {
 
 def __getattr__(name: str):
     if name not in _LAZY:
-        raise AttributeError(f"module 'tensorflow.train' has no attribute '{name}'")
+        raise _missing_name(__name__, name)
     value = getattr(_importlib.import_module(f".{_LAZY[name]}", __package__), name)
     globals()[name] = value
     return value

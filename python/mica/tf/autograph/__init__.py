@@ -11,6 +11,7 @@ import inspect as _inspect
 import types as _types
 from collections.abc import Callable
 
+from .._missing import finder as _finder
 from . import experimental
 from ._calls import ConversionError, convert, convert_code, set_verbosity, tree
 from ._hooks import connect
@@ -72,3 +73,6 @@ def _function_of(entity: Callable) -> _types.FunctionType:
 def trace(*args: object) -> None:
     """Print the arguments while a function is traced."""
     print(*args)
+
+
+__getattr__ = _finder(__name__)

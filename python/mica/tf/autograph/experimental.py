@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum as _enum
 
+from .._missing import finder as _finder
 from ._calls import do_not_convert
 
 __all__ = ["Feature", "do_not_convert", "set_loop_options"]
@@ -45,3 +46,6 @@ def set_loop_options(
 
     The call is the first statement of a loop's body; in plain Python it does nothing.
     """
+
+
+__getattr__ = _finder(__name__)

@@ -7,6 +7,8 @@ import datetime as _datetime
 import importlib as _importlib
 import os as _os
 
+from .._missing import missing as _missing_name
+
 
 def as_bytes(bytes_or_text: bytes | str, encoding: str = "utf-8") -> bytes:
     """Bytes as they are; text encoded."""
@@ -69,4 +71,4 @@ def __getattr__(name: str):
         return _importlib.import_module(".v1", __name__)
     if name == "v2":
         return _importlib.import_module("..", __name__)
-    raise AttributeError(f"module 'tensorflow.compat' has no attribute '{name}'")
+    raise _missing_name(__name__, name)

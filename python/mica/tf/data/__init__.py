@@ -3,6 +3,7 @@
 A function of a pipeline is traced once into a graph; making elements needs no Python.
 """
 
+from .._missing import finder as _finder
 from . import experimental
 from ._dataset import (
     AUTOTUNE,
@@ -26,3 +27,5 @@ __all__ = [
     "ThreadingOptions",
     "experimental",
 ]
+
+__getattr__ = _finder(__name__)

@@ -6,6 +6,7 @@ import enum as _enum
 
 from .._core import convert_to_tensor
 from .._dtypes import int64
+from .._missing import finder as _finder
 from ._dataset import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Dataset
 from ._options import (
     AutotuneOptions,
@@ -89,3 +90,5 @@ __all__ = [
     "sample_from_datasets",
     "unbatch",
 ]
+
+__getattr__ = _finder(__name__)

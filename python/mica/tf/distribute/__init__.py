@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib as _importlib
 
+from .._missing import missing as _missing_name
 from ._inputs import (
     DistributedDataset,
     DistributedIterator,
@@ -49,7 +50,7 @@ def __getattr__(name: str):
         value = getattr(_importlib.import_module(f".{_LAZY[name]}", __name__), name)
         globals()[name] = value
         return value
-    raise AttributeError(f"module 'tensorflow.distribute' has no attribute '{name}'")
+    raise _missing_name(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -7,6 +7,7 @@ import collections as _collections
 import os as _os
 
 from .._cluster_spec import ClusterSpec
+from .._missing import missing as _missing_name
 
 
 def with_layer(address: str, rpc_layer: str | None) -> str:
@@ -287,4 +288,4 @@ def __getattr__(name: str):
         from ._tpu import TPUClusterResolver
 
         return TPUClusterResolver
-    raise AttributeError(f"module 'tensorflow.distribute.cluster_resolver' has no name '{name}'")
+    raise _missing_name(__name__, name)

@@ -1,5 +1,6 @@
 """`tf.distribute.experimental`: older names."""
 
+from .._missing import finder as _finder
 from ._cross_device import CollectiveHints, CommunicationImplementation, CommunicationOptions
 from ._inputs import ValueContext
 from ._tpu import ExperimentalTPUStrategy as TPUStrategy
@@ -16,3 +17,5 @@ __all__ = [
     "TPUStrategy",
     "ValueContext",
 ]
+
+__getattr__ = _finder(__name__)

@@ -12,6 +12,7 @@ from .._extension import (
     ExtensionTypeBatchEncoder,
     ExtensionTypeSpec,
 )
+from .._missing import finder as _finder
 from ..data._iterator import Optional
 from . import dtensor
 
@@ -27,3 +28,5 @@ __all__ = [
     "dtensor",
     "unregister_dispatch_for",
 ]
+
+__getattr__ = _finder(__name__)

@@ -16,6 +16,8 @@ Examples
 
 from __future__ import annotations
 
+from .._missing import finder as _finder
+from .._missing import namespace as _namespace
 from ._convert import (
     ConverterError,
     OpsSet,
@@ -38,7 +40,11 @@ __all__ = [
 ]
 
 
+@_namespace
 class experimental:
     """tf.lite.experimental."""
 
     OpResolverType = OpResolverType
+
+
+__getattr__ = _finder(__name__)

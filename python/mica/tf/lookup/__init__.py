@@ -7,6 +7,7 @@ import importlib as _importlib
 from .. import _dtypes
 from .._composite import CompositeTensor
 from .._core import Tensor, convert_to_tensor, ops
+from .._missing import missing as _missing_name
 from .._tracking import AutoTrackable, TrackableResource
 
 
@@ -224,7 +225,7 @@ class StaticVocabularyTable(AutoTrackable):
 def __getattr__(name: str):
     if name == "experimental":
         return _importlib.import_module(".experimental", __name__)
-    raise AttributeError(f"module 'tensorflow.lookup' has no attribute '{name}'")
+    raise _missing_name(__name__, name)
 
 
 __all__ = [

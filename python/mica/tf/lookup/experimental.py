@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._core import ops
+from .._missing import finder as _finder
 from . import _Table
 
 
@@ -38,3 +39,5 @@ class MutableHashTable(_Table):
 
 
 __all__ = ["MutableHashTable"]
+
+__getattr__ = _finder(__name__)

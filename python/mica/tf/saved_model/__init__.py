@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib as _importlib
 import os as _os
 
+from .._missing import missing as _missing_name
 from ._load import Asset, load
 from ._options import LoadOptions, SaveOptions
 from ._save import save
@@ -47,7 +48,7 @@ def contains_saved_model(export_dir) -> bool:
 def __getattr__(name: str):
     if name == "experimental":
         return _importlib.import_module(".experimental", __name__)
-    raise AttributeError(f"module 'tensorflow.saved_model' has no attribute '{name}'")
+    raise _missing_name(__name__, name)
 
 
 __all__ = [

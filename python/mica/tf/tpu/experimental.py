@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import errors
+from .._missing import finder as _finder
 from ..distribute._tpu import TPUClusterResolver, TPUSystemMetadata
 
 
@@ -42,3 +43,5 @@ def shutdown_tpu_system(cluster_resolver=None):
 
 
 __all__ = ["TPUSystemMetadata", "initialize_tpu_system", "shutdown_tpu_system"]
+
+__getattr__ = _finder(__name__)

@@ -1,5 +1,8 @@
 """`tf.types`."""
 
+from .._missing import finder as _finder
 from . import experimental
 
 __all__ = ["experimental"]
+
+__getattr__ = _finder(__name__)

@@ -8,9 +8,12 @@ import numpy as _np
 
 from .._core import Tensor
 from .._function import ConcreteFunction
+from .._missing import finder as _finder
 from .._specs import TraceType
 
 # What becomes a tensor where one is asked for.
 TensorLike = Tensor | int | float | bool | str | bytes | complex | tuple | list | _np.ndarray | Any
 
 __all__ = ["ConcreteFunction", "TensorLike", "TraceType"]
+
+__getattr__ = _finder(__name__)

@@ -6,6 +6,7 @@ from ... import _dtypes
 from ..._context import current_graph, executing_eagerly
 from ..._event_messages import Event, RunMetadata, Summary, SummaryMetadata
 from ..._graph_def import GraphDef
+from ..._missing import finder as _finder
 from ..._shapes import TensorShape
 from . import logging
 
@@ -81,3 +82,6 @@ def set_random_seed(seed) -> None:
     from ...random import set_seed
 
     set_seed(seed)
+
+
+__getattr__ = _finder(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from logging import DEBUG, ERROR, FATAL, INFO, WARN
 
 from ..._effects import get_logger
+from ..._missing import finder as _finder
 
 __all__ = [
     "DEBUG",
@@ -59,3 +60,6 @@ def error(msg, *args, **kwargs) -> None:
 def fatal(msg, *args, **kwargs) -> None:
     """Write a message of level FATAL."""
     get_logger().fatal(msg, *args, **kwargs)
+
+
+__getattr__ = _finder(__name__)

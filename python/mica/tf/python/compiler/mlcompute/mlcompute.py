@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from ..... import _mica
 from .... import _devices
 
@@ -36,5 +38,10 @@ def get_mlc_device() -> str:
 
 
 def is_apple_mlc_enabled() -> bool:
-    """Whether functions are compiled: always."""
+    """Whether functions are compiled as a whole: unless TF_DISABLE_MLC=1 is set."""
+    return os.environ.get("TF_DISABLE_MLC", "") in ("", "0")
+
+
+def is_tf_compiled_with_apple_mlc() -> bool:
+    """Whether this TensorFlow has what the choice of a device chooses from: it always has."""
     return True
