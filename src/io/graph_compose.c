@@ -9,7 +9,7 @@ static mica_status resource_gather(io_builder *b, const io_making *m) {
     mica_type scalar = mica_type_scalar(MICA_DTYPE_i32);
     mica_tensor *tensor;
     mica_tf_ref operands[3] = {{0}}, result;
-    if (m->n != 2 || m->facts[0].kind != IO_VARIABLE)
+    if (m->n != 2 || (m->facts[0].kind != IO_VARIABLE && m->facts[0].kind != IO_VALUE))
         return MICA_ERROR(MICA_UNSUPPORTED,
                           "[ResourceGather] it is of a variable that is not known");
     if (io_node_attr(m->node, "batch_dims", &value)) batch_dims = (int64_t)io_find_number(value, 3);
@@ -17,8 +17,11 @@ static mica_status resource_gather(io_builder *b, const io_making *m) {
         return MICA_ERROR(MICA_DATA_LOSS, "[ResourceGather] batch_dims is %lld",
                           (long long)batch_dims);
     const mica_tf_attr dtype = {.as.integer = m->facts[0].dtype};
-    MICA_TRY(io_add(b, MICA_TF_ReadVariableOp, &dtype, m->inputs, 1, &operands[0]));
-    MICA_TRY(mica_tf_graph_set_shape(b->graph, operands[0], &m->facts[0].shape));
+    operands[0] = m->inputs[0];
+    if (m->facts[0].kind == IO_VARIABLE) {
+        MICA_TRY(io_add(b, MICA_TF_ReadVariableOp, &dtype, m->inputs, 1, &operands[0]));
+        MICA_TRY(mica_tf_graph_set_shape(b->graph, operands[0], &m->facts[0].shape));
+    }
     operands[1] = m->inputs[1];
     const int32_t axis = (int32_t)batch_dims;
     MICA_TRY(mica_tensor_from_host(b->library->values.device, &scalar, &axis, &tensor));

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "io/restore.h"
 
 static mica_status damaged(const mica_saved_model *m, const char *what) {
     return MICA_ERROR(MICA_DATA_LOSS, "[saved_model] %s: %s", m->path, what);
@@ -141,6 +140,18 @@ static mica_status create_table(mica_saved_model *m, int32_t i) {
     return NULL;
 }
 
+/* A copy of what is no copy itself. */
+static bool is_copy(const mica_saved_model *m, int32_t i) {
+    int32_t of = m->same_as[i];
+    if (of < 0 || m->same_as[of] >= 0) return false;
+    const io_node *a = &m->def.graph.nodes[i], *b = &m->def.graph.nodes[of];
+    io_range dtype[2] = {{0}}, shape[2] = {{0}};
+    (void)io_node_attr(a, "dtype", &dtype[0]), (void)io_node_attr(b, "dtype", &dtype[1]);
+    (void)io_node_attr(a, "shape", &shape[0]), (void)io_node_attr(b, "shape", &shape[1]);
+    return io_is(a->op, "VarHandleOp") && io_is(b->op, "VarHandleOp") &&
+           io_same(dtype[0], dtype[1]) && io_same(shape[0], shape[1]);
+}
+
 static mica_status create_resources(mica_saved_model *m) {
     int32_t n_nodes = m->def.graph.n_nodes;
     size_t n = (size_t)n_nodes;
@@ -150,8 +161,14 @@ static mica_status create_resources(mica_saved_model *m) {
     if (!m->resources || !m->numbers || !m->facts) return MICA_NO_MEMORY();
     for (int32_t i = 0; i < n_nodes; i++) {
         m->numbers[i] = -1;
-        if (io_is(m->def.graph.nodes[i].op, "VarHandleOp")) MICA_TRY(create_variable(m, i));
+        if (io_is(m->def.graph.nodes[i].op, "VarHandleOp") && !is_copy(m, i))
+            MICA_TRY(create_variable(m, i));
     }
+    for (int32_t i = 0; i < n_nodes; i++)
+        if (is_copy(m, i)) {
+            m->numbers[i] = m->numbers[m->same_as[i]];
+            m->facts[i] = m->facts[m->same_as[i]];
+        }
     m->n_variables = m->n_resources;
     m->table_dtypes =
         mica_arena_alloc(&m->arena, (n - (size_t)m->n_variables) * sizeof *m->table_dtypes);
@@ -237,32 +254,16 @@ static mica_status restore_resource(void *context, int32_t node, const io_source
                                     int32_t n) {
     mica_saved_model *m = context;
     int32_t i = m->numbers[node];
+    if (n == 1 && sources[0].key && is_copy(m, node)) { /* it has its value from the other */
+        int64_t entry = mica_bundle_find(m->bundle, sources[0].key, sources[0].length);
+        if (entry >= 0) m->stored[entry].resource = i;
+        return NULL;
+    }
     if (i < 0 || (i < m->n_variables) != (n == 1))
         return damaged(m, "what is restored is no variable, or no table");
     if (n == 1) return restore_variable(m, i, &sources[0]);
     const char *name = text_of(m, m->def.graph.nodes[node].name);
     return name ? fill_table(m, i, name, sources) : MICA_NO_MEMORY();
-}
-
-/* A model without variables may have no stored values. */
-static mica_status open_stored(mica_saved_model *m) {
-    static const char rest[] = "/variables/variables";
-    size_t n = strlen(m->folder);
-    char *prefix = mica_arena_alloc(&m->arena, n + sizeof rest);
-    if (!prefix) return MICA_NO_MEMORY();
-    memcpy(prefix, m->folder, n);
-    memcpy(prefix + n, rest, sizeof rest);
-    mica_status status = mica_bundle_open(prefix, &m->bundle);
-    if (status && mica_status_code(status) == MICA_NOT_FOUND && !m->n_variables) {
-        mica_status_release(status);
-        return NULL;
-    }
-    if (status) return status;
-    size_t n_stored = (size_t)mica_bundle_count(m->bundle);
-    m->stored = mica_arena_alloc(&m->arena, n_stored * sizeof *m->stored);
-    if (!m->stored) return MICA_NO_MEMORY();
-    for (size_t i = 0; i < n_stored; i++) m->stored[i].resource = -1;
-    return NULL;
 }
 
 /* The node that initialises: the only result of a signature of its own. */
@@ -278,17 +279,57 @@ static bool find_initialiser(io_range meta, io_range *out_node) {
     return false;
 }
 
+/* The node that restores variables. */
+static bool find_restorer(io_range meta, io_range *out_node) {
+    io_range saver;
+    return io_find_part(meta, 3, &saver) && io_find_part(saver, 3, out_node);
+}
+
 static mica_status restore_all(mica_saved_model *m) {
-    io_range saver, restore, initialiser;
+    io_range restore, initialiser;
     mica_status status = NULL;
-    if (io_find_part(m->meta, 3, &saver) && io_find_part(saver, 3, &restore)) {
-        MICA_TRY(open_stored(m));
-        if (m->n_resources)
-            status = io_visit_restored(&m->def, restore, &m->library.values, restore_resource, m);
-    }
+    if (m->n_resources && find_restorer(m->meta, &restore))
+        status = io_visit_restored(&m->def, restore, &m->library.values, restore_resource, m);
     if (!status && m->n_resources > m->n_variables && find_initialiser(m->meta, &initialiser))
         status = io_visit_restored(&m->def, initialiser, &m->library.values, restore_resource, m);
     return status;
+}
+
+static bool has_variables(const mica_saved_model *m) {
+    for (int32_t i = 0; i < m->def.graph.n_nodes; i++)
+        if (io_is(m->def.graph.nodes[i].op, "VarHandleOp")) return true;
+    return false;
+}
+
+/* A model without variables may have no stored values. */
+static mica_status open_stored(mica_saved_model *m) {
+    static const char rest[] = "/variables/variables";
+    size_t n = strlen(m->folder);
+    char *prefix = mica_arena_alloc(&m->arena, n + sizeof rest);
+    if (!prefix) return MICA_NO_MEMORY();
+    memcpy(prefix, m->folder, n);
+    memcpy(prefix + n, rest, sizeof rest);
+    mica_status status = mica_bundle_open(prefix, &m->bundle);
+    if (status && mica_status_code(status) == MICA_NOT_FOUND && !has_variables(m)) {
+        mica_status_release(status);
+        return NULL;
+    }
+    if (status) return status;
+    size_t n_stored = (size_t)mica_bundle_count(m->bundle);
+    m->stored = mica_arena_alloc(&m->arena, n_stored * sizeof *m->stored);
+    if (!m->stored) return MICA_NO_MEMORY();
+    for (size_t i = 0; i < n_stored; i++) m->stored[i].resource = -1;
+    return NULL;
+}
+
+static mica_status find_copies(mica_saved_model *m) {
+    io_range restore;
+    m->same_as = mica_arena_alloc(&m->arena, (size_t)m->def.graph.n_nodes * sizeof *m->same_as);
+    if (!m->same_as) return MICA_NO_MEMORY();
+    for (int32_t i = 0; i < m->def.graph.n_nodes; i++) m->same_as[i] = -1;
+    if (!find_restorer(m->meta, &restore)) return NULL;
+    MICA_TRY(open_stored(m));
+    return m->bundle ? io_find_copies(m, restore) : NULL;
 }
 
 /* ---- loading ----------------------------------------------------------------------------------*/
@@ -337,6 +378,7 @@ static mica_status read_model(mica_saved_model *m, const mica_saved_model_option
     m->has_library = true;
     MICA_TRY(io_library_init(&m->library, &m->def, ops, m->device));
     MICA_TRY(read_signatures(m, m->meta));
+    MICA_TRY(find_copies(m));
     MICA_TRY(create_resources(m));
     return restore_all(m);
 }

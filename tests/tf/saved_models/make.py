@@ -152,6 +152,34 @@ def words(folder):
     return [["signatures.serving_default", [x], module(tf.constant(x))]]
 
 
+def tables(folder):
+    """A table that signatures fill, whose contents are stored with the variables."""
+
+    class Tables(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+            self.table.insert(["one", "two"], tf.constant([1, 2], tf.int64))
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="words")])
+        def find(self, words):
+            return self.table.lookup(words)
+
+        @tf.function(
+            input_signature=[
+                tf.TensorSpec([None], tf.string, name="words"),
+                tf.TensorSpec([None], tf.int64, name="numbers"),
+            ]
+        )
+        def put(self, words, numbers):
+            self.table.insert(words, numbers)
+            return self.table.size()
+
+    module = Tables()
+    tf.saved_model.save(module, folder, signatures={"find": module.find, "put": module.put})
+    return [["find", [["two", "x"]], module.find(tf.constant(["two", "x"]))]]
+
+
 def convnet(folder):
     """A small Keras model, exported."""
     tf.keras.utils.set_random_seed(3)
@@ -260,7 +288,7 @@ def operations(folder):
     return calls
 
 
-MODELS = [dense, control, text, words, convnet, recurrent, operations]
+MODELS = [dense, control, text, words, tables, convnet, recurrent, operations]
 
 
 def plain(value):
