@@ -115,6 +115,14 @@ int32_t io_input_node(const io_function *f, io_range input) {
     return io_names_find(&f->names, split(input, &rest));
 }
 
+bool io_is_reference(const io_node *node) {
+    return io_is(node->op, "VariableV2") || io_is(node->op, "Variable");
+}
+
+bool io_is_variable(const io_node *node) {
+    return io_is(node->op, "VarHandleOp") || io_is_reference(node);
+}
+
 /* A number of at most nine digits; an empty text is 0. */
 static bool parse_index(io_range text, int32_t *out) {
     *out = 0;
@@ -475,6 +483,7 @@ static mica_status make_node(io_builder *b, int32_t item) {
         MICA_TRY(find_tensor(b, node->inputs[i], &inputs[m.n], &facts[m.n]));
         m.n++;
     }
+    MICA_TRY(io_read_references(b, node, inputs, facts, m.n));
     MICA_TRY(io_take_values(b, node, inputs, facts, m.n));
     MICA_TRY(io_make_value_node(b, &m, &done));
     if (!done) MICA_TRY(io_make_list_node(b, &m, &done));
@@ -698,6 +707,7 @@ static mica_status build_part(io_builder *b) {
         if (item < 0) return damaged_input(fetch, "is of no node");
         MICA_TRY(make_with_inputs(b, item, stack));
         MICA_TRY(find_tensor(b, fetch, &ref, &fact));
+        MICA_TRY(io_read_references(b, NULL, &ref, &fact, 1));
         MICA_TRY(mica_tf_graph_output(b->graph, ref));
     }
     return NULL;

@@ -14,8 +14,9 @@
 typedef enum io_fact_kind {
     IO_UNKNOWN,
     IO_VARIABLE,
-    IO_VALUE,    /* a variable's value, where the file has its handle */
-    IO_RESOURCE, /* the handle of something else */
+    IO_REFERENCE, /* a variable of TensorFlow 1: its handle is here, and a value in the file */
+    IO_VALUE,     /* a variable's value, where the file has its handle */
+    IO_RESOURCE,  /* the handle of something else */
     IO_LIST,
     IO_PENDING
 } io_fact_kind;
@@ -78,5 +79,8 @@ MICA_MUST_CHECK mica_status io_library_part(io_library *library, const io_part *
 /* The node behind an input of the file's own graph, "node", "node:1" or "^node"; -1: there is none.
  */
 int32_t io_input_node(const io_function *function, io_range input);
+/* A node that is a variable: of TensorFlow 2, or one that is referred to by name. */
+bool io_is_variable(const io_node *node);
+bool io_is_reference(const io_node *node);
 
 #endif

@@ -51,6 +51,10 @@ MICA_MUST_CHECK mica_status io_inline(io_builder *b, const io_function *function
 MICA_MUST_CHECK mica_status io_become(io_builder *b, const io_making *m, mica_tf_ref ref,
                                       const io_fact *fact);
 
+/* Inputs that refer to variables become values, except those that `node` assigns to; it is NULL for
+ * results of a signature. */
+MICA_MUST_CHECK mica_status io_read_references(io_builder *b, const io_node *node,
+                                               mica_tf_ref *inputs, io_fact *facts, int32_t n);
 /* Reads the variables that the functions of a branch or loop only read: their inputs become values.
  */
 MICA_MUST_CHECK mica_status io_take_values(io_builder *b, const io_node *node, mica_tf_ref *inputs,

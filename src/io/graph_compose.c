@@ -35,10 +35,36 @@ static mica_status resource_gather(io_builder *b, const io_making *m) {
     return io_become(b, m, result, &nothing);
 }
 
+/* Of a variable of TensorFlow 1: the result is the variable again. */
+static mica_status assign(io_builder *b, const io_making *m) {
+    mica_tf_op op = io_is(m->node->op, "Assign")      ? MICA_TF_AssignVariableOp
+                    : io_is(m->node->op, "AssignAdd") ? MICA_TF_AssignAddVariableOp
+                                                      : MICA_TF_AssignSubVariableOp;
+    mica_tf_ref nothing;
+    if (m->n != 2 || m->facts[0].kind != IO_REFERENCE)
+        return MICA_ERROR(MICA_UNSUPPORTED, "[%.*s] it is of a variable that is not known",
+                          IO_TEXT(m->node->op));
+    MICA_TRY(io_add(b, op, NULL, m->inputs, 2, &nothing));
+    return io_become(b, m, m->inputs[0], &m->facts[0]);
+}
+
+/* Nothing is fed to it. */
+static mica_status take_default(io_builder *b, const io_making *m) {
+    mica_tf_ref result;
+    if (m->n != 1)
+        return MICA_ERROR(MICA_DATA_LOSS, "[PlaceholderWithDefault] takes 1 input, %d given", m->n);
+    MICA_TRY(io_add(b, MICA_TF_Identity, NULL, m->inputs, 1, &result));
+    return io_become(b, m, result, &m->facts[0]);
+}
+
 static const struct {
     const char *op;
     mica_status (*make)(io_builder *b, const io_making *m);
-} ops[] = {{"ResourceGather", resource_gather}};
+} ops[] = {{"ResourceGather", resource_gather},
+           {"Assign", assign},
+           {"AssignAdd", assign},
+           {"AssignSub", assign},
+           {"PlaceholderWithDefault", take_default}};
 
 mica_status io_compose(io_builder *b, const io_making *m, bool *out_done) {
     *out_done = true;

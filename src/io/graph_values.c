@@ -1,5 +1,6 @@
-/* Variables that branches and loops only read are given to them as values, read before: so they are
- * operands like others, and gradients find them. */
+/* Variables that become values. Those that branches and loops only read are given to them as
+ * values, read before: so they are operands like others, and gradients find them. Those of
+ * TensorFlow 1 are values wherever they are not assigned to. */
 #include "io/graph_builder.h"
 
 enum {
@@ -97,11 +98,28 @@ static bool is_same(mica_tf_ref a, mica_tf_ref b) {
     return a.node == b.node && a.index == b.index;
 }
 
-static mica_status read_value(io_builder *b, mica_tf_ref *input, io_fact *fact) {
+static mica_status read_variable(io_builder *b, mica_tf_ref handle, const io_fact *fact,
+                                 mica_tf_ref *out_value) {
     const mica_tf_attr dtype = {.as.integer = fact->dtype};
+    MICA_TRY(io_add(b, MICA_TF_ReadVariableOp, &dtype, &handle, 1, out_value));
+    return mica_tf_graph_set_shape(b->graph, *out_value, &fact->shape);
+}
+
+mica_status io_read_references(io_builder *b, const io_node *node, mica_tf_ref *inputs,
+                               io_fact *facts, int32_t n) {
+    bool assigns = node && (io_is(node->op, "Assign") || io_is(node->op, "AssignAdd") ||
+                            io_is(node->op, "AssignSub"));
+    for (int32_t i = assigns ? 1 : 0; i < n; i++) {
+        if (facts[i].kind != IO_REFERENCE) continue;
+        MICA_TRY(read_variable(b, inputs[i], &facts[i], &inputs[i]));
+        facts[i] = (io_fact){0};
+    }
+    return NULL;
+}
+
+static mica_status read_value(io_builder *b, mica_tf_ref *input, io_fact *fact) {
     mica_tf_ref value;
-    MICA_TRY(io_add(b, MICA_TF_ReadVariableOp, &dtype, input, 1, &value));
-    MICA_TRY(mica_tf_graph_set_shape(b->graph, value, &fact->shape));
+    MICA_TRY(read_variable(b, *input, fact, &value));
     MICA_TRY(io_add(b, MICA_TF_Identity, NULL, &value, 1, input));
     fact->kind = IO_VALUE;
     return NULL;

@@ -38,6 +38,7 @@ struct mica_saved_model {
     io_signature *signatures;
     int32_t n_signatures;
     mica_tf_value *resources; /* handles of variables, then of tables */
+    mica_tf_value *initial;   /* for each resource, the value that the graph itself gave it */
     int32_t n_variables, n_resources;
     mica_tf_dtype (*table_dtypes)[2]; /* for each table: of keys and values */
     int32_t *same_as; /* for each node of the graph: the variable that it is a copy of; -1: none */

@@ -129,6 +129,14 @@ static mica_status take_restored(void *context, int32_t node, const io_source *s
     return NULL;
 }
 
+/* A file is read when tables are filled, not here. */
+static mica_status no_asset(void *context, const io_node *node, char **out_path) {
+    const search *s = context;
+    *out_path = NULL;
+    return MICA_ERROR(MICA_DATA_LOSS, "[saved_model] %s: '%.*s' is restored, a text",
+                      s->model->path, IO_TEXT(node->name));
+}
+
 static mica_status find(search *s, mica_arena *arena, io_range restore) {
     mica_saved_model *m = s->model;
     io_range objects;
@@ -144,7 +152,12 @@ static mica_status find(search *s, mica_arena *arena, io_range restore) {
         if (io_is(node->op, "StatefulPartitionedCall") || io_is(node->op, "PartitionedCall"))
             take_call(s, node);
     }
-    return io_visit_restored(&m->def, restore, &m->library.values, take_restored, s);
+    const io_restoring how = {.def = &m->def,
+                              .values = &m->library.values,
+                              .visit = take_restored,
+                              .context = s,
+                              .find_asset = no_asset};
+    return io_visit_restored(&how, restore);
 }
 
 mica_status io_find_copies(mica_saved_model *m, io_range restore) {
