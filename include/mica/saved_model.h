@@ -1,9 +1,10 @@
 /* mica/saved_model.h: SavedModels, loaded, run and saved.
  *
- * A SavedModel is a folder that TensorFlow, Keras or Mica wrote: signatures (functions with named
- * inputs and outputs) and the variables that they use. Loading reads the variables onto a device; a
- * signature becomes a graph when it is first run, so that a model with an op that Mica does not
- * have loads, and the signature that needs it says which op, which node and which function.
+ * A SavedModel is a folder that TensorFlow (1 too), Keras or Mica wrote: signatures (functions with
+ * named inputs and outputs) and the variables that they use. Loading reads the variables onto a
+ * device; a signature becomes a graph when it is first run, so that a model with an op that Mica
+ * does not have loads, and the signature that needs it says which op, which node and which
+ * function.
  *
  * A loaded model does not change but for its variables. Any thread may run any signature; the
  * sizes of inputs may differ from run to run, where the signature leaves them open.

@@ -45,7 +45,14 @@ mica_status io_library_init(io_library *library, const io_graph_def *def, io_ran
     mica_arena_init(&library->arena);
     library->built =
         mica_arena_alloc(&library->arena, (size_t)def->n_functions * sizeof *library->built);
-    return library->built ? read_ops(library, ops) : MICA_NO_MEMORY();
+    library->uses =
+        mica_arena_alloc(&library->arena, (size_t)def->n_functions * sizeof *library->uses);
+    bool is_good = library->built && library->uses;
+    for (int32_t i = 0; is_good && i < def->n_functions; i++) {
+        library->uses[i] = mica_arena_alloc(&library->arena, (size_t)def->functions[i].n_arguments);
+        is_good = library->uses[i];
+    }
+    return is_good ? read_ops(library, ops) : MICA_NO_MEMORY();
 }
 
 void io_library_deinit(io_library *library) {
@@ -106,6 +113,14 @@ int32_t io_input_node(const io_function *f, io_range input) {
     io_range rest;
     if (is_control(input)) input.data++, input.n--;
     return io_names_find(&f->names, split(input, &rest));
+}
+
+bool io_is_reference(const io_node *node) {
+    return io_is(node->op, "VariableV2") || io_is(node->op, "Variable");
+}
+
+bool io_is_variable(const io_node *node) {
+    return io_is(node->op, "VarHandleOp") || io_is_reference(node);
 }
 
 /* A number of at most nine digits; an empty text is 0. */
@@ -297,13 +312,18 @@ static mica_status read_attrs(const io_builder *b, const io_node *node, const mi
     return NULL;
 }
 
-/* A function that was built for lists has other dtypes than the file says: those of the inputs, and
- * of its results. The file's shapes are those of handles. */
+/* The tensor itself is here, and a handle in the file. */
+static bool is_other(const io_fact *fact) {
+    return fact->kind == IO_LIST || fact->kind == IO_VALUE;
+}
+
+/* A function that was built for lists or values has other dtypes than the file says: those of the
+ * inputs, and of its results. The file's shapes are those of handles. */
 static mica_status fix_dtypes(const io_builder *b, const mica_tf_op_info *info, const io_making *m,
                               mica_tf_attr *attrs) {
-    bool has_lists = false;
-    for (int32_t i = 0; i < m->n; i++) has_lists |= m->facts[i].kind == IO_LIST;
-    if (!has_lists) return NULL;
+    bool has_others = false;
+    for (int32_t i = 0; i < m->n; i++) has_others |= is_other(&m->facts[i]);
+    if (!has_others) return NULL;
     for (int32_t i = 0; i < info->n_attrs; i++)
         if (info->attrs[i].kind == MICA_TF_SHAPES) attrs[i].n = 0;
     mica_tf_graph *function = NULL;
@@ -364,7 +384,8 @@ static mica_status learn_shapes(const io_builder *b, const io_node *node, int32_
         mica_tf_ref ref = {number, i++};
         mica_tf_dtype dtype = mica_tf_graph_type(b->graph, ref, NULL);
         if (dtype == MICA_TF_resource || dtype == MICA_TF_variant) continue;
-        if (fact_of(b, item, ref.index).kind == IO_LIST) continue; /* the shape of its handle */
+        io_fact fact = fact_of(b, item, ref.index);
+        if (is_other(&fact)) continue; /* the shape of its handle */
         MICA_TRY(io_read_shape(field.part, &shape));
         MICA_TRY(mica_tf_graph_set_shape(b->graph, ref, &shape));
     }
@@ -462,7 +483,10 @@ static mica_status make_node(io_builder *b, int32_t item) {
         MICA_TRY(find_tensor(b, node->inputs[i], &inputs[m.n], &facts[m.n]));
         m.n++;
     }
-    MICA_TRY(io_make_list_node(b, &m, &done));
+    MICA_TRY(io_read_references(b, node, inputs, facts, m.n));
+    MICA_TRY(io_take_values(b, node, inputs, facts, m.n));
+    MICA_TRY(io_make_value_node(b, &m, &done));
+    if (!done) MICA_TRY(io_make_list_node(b, &m, &done));
     if (!done) MICA_TRY(io_compose(b, &m, &done));
     if (done) return NULL;
     if (!mica_tf_op_parse(op_name, &op))
@@ -524,9 +548,9 @@ static mica_status add_argument(io_builder *b, int32_t i, const io_fact *fact) {
                           name, (int)dtype);
     if (argument->has_shape) MICA_TRY(io_read_shape(argument->shape, &shape));
     if (dtype == MICA_TF_resource || dtype == MICA_TF_variant) shape.rank = 0;
-    if (fact && fact->kind == IO_LIST) {
+    if (fact && is_other(fact)) {
         dtype = fact->dtype;
-        shape = io_list_shape(&fact->shape);
+        shape = fact->kind == IO_LIST ? io_list_shape(&fact->shape) : fact->shape;
     }
     MICA_TRY(mica_tf_graph_parameter(b->graph, dtype, &shape, name, &b->refs[i]));
     b->states[i] = IO_MADE;
@@ -683,6 +707,7 @@ static mica_status build_part(io_builder *b) {
         if (item < 0) return damaged_input(fetch, "is of no node");
         MICA_TRY(make_with_inputs(b, item, stack));
         MICA_TRY(find_tensor(b, fetch, &ref, &fact));
+        MICA_TRY(io_read_references(b, NULL, &ref, &fact, 1));
         MICA_TRY(mica_tf_graph_output(b->graph, ref));
     }
     return NULL;

@@ -1,8 +1,8 @@
 /* io/graph_build.h: nodes of files as graphs of the op table: a node becomes the row of its op.
  *
  * A function is built for what is known of its arguments: the variable behind a handle, so that
- * what is read from it has a shape; the elements of a list. So a function may be built several
- * times; each is kept. */
+ * what is read from it has a shape, or its value; the elements of a list. So a function may be
+ * built several times; each is kept. */
 #ifndef MICA_IO_GRAPH_BUILD_H
 #define MICA_IO_GRAPH_BUILD_H
 
@@ -14,7 +14,9 @@
 typedef enum io_fact_kind {
     IO_UNKNOWN,
     IO_VARIABLE,
-    IO_RESOURCE, /* the handle of something else */
+    IO_REFERENCE, /* a variable of TensorFlow 1: its handle is here, and a value in the file */
+    IO_VALUE,     /* a variable's value, where the file has its handle */
+    IO_RESOURCE,  /* the handle of something else */
     IO_LIST,
     IO_PENDING
 } io_fact_kind;
@@ -32,7 +34,9 @@ typedef struct io_library {
     io_values values;
     mica_arena arena;
     struct io_built **built; /* of each function */
-    int32_t depth;           /* functions being built, each within the one before */
+    uint8_t **uses;          /* of each function, for each argument: graph_values.c */
+    int64_t n_visits;
+    int32_t depth; /* functions being built, each within the one before */
 } io_library;
 
 /* `ops` is an OpList, which may be empty. */
@@ -75,5 +79,8 @@ MICA_MUST_CHECK mica_status io_library_part(io_library *library, const io_part *
 /* The node behind an input of the file's own graph, "node", "node:1" or "^node"; -1: there is none.
  */
 int32_t io_input_node(const io_function *function, io_range input);
+/* A node that is a variable: of TensorFlow 2, or one that is referred to by name. */
+bool io_is_variable(const io_node *node);
+bool io_is_reference(const io_node *node);
 
 #endif

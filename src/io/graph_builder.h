@@ -51,6 +51,16 @@ MICA_MUST_CHECK mica_status io_inline(io_builder *b, const io_function *function
 MICA_MUST_CHECK mica_status io_become(io_builder *b, const io_making *m, mica_tf_ref ref,
                                       const io_fact *fact);
 
+/* Inputs that refer to variables become values, except those that `node` assigns to; it is NULL for
+ * results of a signature. */
+MICA_MUST_CHECK mica_status io_read_references(io_builder *b, const io_node *node,
+                                               mica_tf_ref *inputs, io_fact *facts, int32_t n);
+/* Reads the variables that the functions of a branch or loop only read: their inputs become values.
+ */
+MICA_MUST_CHECK mica_status io_take_values(io_builder *b, const io_node *node, mica_tf_ref *inputs,
+                                           io_fact *facts, int32_t n);
+/* Ops that read such a variable. out_done: the node is made. */
+MICA_MUST_CHECK mica_status io_make_value_node(io_builder *b, const io_making *m, bool *out_done);
 /* Ops that have no row. out_done: the node is made. */
 MICA_MUST_CHECK mica_status io_compose(io_builder *b, const io_making *m, bool *out_done);
 /* Ops of lists, and loops that carry them. out_done: the node is made. */

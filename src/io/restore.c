@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "io/graph_build.h"
+#include "io/text_table.h"
 
 enum {
     MOST_DEPTH = 8,        /* of functions that restore, within others */
@@ -19,17 +20,14 @@ typedef struct frame {
 } frame;
 
 typedef struct search {
-    const io_graph_def *def;
-    io_values *values;
-    io_restore_visit visit;
-    void *context;
+    const io_restoring *how;
     int64_t n_nodes;
     const io_node *restore; /* whose keys are these */
     mica_tf_value keys;
 } search;
 
 static mica_status damaged(const search *s, const io_node *node, const char *what) {
-    return MICA_ERROR(MICA_DATA_LOSS, "[saved_model] %s: the node '%.*s' %s", s->def->path,
+    return MICA_ERROR(MICA_DATA_LOSS, "[saved_model] %s: the node '%.*s' %s", s->how->def->path,
                       IO_TEXT(node->name), what);
 }
 
@@ -75,7 +73,7 @@ static mica_status read_keys(search *s, const frame *at, const io_node *restore)
         return damaged(s, restore, "has keys that are no constant");
     mica_tf_value_release(s->keys);
     s->restore = NULL;
-    MICA_TRY(io_read_tensor(s->values, tensor, &s->keys));
+    MICA_TRY(io_read_tensor(s->how->values, tensor, &s->keys));
     if (s->keys.dtype != MICA_TF_string) return damaged(s, restore, "has keys that are no strings");
     s->restore = restore;
     return NULL;
@@ -85,7 +83,7 @@ static mica_status read_constant(search *s, const io_node *node, mica_tf_value *
     io_range value, tensor;
     if (!io_node_attr(node, "value", &value) || !io_find_part(value, 8, &tensor))
         return damaged(s, node, "is a constant without a value");
-    return io_read_tensor(s->values, tensor, out_value);
+    return io_read_tensor(s->how->values, tensor, out_value);
 }
 
 /* Where an operand comes from: an entry of the checkpoint or a constant; neither, when it is
@@ -96,7 +94,7 @@ static mica_status find_value(search *s, const frame *at, io_range input, io_sou
     *out = (io_source){0};
     if (!node)
         return MICA_ERROR(MICA_DATA_LOSS, "[saved_model] %s: '%.*s' comes from nowhere",
-                          s->def->path, IO_TEXT(input));
+                          s->how->def->path, IO_TEXT(input));
     if (io_is(node->op, "Const")) return read_constant(s, node, &out->value);
     if (!io_is(node->op, "RestoreV2")) return NULL;
     if (s->restore != node) MICA_TRY(read_keys(s, where, node));
@@ -134,7 +132,8 @@ static mica_status take_assignment(search *s, const frame *at, const io_node *no
     MICA_TRY(find_resource(s, at, node, &resource));
     mica_status status = find_value(s, at, node->inputs[1], &source);
     /* What is no key is an initial value, which a restored one takes the place of. */
-    if (!status && source.key) status = s->visit(s->context, resource, &source, 1);
+    bool counts = source.key || (s->how->takes_constants && source.value.object);
+    if (!status && counts) status = s->how->visit(s->how->context, resource, &source, 1);
     release_source(&source);
     return status;
 }
@@ -151,10 +150,75 @@ static mica_status take_import(search *s, const frame *at, const io_node *node) 
             status = MICA_ERROR(MICA_UNSUPPORTED,
                                 "[saved_model] %s: the node '%.*s' fills a table with what is "
                                 "computed",
-                                s->def->path, IO_TEXT(node->name));
-    if (!status) status = s->visit(s->context, resource, sources, 2);
+                                s->how->def->path, IO_TEXT(node->name));
+    if (!status) status = s->how->visit(s->how->context, resource, sources, 2);
     release_source(&sources[0]);
     release_source(&sources[1]);
+    return status;
+}
+
+/* The dtypes that a node of a table says. */
+static mica_status read_dtypes(const search *s, const io_node *table, mica_tf_dtype *out_dtypes) {
+    static const char *const names[] = {"key_dtype", "value_dtype"};
+    io_range value;
+    for (int32_t i = 0; i < 2; i++) {
+        if (!io_node_attr(table, names[i], &value)) return damaged(s, table, "has no dtypes");
+        uint64_t dtype = io_find_number(value, 6);
+        out_dtypes[i] = dtype < 128 ? (mica_tf_dtype)dtype : MICA_TF_no_dtype;
+    }
+    return NULL;
+}
+
+/* The node that names a file: a constant, or what a variable of the file's own graph is given. */
+static const io_node *find_file(search *s, const frame *at, const io_node *node) {
+    const io_function *graph = &s->how->def->graph;
+    const frame *where;
+    io_range name = node->n_inputs > 1 ? node->inputs[1] : (io_range){NULL, 0};
+    const io_node *file = name.n ? find_source(at, &name, &where) : NULL;
+    if (!file || where->above) return NULL;
+    if (!io_is(file->op, "ReadVariableOp")) return file;
+    int32_t variable = file->n_inputs ? io_input_node(graph, file->inputs[0]) : -1;
+    s->n_nodes += graph->n_nodes;
+    for (int32_t i = 0; i < graph->n_nodes && variable >= 0 && s->n_nodes < MOST_NODES; i++) {
+        const io_node *given = &graph->nodes[i];
+        if (!io_is(given->op, "AssignVariableOp") || given->n_inputs < 2 ||
+            io_input_node(graph, given->inputs[0]) != variable)
+            continue;
+        const frame top = {.function = graph};
+        name = given->inputs[1];
+        return find_source(&top, &name, &where);
+    }
+    return NULL;
+}
+
+static mica_status take_text(search *s, const frame *at, const io_node *node) {
+    io_source sources[2] = {{0}};
+    io_text_table text = {.key_column = IO_TEXT_LINE, .value_column = IO_TEXT_NUMBER};
+    io_range value;
+    int32_t resource;
+    char *path = NULL;
+    MICA_TRY(find_resource(s, at, node, &resource));
+    const io_node *file = find_file(s, at, node);
+    if (!file) return damaged(s, node, "reads a file that the graph does not name");
+    MICA_TRY(read_dtypes(s, &s->how->def->graph.nodes[resource], text.dtypes));
+    if (io_node_attr(node, "key_index", &value))
+        text.key_column = (int64_t)io_find_number(value, 3);
+    if (io_node_attr(node, "value_index", &value))
+        text.value_column = (int64_t)io_find_number(value, 3);
+    if (io_node_attr(node, "vocab_size", &value)) text.most = (int64_t)io_find_number(value, 3);
+    if (io_node_attr(node, "offset", &value)) text.offset = (int64_t)io_find_number(value, 3);
+    text.delimiter = '\t';
+    if (io_node_attr(node, "delimiter", &value) && io_find_part(value, 2, &value)) {
+        if (value.n != 1) return damaged(s, node, "has a delimiter that is no character");
+        text.delimiter = (char)value.data[0];
+    }
+    MICA_TRY(s->how->find_asset(s->how->context, file, &path));
+    mica_status status = io_read_text_table(s->how->values->device, path, &text, &sources[0].value,
+                                            &sources[1].value);
+    if (!status) status = s->how->visit(s->how->context, resource, sources, 2);
+    release_source(&sources[0]);
+    release_source(&sources[1]);
+    mica_free(path);
     return status;
 }
 
@@ -165,10 +229,10 @@ static mica_status take_call(search *s, const frame *at, const io_node *node) {
     if (!io_node_attr(node, "f", &value) || !io_find_part(value, 10, &function))
         return damaged(s, node, "calls no function");
     io_find_part(function, 1, &name);
-    int32_t i = io_names_find(&s->def->names, name);
+    int32_t i = io_names_find(&s->how->def->names, name);
     if (i < 0 || at->depth == MOST_DEPTH)
         return damaged(s, node, "calls a function that is not there, or too deep");
-    const frame inner = {&s->def->functions[i], node, at, at->depth + 1};
+    const frame inner = {&s->how->def->functions[i], node, at, at->depth + 1};
     s->n_nodes += inner.function->n_nodes;
     if (s->n_nodes > MOST_NODES) return damaged(s, node, "leads to too many nodes");
     for (int32_t k = 0; k < inner.function->n_nodes; k++)
@@ -177,8 +241,11 @@ static mica_status take_call(search *s, const frame *at, const io_node *node) {
 }
 
 static mica_status take_node(search *s, const frame *at, const io_node *node) {
-    if (io_is(node->op, "AssignVariableOp")) return take_assignment(s, at, node);
-    if (io_is(node->op, "LookupTableImportV2")) return take_import(s, at, node);
+    if (io_is(node->op, "AssignVariableOp") || io_is(node->op, "Assign"))
+        return take_assignment(s, at, node);
+    if (io_is(node->op, "LookupTableImportV2") || io_is(node->op, "InitializeTableV2"))
+        return take_import(s, at, node);
+    if (io_is(node->op, "InitializeTableFromTextFileV2")) return take_text(s, at, node);
     if (io_is(node->op, "StatefulPartitionedCall") || io_is(node->op, "PartitionedCall"))
         return take_call(s, at, node);
     return NULL;
@@ -186,15 +253,15 @@ static mica_status take_node(search *s, const frame *at, const io_node *node) {
 
 /* All nodes of the graph that this one needs, each once. */
 static mica_status take_needed(search *s, int32_t first, int32_t *stack, uint8_t *seen) {
-    const frame top = {.function = &s->def->graph};
+    const frame top = {.function = &s->how->def->graph};
     int32_t depth = 0;
     stack[depth++] = first;
     seen[first] = 1;
     while (depth) {
-        const io_node *node = &s->def->graph.nodes[stack[--depth]];
+        const io_node *node = &s->how->def->graph.nodes[stack[--depth]];
         MICA_TRY(take_node(s, &top, node));
         for (int32_t i = 0; i < node->n_inputs; i++) {
-            int32_t from = io_input_node(&s->def->graph, node->inputs[i]);
+            int32_t from = io_input_node(&s->how->def->graph, node->inputs[i]);
             if (from < 0 || seen[from]) continue;
             seen[from] = 1;
             stack[depth++] = from;
@@ -203,8 +270,8 @@ static mica_status take_needed(search *s, int32_t first, int32_t *stack, uint8_t
     return NULL;
 }
 
-mica_status io_visit_restored(const io_graph_def *def, io_range name, io_values *values,
-                              io_restore_visit visit, void *context) {
+mica_status io_visit_restored(const io_restoring *how, io_range name) {
+    const io_graph_def *def = how->def;
     int32_t first = io_input_node(&def->graph, name);
     size_t n = (size_t)def->graph.n_nodes;
     if (first < 0)
@@ -212,7 +279,7 @@ mica_status io_visit_restored(const io_graph_def *def, io_range name, io_values 
                           def->path, IO_TEXT(name));
     int32_t *stack = mica_calloc(n + 1, sizeof *stack);
     uint8_t *seen = mica_calloc(n + 1, 1);
-    search s = {.def = def, .values = values, .visit = visit, .context = context};
+    search s = {.how = how};
     mica_status status = stack && seen ? take_needed(&s, first, stack, seen) : MICA_NO_MEMORY();
     mica_tf_value_release(s.keys);
     mica_free(stack);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "io/restore.h"
 
 static mica_status damaged(const mica_saved_model *m, const char *what) {
     return MICA_ERROR(MICA_DATA_LOSS, "[saved_model] %s: %s", m->path, what);
@@ -105,7 +104,8 @@ static mica_status create_variable(mica_saved_model *m, int32_t i) {
     MICA_TRY(io_read_attr(&m->library.values, &m->arena, value, MICA_TF_SHAPE, &shape));
     if (io_node_attr(node, "shared_name", &value) && io_find_part(value, 2, &shared) && shared.n)
         name = shared;
-    m->facts[i] = (io_fact){IO_VARIABLE, (mica_tf_dtype)dtype.as.integer, shape.as.shapes[0]};
+    m->facts[i] = (io_fact){io_is_reference(node) ? IO_REFERENCE : IO_VARIABLE,
+                            (mica_tf_dtype)dtype.as.integer, shape.as.shapes[0]};
     m->numbers[i] = m->n_resources;
     const char *text = text_of(m, name);
     if (!text) return MICA_NO_MEMORY();
@@ -141,17 +141,36 @@ static mica_status create_table(mica_saved_model *m, int32_t i) {
     return NULL;
 }
 
+/* A copy of what is no copy itself. */
+static bool is_copy(const mica_saved_model *m, int32_t i) {
+    int32_t of = m->same_as[i];
+    if (of < 0 || m->same_as[of] >= 0) return false;
+    const io_node *a = &m->def.graph.nodes[i], *b = &m->def.graph.nodes[of];
+    io_range dtype[2] = {{0}}, shape[2] = {{0}};
+    (void)io_node_attr(a, "dtype", &dtype[0]), (void)io_node_attr(b, "dtype", &dtype[1]);
+    (void)io_node_attr(a, "shape", &shape[0]), (void)io_node_attr(b, "shape", &shape[1]);
+    return io_is(a->op, "VarHandleOp") && io_is(b->op, "VarHandleOp") &&
+           io_same(dtype[0], dtype[1]) && io_same(shape[0], shape[1]);
+}
+
 static mica_status create_resources(mica_saved_model *m) {
     int32_t n_nodes = m->def.graph.n_nodes;
     size_t n = (size_t)n_nodes;
     m->resources = mica_arena_alloc(&m->arena, n * sizeof *m->resources);
     m->numbers = mica_arena_alloc(&m->arena, n * sizeof *m->numbers);
     m->facts = mica_arena_alloc(&m->arena, n * sizeof *m->facts);
-    if (!m->resources || !m->numbers || !m->facts) return MICA_NO_MEMORY();
+    m->initial = mica_arena_alloc(&m->arena, n * sizeof *m->initial);
+    if (!m->resources || !m->numbers || !m->facts || !m->initial) return MICA_NO_MEMORY();
     for (int32_t i = 0; i < n_nodes; i++) {
         m->numbers[i] = -1;
-        if (io_is(m->def.graph.nodes[i].op, "VarHandleOp")) MICA_TRY(create_variable(m, i));
+        if (io_is_variable(&m->def.graph.nodes[i]) && !is_copy(m, i))
+            MICA_TRY(create_variable(m, i));
     }
+    for (int32_t i = 0; i < n_nodes; i++)
+        if (is_copy(m, i)) {
+            m->numbers[i] = m->numbers[m->same_as[i]];
+            m->facts[i] = m->facts[m->same_as[i]];
+        }
     m->n_variables = m->n_resources;
     m->table_dtypes =
         mica_arena_alloc(&m->arena, (n - (size_t)m->n_variables) * sizeof *m->table_dtypes);
@@ -215,7 +234,9 @@ static mica_status restore_variable(mica_saved_model *m, int32_t i, const io_sou
     mica_tf_value value = {MICA_TF_no_dtype, NULL};
     MICA_TRY(read_source(m, source, name, (io_stored){i, 0}, &value));
     mica_status status = mica_tf_variable_assign(m->resources[i], value);
-    mica_tf_value_release(value);
+    mica_tf_value_release(m->initial[i]);
+    m->initial[i] = source->key ? (mica_tf_value){0} : value;
+    if (source->key) mica_tf_value_release(value);
     return named(m, name, status);
 }
 
@@ -237,11 +258,136 @@ static mica_status restore_resource(void *context, int32_t node, const io_source
                                     int32_t n) {
     mica_saved_model *m = context;
     int32_t i = m->numbers[node];
+    if (n == 1 && sources[0].key && is_copy(m, node)) { /* it has its value from the other */
+        int64_t entry = mica_bundle_find(m->bundle, sources[0].key, sources[0].length);
+        if (entry >= 0) m->stored[entry].resource = i;
+        return NULL;
+    }
     if (i < 0 || (i < m->n_variables) != (n == 1))
         return damaged(m, "what is restored is no variable, or no table");
     if (n == 1) return restore_variable(m, i, &sources[0]);
     const char *name = text_of(m, m->def.graph.nodes[node].name);
     return name ? fill_table(m, i, name, sources) : MICA_NO_MEMORY();
+}
+
+/* ---- assets -----------------------------------------------------------------------------------*/
+
+/* Of AssetFileDef: the file of the asset that the tensor of this node names. */
+static bool is_asset_of(io_range asset, io_range node, io_range *out_file) {
+    io_range info, name;
+    io_find_part(asset, 1, &info);
+    io_find_part(info, 1, &name);
+    return name.n > node.n && name.data[node.n] == ':' &&
+           io_same((io_range){name.data, node.n}, node) && io_find_part(asset, 2, out_file);
+}
+
+/* The collection of this name. */
+static bool find_collection(io_range meta, const char *name, io_range *out_collection) {
+    io_field field;
+    while (io_take_field(&meta, &field)) {
+        io_range key;
+        if (field.number == 4 && field.wire == IO_LENGTH && io_find_part(field.part, 1, &key) &&
+            io_is(key, name))
+            return io_find_part(field.part, 2, out_collection);
+    }
+    return false;
+}
+
+static bool find_asset_file(io_range meta, io_range node, io_range *out_file) {
+    io_range collection = {NULL, 0}, list, asset;
+    io_field field;
+    for (io_range rest = meta; io_take_field(&rest, &field);)
+        if (field.number == 6 && field.wire == IO_LENGTH && is_asset_of(field.part, node, out_file))
+            return true;
+    (void)find_collection(meta, "saved_model_assets", &collection);
+    io_find_part(collection, 5, &list);
+    while (io_take_field(&list, &field)) /* of Any */
+        if (field.number == 1 && field.wire == IO_LENGTH && io_find_part(field.part, 2, &asset) &&
+            is_asset_of(asset, node, out_file))
+            return true;
+    return false;
+}
+
+/* A path that stays below the folder that it begins in. */
+static bool stays_below(io_range path) {
+    size_t start = 0;
+    for (size_t i = 0; i <= path.n; i++) {
+        if (i < path.n && !path.data[i]) return false;
+        if (i < path.n && path.data[i] != '/') continue;
+        if (i == start || (i - start == 2 && !memcmp(path.data + start, "..", 2))) return false;
+        start = i + 1;
+    }
+    return true;
+}
+
+static mica_status find_asset(void *context, const io_node *node, char **out_path) {
+    const mica_saved_model *m = context;
+    io_range file;
+    *out_path = NULL;
+    if (!find_asset_file(m->meta, node->name, &file))
+        return MICA_ERROR(MICA_UNSUPPORTED,
+                          "[saved_model] %s: the node '%.*s' names a file that is no asset",
+                          m->path, IO_TEXT(node->name));
+    if (!stays_below(file))
+        return MICA_ERROR(MICA_DATA_LOSS, "[saved_model] %s: the asset '%.*s' is not in its folder",
+                          m->path, IO_TEXT(file));
+    mica_text path;
+    mica_text_init(&path);
+    mica_text_printf(&path, "%s/assets/%.*s", m->folder, (int)(file.n < 4096 ? file.n : 4096),
+                     (const char *)file.data);
+    return mica_text_finish(&path, out_path);
+}
+
+/* ---- restoring --------------------------------------------------------------------------------*/
+
+/* The node that initialises: the only result of a signature of its own, or, of TensorFlow 1, the
+ * node of a collection. */
+static bool find_initialiser(io_range meta, io_range *out_node, bool *out_is_old) {
+    static const char *const names[] = {"saved_model_main_op", "legacy_init_op"};
+    io_field field;
+    *out_is_old = false;
+    for (io_range rest = meta; io_take_field(&rest, &field);) {
+        io_range name, message, output, info;
+        if (field.number == 5 && field.wire == IO_LENGTH && io_find_part(field.part, 1, &name) &&
+            io_is(name, "__saved_model_init_op") && io_find_part(field.part, 2, &message) &&
+            io_find_part(message, 2, &output) && io_find_part(output, 2, &info))
+            return io_find_part(info, 1, out_node);
+    }
+    *out_is_old = true;
+    for (int32_t i = 0; i < 2; i++) {
+        io_range collection, nodes;
+        if (find_collection(meta, names[i], &collection) && io_find_part(collection, 1, &nodes) &&
+            io_find_part(nodes, 1, out_node))
+            return true;
+    }
+    return false;
+}
+
+/* The node that restores variables. */
+static bool find_restorer(io_range meta, io_range *out_node) {
+    io_range saver;
+    return io_find_part(meta, 3, &saver) && io_find_part(saver, 3, out_node) && out_node->n;
+}
+
+static mica_status restore_all(mica_saved_model *m) {
+    io_range restore, initialiser;
+    mica_status status = NULL;
+    io_restoring how = {.def = &m->def,
+                        .values = &m->library.values,
+                        .visit = restore_resource,
+                        .context = m,
+                        .find_asset = find_asset};
+    if (m->n_resources && find_restorer(m->meta, &restore))
+        status = io_visit_restored(&how, restore);
+    if (!status && m->n_resources && find_initialiser(m->meta, &initialiser, &how.takes_constants))
+        status = io_visit_restored(&how, initialiser);
+    return status;
+}
+
+static bool has_variables(const mica_saved_model *m) {
+    for (int32_t i = 0; i < m->def.graph.n_nodes; i++)
+        if (io_is_variable(&m->def.graph.nodes[i])) return true;
+    return false;
 }
 
 /* A model without variables may have no stored values. */
@@ -253,7 +399,7 @@ static mica_status open_stored(mica_saved_model *m) {
     memcpy(prefix, m->folder, n);
     memcpy(prefix + n, rest, sizeof rest);
     mica_status status = mica_bundle_open(prefix, &m->bundle);
-    if (status && mica_status_code(status) == MICA_NOT_FOUND && !m->n_variables) {
+    if (status && mica_status_code(status) == MICA_NOT_FOUND && !has_variables(m)) {
         mica_status_release(status);
         return NULL;
     }
@@ -265,30 +411,14 @@ static mica_status open_stored(mica_saved_model *m) {
     return NULL;
 }
 
-/* The node that initialises: the only result of a signature of its own. */
-static bool find_initialiser(io_range meta, io_range *out_node) {
-    io_field field;
-    while (io_take_field(&meta, &field)) {
-        io_range name, message, output, info;
-        if (field.number == 5 && field.wire == IO_LENGTH && io_find_part(field.part, 1, &name) &&
-            io_is(name, "__saved_model_init_op") && io_find_part(field.part, 2, &message) &&
-            io_find_part(message, 2, &output) && io_find_part(output, 2, &info))
-            return io_find_part(info, 1, out_node);
-    }
-    return false;
-}
-
-static mica_status restore_all(mica_saved_model *m) {
-    io_range saver, restore, initialiser;
-    mica_status status = NULL;
-    if (io_find_part(m->meta, 3, &saver) && io_find_part(saver, 3, &restore)) {
-        MICA_TRY(open_stored(m));
-        if (m->n_resources)
-            status = io_visit_restored(&m->def, restore, &m->library.values, restore_resource, m);
-    }
-    if (!status && m->n_resources > m->n_variables && find_initialiser(m->meta, &initialiser))
-        status = io_visit_restored(&m->def, initialiser, &m->library.values, restore_resource, m);
-    return status;
+static mica_status find_copies(mica_saved_model *m) {
+    io_range restore;
+    m->same_as = mica_arena_alloc(&m->arena, (size_t)m->def.graph.n_nodes * sizeof *m->same_as);
+    if (!m->same_as) return MICA_NO_MEMORY();
+    for (int32_t i = 0; i < m->def.graph.n_nodes; i++) m->same_as[i] = -1;
+    if (!find_restorer(m->meta, &restore)) return NULL;
+    MICA_TRY(open_stored(m));
+    return m->bundle ? io_find_copies(m, restore) : NULL;
 }
 
 /* ---- loading ----------------------------------------------------------------------------------*/
@@ -337,6 +467,7 @@ static mica_status read_model(mica_saved_model *m, const mica_saved_model_option
     m->has_library = true;
     MICA_TRY(io_library_init(&m->library, &m->def, ops, m->device));
     MICA_TRY(read_signatures(m, m->meta));
+    MICA_TRY(find_copies(m));
     MICA_TRY(create_resources(m));
     return restore_all(m);
 }
@@ -420,7 +551,10 @@ void mica_saved_model_release(mica_saved_model *m) {
     if (!m || !mica_refcount_release(&m->references)) return;
     for (int32_t i = 0; i < m->n_signatures; i++) mica_tf_graph_release(m->signatures[i].graph);
     if (m->has_library) io_library_deinit(&m->library);
-    for (int32_t i = 0; i < m->n_resources; i++) mica_tf_value_release(m->resources[i]);
+    for (int32_t i = 0; i < m->n_resources; i++) {
+        mica_tf_value_release(m->resources[i]);
+        mica_tf_value_release(m->initial[i]);
+    }
     mica_bundle_release(m->bundle);
     mica_free(m->bytes);
     mica_arena_deinit(&m->arena);

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/platform.h"
 #include "io/graph_build.h"
+#include "io/restore.h"
 #include "mica/io.h"
 #include "mica/saved_model.h"
 
@@ -37,13 +38,18 @@ struct mica_saved_model {
     io_signature *signatures;
     int32_t n_signatures;
     mica_tf_value *resources; /* handles of variables, then of tables */
+    mica_tf_value *initial;   /* for each resource, the value that the graph itself gave it */
     int32_t n_variables, n_resources;
     mica_tf_dtype (*table_dtypes)[2]; /* for each table: of keys and values */
-    int32_t *numbers;    /* for each node of the graph: which resource it is; -1: none */
-    io_fact *facts;      /* for each node of the graph, when it is a resource */
+    int32_t *same_as; /* for each node of the graph: the variable that it is a copy of; -1: none */
+    int32_t *numbers; /* for each node of the graph: which resource it is; -1: none */
+    io_fact *facts;   /* for each node of the graph, when it is a resource */
     mica_bundle *bundle; /* the stored values; NULL: there are none */
     io_stored *stored;   /* for each of them */
     mica_mutex lock;     /* of graphs being made */
 };
+
+/* Fills same_as; the stored values are open. `restore` is the node that restores them. */
+MICA_MUST_CHECK mica_status io_find_copies(mica_saved_model *m, io_range restore);
 
 #endif

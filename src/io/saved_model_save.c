@@ -100,6 +100,16 @@ static mica_status add_entry(saving *s, int64_t i) {
     return add_table(s, entry->key, from);
 }
 
+/* Whether a variable holds another value than it has after loading. */
+static bool is_changed(const mica_saved_model *m, int32_t i) {
+    mica_tf_value value = {0};
+    if (!mica_tf_variable_is_set(m->resources[i])) return false;
+    mica_status_release(mica_tf_variable_read(m->resources[i], &value));
+    bool is_same = value.object && value.object == m->initial[i].object;
+    mica_tf_value_release(value);
+    return !is_same;
+}
+
 static mica_status add_all(saving *s) {
     const mica_saved_model *m = s->model;
     size_t n_tables = (size_t)(m->n_resources - m->n_variables);
@@ -108,7 +118,7 @@ static mica_status add_all(saving *s) {
     if (!s->is_saved || !s->tables) return MICA_NO_MEMORY();
     for (int64_t i = 0; i < mica_bundle_count(m->bundle); i++) MICA_TRY(add_entry(s, i));
     for (int32_t i = 0; i < m->n_variables; i++)
-        if (!s->is_saved[i] && mica_tf_variable_is_set(m->resources[i]))
+        if (!s->is_saved[i] && is_changed(m, i))
             return MICA_ERROR(MICA_UNSUPPORTED,
                               "[saved_model] %s has no place for the value of the variable '%s'",
                               m->path, mica_tf_variable_name(m->resources[i]));

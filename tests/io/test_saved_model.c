@@ -235,6 +235,26 @@ TEST(a_recurrent_net_gives_what_tensorflow_gave) {
     finish();
 }
 
+/* The weights of a loop's cell are handles that its body reads. */
+TEST(gradients_find_the_variables_that_a_loop_reads) {
+    begin();
+    mica_saved_model *model = NULL;
+    mica_tf_graph *graph = NULL, *forward = NULL, *backward = NULL;
+    int32_t n = 0;
+    REQUIRE_OK(mica_saved_model_load(MODELS "recurrent", device, NULL, &model));
+    REQUIRE_OK(mica_saved_model_graph(model, "serving_default", &graph, NULL, &n));
+    REQUIRE(n == 6 && mica_tf_graph_parameter_count(graph) == 7);
+    uint8_t wanted[7] = {0, 1, 1, 1, 1, 1, 1}, connected[7] = {0};
+    REQUIRE_OK(mica_tf_graph_backward(graph, wanted, connected, &forward, &backward));
+    CHECK(connected[1] == 2); /* the embedding, by a gather */
+    for (int i = 2; i < 7; i++) CHECK(connected[i] == 1);
+    mica_tf_graph_release(forward);
+    mica_tf_graph_release(backward);
+    mica_tf_graph_release(graph);
+    mica_saved_model_release(model);
+    finish();
+}
+
 /* ---- hostile files ----------------------------------------------------------------------------*/
 
 static mica_status read_and_build(const uint8_t *bytes, size_t size) {

@@ -104,8 +104,8 @@ TEST(a_saved_model_has_the_values_of_now_and_the_file_of_then) {
 }
 
 TEST(what_did_not_change_is_saved_as_it_was) {
-    static const char *const names[] = {"dense", "control", "text",
-                                        "words", "convnet", "recurrent"};
+    static const char *const names[] = {"dense",   "control",   "text",  "words",
+                                        "convnet", "recurrent", "tables"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *from = in(MODELS, names[i]);
         char index[600];
@@ -130,6 +130,65 @@ TEST(what_did_not_change_is_saved_as_it_was) {
         mica_bundle_release(after);
         finish();
     }
+}
+
+/* Keras stores each variable twice: for the graph, and for the objects that TensorFlow makes. */
+TEST(both_copies_of_a_variable_get_its_value) {
+    static const char *const keys[] = {"variables/7/.ATTRIBUTES/VARIABLE_VALUE",
+                                       "_all_variables/3/.ATTRIBUTES/VARIABLE_VALUE"};
+    if (!begin(MODELS "convnet")) return;
+    CHECK(mica_saved_model_variable_count(model) == 16); /* of 24 in the file */
+    mica_type type = mica_type_make(MICA_DTYPE_f32, MICA_INTS(3));
+    mica_tensor *tensor = NULL;
+    REQUIRE_OK(mica_tensor_from_host(device, &type, (float[]){1, 2, 3}, &tensor));
+    mica_tf_value value = mica_tf_value_of(tensor);
+    CHECK_OK(mica_tf_variable_assign(mica_saved_model_variable(model, "sequential/dense/bias_1"),
+                                     value));
+    mica_tf_value_release(value);
+    REQUIRE_OK(mica_saved_model_save(model, path, NULL));
+    mica_bundle *bundle = NULL;
+    REQUIRE_OK(mica_bundle_open(in(path, "variables/variables"), &bundle));
+    for (int i = 0; i < 2; i++) {
+        float got[3] = {0};
+        int64_t entry = mica_bundle_find(bundle, keys[i], strlen(keys[i]));
+        REQUIRE(entry >= 0);
+        CHECK_OK(mica_bundle_read(bundle, entry, got));
+        CHECK(got[0] == 1 && got[1] == 2 && got[2] == 3);
+    }
+    mica_bundle_release(bundle);
+    finish();
+}
+
+/* What a signature put into a table is saved with the model. */
+TEST(a_table_that_grew_is_saved) {
+    if (!begin(MODELS "tables")) return;
+    const char *words[] = {"new", "one"};
+    const size_t lengths[] = {3, 3};
+    const int64_t numbers[] = {7, 8};
+    mica_type two = mica_type_make(MICA_DTYPE_i64, MICA_INTS(2));
+    mica_tensor *tensor = NULL;
+    int64_t got[2] = {0};
+    mica_tf_value inputs[2] = {{0}}, size = {0}, found = {0};
+    REQUIRE_OK(mica_tensor_from_host(device, &two, numbers, &tensor));
+    inputs[0] = mica_tf_value_of(tensor);
+    CHECK_OK(mica_tf_strings_create(MICA_INTS(2), words, lengths, &inputs[1]));
+    CHECK_OK(mica_saved_model_run(model, "find", &inputs[1], 1, &found, 1));
+    CHECK_OK(mica_tensor_to_host(found.object, got, sizeof got));
+    CHECK(got[0] == -1 && got[1] == 1);
+    mica_tf_value_release(found);
+    CHECK_OK(mica_saved_model_run(model, "put", inputs, 2, &size, 1));
+    CHECK_OK(mica_saved_model_save(model, path, NULL));
+    mica_saved_model_release(model);
+    model = NULL;
+    REQUIRE_OK(mica_saved_model_load(path, device, NULL, &model));
+    CHECK_OK(mica_saved_model_run(model, "find", &inputs[1], 1, &found, 1));
+    CHECK_OK(mica_tensor_to_host(found.object, got, sizeof got));
+    CHECK(got[0] == 7 && got[1] == 8);
+    mica_tf_value_release(found);
+    mica_tf_value_release(size);
+    mica_tf_value_release(inputs[0]);
+    mica_tf_value_release(inputs[1]);
+    finish();
 }
 
 TEST(assets_are_copied) {

@@ -211,6 +211,7 @@ class Loader:
         self._bundle = None
         self._repeats = Repeats()
         self._keys: dict[int, str] = {}  # of variables, in the bundle
+        self._table_keys: dict[int, list[str]] = {}
         if not options.experimental_skip_checkpoint and os.path.isfile(
             self._variables_path + ".index"
         ):
@@ -220,9 +221,10 @@ class Loader:
             self._node(i)
         for i, proto in enumerate(self._objects):
             self._add_children(i, proto)
-        for node in self._nodes.values():
+        for i, node in self._nodes.items():
             if isinstance(node, RestoredResource):
                 node._initialize()
+                self._fill(node, self._table_keys.get(i))
         self.root = self._nodes[0]
         for name in ("tensorflow_version", "tensorflow_git_version"):
             object.__setattr__(self.root, name, getattr(meta.meta_info_def, name))
@@ -242,11 +244,20 @@ class Loader:
             for attribute in stored[there].attributes:
                 if attribute.name == VARIABLE_VALUE:
                     self._keys[here] = attribute.checkpoint_key
+                else:
+                    self._table_keys.setdefault(here, []).append(attribute.checkpoint_key)
             names = {c.local_name: c.node_id for c in stored[there].children}
             for child in self._objects[here].children:
                 if child.node_id not in seen and child.local_name in names:
                     seen.add(child.node_id)
                     pending.append((child.node_id, names[child.local_name]))
+
+    def _fill(self, table: RestoredResource, stored: list[str] | None) -> None:
+        """Put what is stored of a table into it."""
+        for key in stored or ():
+            if f"{key}-keys" in self._bundle:
+                parts = [self._bundle[f"{key}-{part}"] for part in ("keys", "values")]
+                ops["LookupTableInsertV2"](table.resource_handle, *parts)
 
     # ---- objects
 
