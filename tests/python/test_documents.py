@@ -69,7 +69,7 @@ def test_prose_is_wrapped_at_100_columns(page):
         for line in prose.splitlines()
         if len(line) > 100 and not line.startswith("|") and not example.fullmatch(line)
     ]
-    assert not long, long
+    assert not long, f"scripts/wrap_prose.py {page.relative_to(ROOT)} wraps {long}"
 
 
 def test_make_targets_that_the_readme_names_exist():

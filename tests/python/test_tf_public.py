@@ -66,7 +66,8 @@ def test_a_name_that_is_not_there_yet_is_an_error_that_says_so_in_every_namespac
         with pytest.raises(AttributeError) as caught:
             getattr(module, key)
         shown = module.__name__.replace("mica.tf", "tensorflow")
-        assert f"TensorFlow 2.21.0 has {shown}.{key}, Mica does not" in str(caught.value)
+        hint = f"{module.__name__} needs `__getattr__ = _finder(__name__)` (mica/tf/_missing.py)"
+        assert f"TensorFlow 2.21.0 has {shown}.{key}, Mica does not" in str(caught.value), hint
         assert "docs/tensorflow.md" in str(caught.value)
         assert caught.value.name == key
     assert asked > 10

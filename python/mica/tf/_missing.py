@@ -9,9 +9,7 @@ search has ``__getattr__ = finder(__name__)``. A small namespace inside a module
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable
-from pathlib import Path
 
 _ROOT = __name__.rpartition(".")[0]
 
@@ -19,6 +17,9 @@ _ROOT = __name__.rpartition(".")[0]
 @functools.cache
 def _theirs() -> tuple[str, dict[str, frozenset[str]]]:
     """TensorFlow's version, and the names of its namespaces ('' is its top)."""
+    import json  # late: most programs ask for no name that is missing
+    from pathlib import Path
+
     path = Path(__file__).with_name("_public_names.json")
     stored = json.loads(path.read_text(encoding="utf-8"))
     names = {place: frozenset(text.split()) for place, text in stored["names"].items()}
