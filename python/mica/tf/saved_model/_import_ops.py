@@ -437,13 +437,15 @@ def _bincount(builder, inputs, attributes):
     if values.shape.rank is None:
         raise NotImplementedError("counts of numbers of an unknown rank")
     by_rows = attributes.node.op == "DenseBincount" and values.shape.rank == 2
+    binary = bool(attributes.get("binary_output", False))
     counts = tf_math.bincount(
         values,
-        weights=_weights_or_ones(weights, values),
+        weights=None if binary else _weights_or_ones(weights, values),
         minlength=count,
         maxlength=count,
+        dtype=weights.dtype,
         axis=-1 if by_rows else None,
-        binary_output=attributes.get("binary_output", False),
+        binary_output=binary,
     )
     return {"output": counts, "bins": counts}
 
