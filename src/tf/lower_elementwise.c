@@ -181,14 +181,10 @@ void tf_lower_floor_div(mica_tf_lowering *c) {
         mica_select(g, signs_differ(g, mica_rem(g, v[0], v[1]), v[1]), one_less, quotient);
 }
 
-/* x - y floor(x / y) has TensorFlow's derivatives: 1, and -floor(x / y). */
-void tf_lower_floor_mod(mica_tf_lowering *c) {
-    mica_graph *g = c->g;
-    mica_value v[2];
-    broadcast_operands(c, v);
-    mica_value remainder = mica_rem(g, v[0], v[1]);
-    mica_value moved = mica_add(g, remainder, v[1]);
-    c->outputs[0] = mica_select(g, signs_differ(g, remainder, v[1]), moved, remainder);
+mica_value tf_floor_mod(mica_graph *g, const mica_value *x) {
+    mica_value remainder = mica_rem(g, x[0], x[1]);
+    mica_value moved = mica_add(g, remainder, x[1]);
+    return mica_select(g, signs_differ(g, remainder, x[1]), moved, remainder);
 }
 
 void tf_lower_truncate_div(mica_tf_lowering *c) {

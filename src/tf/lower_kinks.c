@@ -177,6 +177,19 @@ void tf_lower_mul_no_nan(mica_tf_lowering *c) {
     if (broadcast(c, operands)) lower(c, operands, 2, &(kink){product, back_product});
 }
 
+static void back_floor_mod(mica_graph *g, const mica_value *x, mica_value y, mica_value cotangent,
+                           mica_value *out) {
+    (void)y;
+    mica_value quotient = mica_floor(g, mica_div(g, x[0], x[1]));
+    out[0] = cotangent;
+    out[1] = mica_mul(g, cotangent, mica_neg(g, quotient));
+}
+
+void tf_lower_floor_mod(mica_tf_lowering *c) {
+    mica_value operands[2];
+    if (broadcast(c, operands)) lower(c, operands, 2, &(kink){tf_floor_mod, back_floor_mod});
+}
+
 static mica_value given_sample(mica_graph *g, const mica_value *x) {
     (void)g;
     return x[1];

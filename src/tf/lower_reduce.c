@@ -99,6 +99,43 @@ void tf_lower_cumprod(mica_tf_lowering *c) {
     cumulate(c, "prod");
 }
 
+/* log(e^a + e^b), shifted by the larger one where that is finite. */
+static mica_value log_add(mica_graph *g, mica_value a, mica_value b) {
+    mica_value larger = mica_max(g, a, b);
+    mica_value shift =
+        mica_select(g, mica_is_finite(g, larger), larger, mica_zeros_like(g, larger));
+    mica_value sum =
+        mica_add(g, mica_exp(g, mica_sub(g, a, shift)), mica_exp(g, mica_sub(g, b, shift)));
+    return mica_add(g, shift, mica_log(g, sum));
+}
+
+/* x moved by n places along an axis, -inf in front. */
+static mica_value moved(mica_graph *g, mica_value x, int64_t axis, int64_t n, bool reverse) {
+    mica_type type = *mica_value_type(x);
+    int64_t low[MICA_MAX_RANK] = {0}, high[MICA_MAX_RANK] = {0}, interior[MICA_MAX_RANK] = {0};
+    low[axis] = reverse ? -n : n;
+    high[axis] = -low[axis];
+    return mica_pad(g, x, mica_scalar(g, type.dtype, -INFINITY), (mica_ints){low, type.rank},
+                    (mica_ints){high, type.rank}, (mica_ints){interior, type.rank});
+}
+
+/* By doubling: after the pass of n places, each element has the 2 n up to it. Nothing is shifted
+ * by an element that it has not, so small sums beside large ones stay. */
+void tf_lower_cumulative_logsumexp(mica_tf_lowering *c) {
+    mica_graph *g = c->g;
+    int64_t axis;
+    if (!single_axis(c, 1, &axis)) return;
+    mica_type type = *mica_tf_type(c, 0);
+    bool reverse = mica_tf_lowering_int(c, "reverse");
+    bool narrow = mica_dtype_bytes(type.dtype) < 4;
+    mica_value y = narrow ? mica_convert(g, c->inputs[0], MICA_DTYPE_f32) : c->inputs[0];
+    for (int64_t n = 1; n < type.dims[axis]; n *= 2)
+        y = log_add(g, y, moved(g, y, axis, n, reverse));
+    if (mica_tf_lowering_int(c, "exclusive") && type.dims[axis] > 0)
+        y = moved(g, y, axis, 1, reverse);
+    c->outputs[0] = narrow ? mica_convert(g, y, type.dtype) : y;
+}
+
 /* ---- segments ---------------------------------------------------------------------------------*/
 
 /* Scatters data, whose first axes are those of the numbers, into a tensor full of `start`. Indices

@@ -22,6 +22,8 @@
 #undef DECLARE_MOVE
 #undef DECLARE_HOST
 
+/* x - y floor(x / y) of operands of one shape. */
+mica_value tf_floor_mod(mica_graph *g, const mica_value *x);
 void tf_lower_float_pow(mica_tf_lowering *); /* part of Pow's */
 
 #endif

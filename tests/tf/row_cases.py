@@ -323,6 +323,8 @@ for name in ("Cumsum", "Cumprod"):
     row(name, {"x": f(2, 3), "axis": 0}, {"reverse": True}, what="backwards")
     row(name, {"x": f(3, 2), "axis": -2}, {"exclusive": True, "reverse": True}, what="both")
     row(name, {"x": c(3), "axis": 0}, what="complex")
+row("CumulativeLogsumexp", {"x": f(2, 3), "axis": 1})
+row("CumulativeLogsumexp", {"x": f(3, 2), "axis": 0}, {"reverse": True}, what="backwards")
 row("TopKV2", {"input": apart(2, 4), "k": 2})
 SEGMENTS = Choice((5,), lambda s, size: s.permutation([0, 1, 2, 0, -1]), "int32")
 for name in (

@@ -207,14 +207,7 @@ def cumprod(x, axis=0, exclusive=False, reverse=False, name=None):
 
 def cumulative_logsumexp(x, axis=0, exclusive=False, reverse=False, name=None):
     """Return log(sum(e^x)) along an axis up to each element."""
-    x = convert_to_tensor(x)
-    largest = reduce_max(x, axis, keepdims=True)
-    offset = stop_gradient(where(is_finite(largest), largest, zeros_like(largest)))
-    sums = cumsum(ops["Exp"](x - offset), axis, exclusive, reverse)
-    lowest = convert_to_tensor(float("-inf"), x.dtype)
-    positive = sums > 0
-    logs = ops["Log"](where(positive, sums, ones_like(sums))) + offset
-    return where(positive, logs, lowest)
+    return ops["CumulativeLogsumexp"](x, axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
 # ---- segments ------------------------------------------------------------------------------------

@@ -437,7 +437,7 @@ def _bincount(builder, inputs, attributes):
     if values.shape.rank is None:
         raise NotImplementedError("counts of numbers of an unknown rank")
     by_rows = attributes.node.op == "DenseBincount" and values.shape.rank == 2
-    binary = attributes.get("binary_output", False)
+    binary = bool(attributes.get("binary_output", False))
     counts = tf_math.bincount(
         values,
         weights=None if binary else _weights_or_ones(weights, values),
