@@ -11,7 +11,7 @@ from ._core import convert_to_tensor, ops
 from ._elementwise import floor
 from ._math import cast
 from ._select import gather_nd
-from ._sequences import of_rank
+from ._static import of_rank
 
 
 def _along(low, high, size, count):

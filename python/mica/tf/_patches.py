@@ -11,7 +11,7 @@ from ._core import convert_to_tensor, ops
 from ._math import cast
 from ._refusals import refusal
 from ._select import pad, reverse
-from ._sequences import of_rank
+from ._static import of_rank, sizes_of
 from ._windows import entries
 
 
@@ -48,12 +48,6 @@ def _windows(x, kernel, strides, rates, padding: str, fill):
         ]
         parts.append(x[(slice(None), *key, slice(None))])
     return parts
-
-
-def sizes_of(x) -> list:
-    """Return the sizes of a tensor of known rank, as integers where they are known."""
-    dynamic = shape(x)
-    return [dynamic[i] if n is None else n for i, n in enumerate(x.shape.as_list())]
 
 
 def builtins_range(n: int) -> list[int]:

@@ -19,16 +19,10 @@ from ._array import (
 from ._core import convert_to_tensor, ops
 from ._math import cast, reduce_sum
 from ._reduce import reduce_logsumexp
+from ._static import of_rank
 
 _NEVER = -1e30  # the logarithm of what does not happen
 _LEAST = -706.893609  # log(1e-307) in float32: TensorFlow's weight of ends that do not count
-
-
-def of_rank(tensor, rank: int):
-    """Return a tensor of which the rank is known; at run time it has to be that."""
-    if tensor.shape.rank is not None:
-        return tensor
-    return ops["EnsureShape"](tensor, shape=[None] * rank)
 
 
 def _log_sum(parts):

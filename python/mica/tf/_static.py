@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import _mica
-from ._core import Tensor, errors
+from ._core import Tensor, errors, ops
 from ._shapes import TensorShape
 
 
@@ -24,6 +24,20 @@ def static_value(tensor, partial: bool = False):
         return None
     array = numpy.array(ints, dtype=object if None in ints else tensor.dtype.as_numpy_dtype)
     return array.reshape(tensor.shape.as_list())
+
+
+def of_rank(tensor, rank: int):
+    """Return a tensor of which the rank is known; where it was not, it has to be that in a run."""
+    if tensor.shape.rank is not None:
+        return tensor
+    return ops["EnsureShape"](tensor, shape=[None] * rank)
+
+
+def sizes_of(tensor) -> list:
+    """Return the sizes of a tensor of known rank, as integers where they are known."""
+    known = tensor.shape.as_list()
+    dynamic = ops["Shape"](tensor) if None in known else None
+    return [dynamic[i] if n is None else n for i, n in enumerate(known)]
 
 
 def shape_of_value(tensor) -> TensorShape:

@@ -7,6 +7,7 @@ from . import errors
 from ._array import expand_dims, reshape, shape, shape_operand, squeeze, stack, transpose
 from ._core import convert_to_tensor, ops
 from ._select import batch_to_space, space_to_batch
+from ._static import of_rank, sizes_of
 
 _FORMATS = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
 
@@ -363,8 +364,7 @@ def pool(
 def _blocks(name: str, input, block_size, data_format):
     """Return images whose rank is four, and the size of blocks."""
     x = convert_to_tensor(input)
-    if x.shape.rank is None:
-        x = ops["EnsureShape"](x, shape=[None] * 4)
+    x = of_rank(x, 4)
     size = int(block_size)
     if x.shape.rank == 4 and size >= 2:
         return x, size
@@ -373,12 +373,6 @@ def _blocks(name: str, input, block_size, data_format):
     if isinstance(x, _mica.TFEagerTensor):
         raise errors.InvalidArgumentError(None, None, message)
     raise ValueError(message)
-
-
-def _sizes(x) -> list:
-    """The sizes of a tensor, as integers where they are known."""
-    dynamic = shape(x)
-    return [dynamic[i] if n is None else n for i, n in enumerate(x.shape.as_list())]
 
 
 def _divided(name: str, x, size, by: int):
@@ -397,7 +391,7 @@ def space_to_depth(input, block_size, data_format="NHWC", name=None):
     if data_format == "NCHW":
         y = space_to_depth(transpose(x, [0, 2, 3, 1]), block_size)
         return transpose(y, [0, 3, 1, 2])
-    n, h, w, c = _sizes(x)
+    n, h, w, c = sizes_of(x)
     h, w = (_divided("SpaceToDepth", x, size, b) for size in (h, w))
     blocks = transpose(reshape(x, stack([n, h, b, w, b, c])), [0, 1, 3, 2, 4, 5])
     return reshape(blocks, stack([n, h, w, b * b * c]))
@@ -409,7 +403,7 @@ def depth_to_space(input, block_size, data_format="NHWC", name=None):
     if data_format == "NCHW":
         y = depth_to_space(transpose(x, [0, 2, 3, 1]), block_size)
         return transpose(y, [0, 3, 1, 2])
-    n, h, w, c = _sizes(x)
+    n, h, w, c = sizes_of(x)
     c = _divided("DepthToSpace", x, c, b * b)
     blocks = transpose(reshape(x, stack([n, h, w, b, b, c])), [0, 1, 3, 2, 4, 5])
     return reshape(blocks, stack([n, h * b, w * b, c]))

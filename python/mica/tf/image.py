@@ -15,7 +15,7 @@ from ._math import cast, reduce_mean, reduce_sum
 from ._missing import missing as _missing_name
 from ._reduce import reduce_max
 from ._select import pad, reverse
-from ._static import static_value
+from ._static import of_rank, sizes_of, static_value
 
 
 class ResizeMethod:
@@ -42,17 +42,10 @@ def _batched(function, images, *arguments, unknown: int | None = None):
     images = convert_to_tensor(images)
     rank = unknown if images.shape.rank is None else images.shape.rank
     if rank == 3:
-        return function(expand_dims(_of_rank(images, 3), 0), *arguments)[0]
+        return function(expand_dims(of_rank(images, 3), 0), *arguments)[0]
     if rank != 4:
         raise ValueError("'images' must have either 3 or 4 dimensions.")
     return function(images, *arguments)
-
-
-def _of_rank(images, rank: int):
-    """The same pictures, of which the rank is known."""
-    if images.shape.rank is None:
-        images = ops["EnsureShape"](images, shape=[None] * rank)
-    return images
 
 
 def _checked(images):
@@ -61,13 +54,6 @@ def _checked(images):
     if images.shape.rank is not None and images.shape.rank < 3:
         raise ValueError(f"'image' (shape {images.shape}) must be at least three-dimensional.")
     return images
-
-
-def _sizes(images) -> list:
-    """The sizes of pictures, as integers where they are known."""
-    known = images.shape.as_list()
-    dynamic = shape(images) if None in known else None
-    return [dynamic[i] if n is None else n for i, n in enumerate(known)]
 
 
 def _whole(number):
@@ -262,7 +248,7 @@ def resize_with_pad(
 
     def batch(images):
         _check_dtype(images, _RESIZED)
-        _, height, width, _ = _sizes(images)
+        _, height, width, _ = sizes_of(images)
         fitted = _fitted_in(height, width, target_height, target_width)
         resized = _resample(images, fitted[:2], str(method), antialias)
         if all(isinstance(n, int) for n in fitted):
@@ -320,7 +306,7 @@ def crop_to_bounding_box(image, offset_height, offset_width, target_height, targ
     target_height, target_width = _whole(target_height), _whole(target_width)
 
     def batch(images):
-        count, height, width, depth = _sizes(images)
+        count, height, width, depth = sizes_of(images)
         _check(offset_width >= 0, "offset_width must be >= 0.")
         _check(offset_height >= 0, "offset_height must be >= 0.")
         _check(target_width > 0, "target_width must be > 0.")
@@ -340,7 +326,7 @@ def pad_to_bounding_box(image, offset_height, offset_width, target_height, targe
     target_height, target_width = _whole(target_height), _whole(target_width)
 
     def batch(images):
-        _, height, width, _ = _sizes(images)
+        _, height, width, _ = sizes_of(images)
         for n in images.shape.as_list()[1:]:
             _check(n != 0, f"inner 3 dims of 'image.shape' must be > 0: {images.shape}")
         below = target_height - offset_height - height
@@ -373,7 +359,7 @@ def resize_with_crop_or_pad(image, target_height, target_width):
     _check(target_height > 0, "target_height must be > 0.")
 
     def batch(images):
-        _, height, width, _ = _sizes(images)
+        _, height, width, _ = sizes_of(images)
         missing_rows, missing_columns = target_height - height, target_width - width
         cut = crop_to_bounding_box(
             images,
@@ -403,9 +389,8 @@ def central_crop(image, central_fraction):
         return image
 
     def batch(images):
-        boxes = [_middle(n, central_fraction) for n in _sizes(images)[1:3]]
-        part = crop_to_bounding_box(images, boxes[0][0], boxes[1][0], boxes[0][1], boxes[1][1])
-        return part
+        boxes = [_middle(n, central_fraction) for n in sizes_of(images)[1:3]]
+        return crop_to_bounding_box(images, boxes[0][0], boxes[1][0], boxes[0][1], boxes[1][1])
 
     return _batched(batch, image)
 
@@ -609,7 +594,7 @@ def adjust_saturation(image, saturation_factor, name=None):
 
     def scaled(x):
         _check_channels(x)
-        hue, saturation, value = (_hue_saturation_value(x)[i] for i in builtins_range(3))
+        hue, saturation, value = _hue_saturation_value(x)
         saturation = clip_by_value(saturation * _number(saturation_factor, x.dtype), 0.0, 1.0)
         chroma = saturation * value
         turn = hue * 6.0
@@ -836,7 +821,7 @@ def psnr(a, b, max_val, name=None):
 
 def extract_patches(images, sizes, strides, rates, padding, name=None):
     """Return the patches of pictures, each flattened into the channels."""
-    x = _of_rank(convert_to_tensor(images), 4)
+    x = of_rank(convert_to_tensor(images), 4)
     if x.shape.rank != 4:
         message = f"'images' must have 4 dimensions, not the shape {x.shape}"
         if _is_eager(x):
@@ -848,7 +833,7 @@ def extract_patches(images, sizes, strides, rates, padding, name=None):
         x, places = _patch_places(x, axis, sizes[axis], strides[axis], rates[axis], padding)
         x = ops["GatherV2"](x, places, axis + (axis == 2))
     # (batch, row, in the patch, column, in the patch, channel)
-    dims = _sizes(x)
+    dims = sizes_of(x)
     whole = stack([dims[0], dims[1], dims[3], sizes[1] * sizes[2] * dims[5]])
     found = reshape(permute(x, [0, 1, 3, 2, 4, 5]), whole)
     found.set_shape([x.shape[0], x.shape[1], x.shape[3], depth and sizes[1] * sizes[2] * depth])
@@ -873,7 +858,7 @@ def _check_patches(sizes, strides, rates, padding) -> None:
 def _patch_places(x, axis: int, size: int, stride: int, rate: int, padding: str):
     """Return x with zeros around an axis, and the places (patch, in the patch) along it."""
     at = axis + (axis == 2)
-    length = _sizes(x)[at]
+    length = sizes_of(x)[at]
     reach = (size - 1) * rate + 1
     if padding == "SAME":
         count = (length + stride - 1) // stride
