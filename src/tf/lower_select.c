@@ -1,4 +1,5 @@
 /* Lowerings of ops that cut, pad, gather and scatter. */
+#include <math.h>
 #include <string.h>
 
 #include "tf/lower_rules.h"
@@ -186,9 +187,13 @@ static mica_value scatter(mica_tf_lowering *c, const char *kind, mica_value targ
 void tf_lower_scatter_nd(mica_tf_lowering *c) {
     mica_tf_shape shape;
     if (!mica_tf_result_dims(c, &shape)) return;
-    mica_value zero = mica_scalar(c->g, mica_tf_type(c, 1)->dtype, 0);
+    mica_value updates = c->inputs[1];
+    bool is_bool = mica_tf_type(c, 1)->dtype == MICA_DTYPE_bool; /* a sum of those is their or */
+    if (is_bool) updates = mica_convert(c->g, updates, MICA_DTYPE_u8);
+    mica_value zero = mica_scalar(c->g, is_bool ? MICA_DTYPE_u8 : mica_tf_type(c, 1)->dtype, 0);
     mica_value target = mica_broadcast_to(c->g, zero, (mica_ints){shape.dims, shape.rank});
-    c->outputs[0] = scatter(c, "add", target, c->inputs[0], c->inputs[1]);
+    target = scatter(c, is_bool ? "max" : "add", target, c->inputs[0], updates);
+    c->outputs[0] = is_bool ? mica_convert(c->g, target, MICA_DTYPE_bool) : target;
 }
 
 void tf_lower_scatter_add(mica_tf_lowering *c) {
@@ -199,12 +204,21 @@ void tf_lower_scatter_sub(mica_tf_lowering *c) {
     c->outputs[0] = scatter(c, "add", c->inputs[0], c->inputs[1], mica_neg(c->g, c->inputs[2]));
 }
 
+/* Updates that are no numbers change nothing. */
+static mica_value numbers_or(mica_tf_lowering *c, mica_value x, double neutral) {
+    const mica_type *type = mica_value_type(x);
+    if (!type || mica_dtype_kind_of(type->dtype) != MICA_KIND_FLOAT) return x;
+    return mica_select(c->g, mica_compare(c->g, x, x, "ne"), mica_full_like(c->g, x, neutral), x);
+}
+
 void tf_lower_scatter_max(mica_tf_lowering *c) {
-    c->outputs[0] = scatter(c, "max", c->inputs[0], c->inputs[1], c->inputs[2]);
+    mica_value updates = numbers_or(c, c->inputs[2], -INFINITY);
+    c->outputs[0] = scatter(c, "max", c->inputs[0], c->inputs[1], updates);
 }
 
 void tf_lower_scatter_min(mica_tf_lowering *c) {
-    c->outputs[0] = scatter(c, "min", c->inputs[0], c->inputs[1], c->inputs[2]);
+    mica_value updates = numbers_or(c, c->inputs[2], INFINITY);
+    c->outputs[0] = scatter(c, "min", c->inputs[0], c->inputs[1], updates);
 }
 
 void tf_lower_scatter_update(mica_tf_lowering *c) {

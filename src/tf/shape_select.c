@@ -12,6 +12,7 @@ static mica_status known_axis(mica_tf_inference *c, int32_t input, int32_t rank,
 mica_status tf_shape_cumulative(mica_tf_inference *c) {
     int32_t axis;
     c->outputs[0] = c->inputs[0];
+    if (c->graph) return NULL; /* an axis that there is not is refused when it runs */
     return known_axis(c, 1, c->inputs[0].rank, &axis);
 }
 
@@ -32,6 +33,8 @@ static mica_status known_axes(mica_tf_inference *c, int32_t i, int32_t rank) {
 
 mica_status tf_shape_reverse(mica_tf_inference *c) {
     c->outputs[0] = c->inputs[0];
+    if (c->inputs[1].rank == 0 || c->inputs[1].rank > 1)
+        return MICA_INVALID("[ReverseV2] 'dims' must be 1-dimension, not %d", c->inputs[1].rank);
     return known_axes(c, 1, c->inputs[0].rank);
 }
 
@@ -227,7 +230,7 @@ mica_status tf_shape_pad(mica_tf_inference *c) {
     mica_tf_shape shape = c->inputs[0];
     int64_t ints[MICA_MAX_RANK * 4];
     int32_t n;
-    bool known = mica_tf_input_known(c, 1, ints, &n);
+    bool known = mica_tf_input_ints(c, 1, ints, &n);
     const mica_tf_shape *paddings = &c->inputs[1];
     if (paddings->rank >= 0 && paddings->rank != 2)
         return MICA_INVALID("[%s] paddings must be a matrix of two columns, not of shape %s",
@@ -244,13 +247,15 @@ mica_status tf_shape_pad(mica_tf_inference *c) {
         return MICA_INVALID("[%s] The first dimension of paddings must be the rank of inputs %s",
                             c->info->name, mica_tf_shape_text(&shape).chars);
     for (int32_t i = 0; i < shape.rank; i++) {
-        if (known && (ints[2 * i] < 0 || ints[2 * i + 1] < 0))
+        int64_t before = known ? ints[2 * i] : MICA_TF_UNKNOWN_INT;
+        int64_t after = known ? ints[2 * i + 1] : MICA_TF_UNKNOWN_INT;
+        bool both = before != MICA_TF_UNKNOWN_INT && after != MICA_TF_UNKNOWN_INT;
+        if (both && (before < 0 || after < 0))
             return MICA_INVALID("[%s] Paddings must be non-negative: %lld %lld", c->info->name,
-                                (long long)ints[2 * i], (long long)ints[2 * i + 1]);
-        if (!known || shape.dims[i] < 0)
-            shape.dims[i] = -1;
-        else
-            shape.dims[i] = mica_tf_plus(shape.dims[i], mica_tf_plus(ints[2 * i], ints[2 * i + 1]));
+                                (long long)before, (long long)after);
+        shape.dims[i] = both && shape.dims[i] >= 0
+                            ? mica_tf_plus(shape.dims[i], mica_tf_plus(before, after))
+                            : -1;
     }
     c->outputs[0] = shape;
     return NULL;

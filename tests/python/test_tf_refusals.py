@@ -38,12 +38,6 @@ def test_a_function_refuses(what):
         tf.function(REFUSED[what])()
 
 
-def test_diagonals_have_to_be_known_when_a_function_is_traced():
-    solve = tf.function(lambda bands: tf.linalg.banded_triangular_solve(bands, tf.ones([3, 1])))
-    with pytest.raises(ValueError, match=r"\[banded_triangular_solve\].*\(None, 3\)"):
-        solve.get_concrete_function(tf.TensorSpec([None, 3]))
-
-
 def test_an_axis_that_is_known_only_when_it_runs_is_refused():
     def gather(axis):
         return tf.gather([1, 2], [0], axis=axis)

@@ -116,7 +116,9 @@ def reduction(op: str):
     """Return the Python function of a reduction op."""
 
     def reduce(input_tensor, axis=None, keepdims=False, name=None):
-        x = convert_to_tensor(input_tensor)
+        is_number = isinstance(input_tensor, int | float)
+        is_logical = op in ("All", "Any")
+        x = convert_to_tensor(input_tensor, _dtypes.bool if is_logical and is_number else None)
         result = ops[op](x, all_axes(x, axis), keep_dims=bool(keepdims), name=name)
         if axis is None and not keepdims and result.shape.rank is None:
             result.set_shape([])

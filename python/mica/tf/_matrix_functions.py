@@ -6,11 +6,13 @@ import builtins
 import math
 
 from . import _dtypes
-from ._array import shape, where, zeros_like
+from ._array import concat, expand_dims, reshape, shape, stack, where, zeros_like
+from ._array import range as number
 from ._control import while_loop
-from ._core import convert_to_tensor, ops
+from ._core import Tensor, convert_to_tensor, ops
 from ._math import cast, reduce_sum
 from ._reduce import reduce_max
+from ._refusals import check_true
 from ._select import eye, pad
 from .linalg import band_part, diag, eigh, eigvalsh, matmul, solve, triangular_solve
 
@@ -78,40 +80,64 @@ def expm(input, name=None):
 # ---- triangles and an order of rows ------------------------------------------------------------
 
 
-def _triangles(lower_upper):
-    x = convert_to_tensor(lower_upper)
+def _triangles(x):
     one = eye(shape(x)[-1], dtype=x.dtype)
     return band_part(x, -1, 0) - band_part(x, 0, 0) + one, band_part(x, 0, -1)
 
 
+def _factors(lower_upper, perm):
+    """Return both as tensors; TensorFlow reads arrays as float32."""
+    x = convert_to_tensor(lower_upper, dtype_hint=_dtypes.float32)
+    perm = convert_to_tensor(perm, dtype_hint=_dtypes.int32)
+    ranks = x.shape.rank, perm.shape.rank
+    if None not in ranks and ranks[0] != ranks[1] + 1:
+        raise ValueError(
+            f"`rank(lower_upper)` must equal `rank(perm) + 1`: {x.shape} and {perm.shape}"
+        )
+    return x, perm
+
+
+def _ordered_rows(x, order):
+    """Return x with the rows of each matrix in an order of their own."""
+    if order.shape.rank is not None:
+        batch = order.shape.rank - 1
+        return ops["GatherV2"](x, order, batch, batch_dims=batch)
+    sizes = shape(x)
+    matrices = reshape(x, concat([[-1], sizes[-2:]], 0))
+    flat = reshape(order, stack([-1, shape(order)[-1]]))
+    return reshape(ops["GatherV2"](matrices, flat, 1, batch_dims=1), sizes)
+
+
 def lu_solve(lower_upper, perm, rhs, validate_args=False, name=None):
     """Return y with matrix y = rhs, of the triangles and order that tf.linalg.lu gives."""
-    lower, upper = _triangles(lower_upper)
-    perm = convert_to_tensor(perm)
-    rhs = convert_to_tensor(rhs, lower.dtype)
-    batch = perm.shape.rank - 1
-    rows = ops["GatherV2"](rhs, perm, batch, batch_dims=batch)
-    return triangular_solve(upper, triangular_solve(lower, rows), lower=False)
+    x, perm = _factors(lower_upper, perm)
+    lower, upper = _triangles(x)
+    rhs = convert_to_tensor(rhs, dtype_hint=x.dtype)
+    return triangular_solve(upper, triangular_solve(lower, _ordered_rows(rhs, perm)), lower=False)
 
 
 def lu_reconstruct(lower_upper, perm, validate_args=False, name=None):
     """Return the matrices of which these are the triangles and the order of rows."""
-    lower, upper = _triangles(lower_upper)
-    batch = convert_to_tensor(perm).shape.rank - 1
-    return ops["GatherV2"](
-        matmul(lower, upper), _inverse_order(perm), batch, batch_dims=batch, name=name
-    )
+    x, perm = _factors(lower_upper, perm)
+    lower, upper = _triangles(x)
+    back = _inverse_order(perm)
+    return ops["EnsureShape"](_ordered_rows(matmul(lower, upper), back), shape=x.shape, name=name)
 
 
 def _inverse_order(perm):
     from ._reduce import argsort
 
-    return argsort(convert_to_tensor(perm))
+    count = shape(perm)[-1]
+    check_true(
+        ops["LogicalAnd"](perm >= 0, perm < cast(count, perm.dtype)),
+        "[InvertPermutation] perm must have the numbers of rows",
+    )
+    return argsort(perm)
 
 
 def lu_matrix_inverse(lower_upper, perm, validate_args=False, name=None):
     """Return the inverses of the matrices of which these are triangles and order."""
-    x = convert_to_tensor(lower_upper)
+    x, perm = _factors(lower_upper, perm)
     return lu_solve(x, perm, eye(shape(x)[-1], dtype=x.dtype) + zeros_like(x))
 
 
@@ -144,8 +170,32 @@ def _three(diagonals, diagonals_format: str):
     raise ValueError(f"Unrecognized diagonals_format: {diagonals_format}")
 
 
+def _distances(n):
+    """Return column - row of each place in a matrix of n rows and columns."""
+    numbers = number(n)
+    return numbers[None, :] - numbers[:, None]
+
+
 def _dense(upper, middle, lower):
-    return diag(middle) + diag(upper[..., :-1], k=1) + diag(lower[..., 1:], k=-1)
+    """Return matrices: entry i of each diagonal is in row i."""
+    distance = _distances(shape(middle)[-1])
+    result = zeros_like(middle[..., None] + middle[..., None, :])
+    for offset, line in ((1, upper), (0, middle), (-1, lower)):
+        result = where(distance == offset, line[..., None], result)
+    return result
+
+
+def _check_sizes(diagonals, rhs, what: str) -> bool:
+    """Whether rhs has vectors, not matrices, once it is clear that it fits the main diagonals."""
+    if diagonals.shape.rank is None or rhs.shape.rank is None:
+        return False
+    rank = diagonals.shape.rank + 1
+    if rhs.shape.rank not in (rank, rank - 1):
+        raise ValueError(f"[{what}] rhs must have rank {rank - 1} or {rank}: {rhs.shape}")
+    batches = diagonals.shape[:-1], rhs.shape[: rank - 2]
+    if not batches[0].is_compatible_with(batches[1]):
+        raise ValueError(f"[{what}] Batch shapes {batches[0]} and {batches[1]} are incompatible")
+    return rhs.shape.rank == rank - 1
 
 
 def tridiagonal_solve(
@@ -160,8 +210,8 @@ def tridiagonal_solve(
 ):
     """Return y with matrix y = rhs, where the matrix has three diagonals."""
     upper, middle, lower = _three(diagonals, diagonals_format)
-    rhs = convert_to_tensor(rhs, middle.dtype)
-    is_vector = rhs.shape.rank == middle.shape.rank
+    rhs = convert_to_tensor(rhs, dtype_hint=middle.dtype)
+    is_vector = _check_sizes(middle, rhs, "tridiagonal_solve")
     if conjugate_rhs:
         rhs = ops["Conj"](rhs) if rhs.dtype.is_complex else rhs
     if is_vector:
@@ -170,6 +220,11 @@ def tridiagonal_solve(
         from .linalg import matrix_transpose
 
         rhs = matrix_transpose(rhs)
+    if not middle.shape[-1:].is_compatible_with(rhs.shape[-2:-1]):
+        raise ValueError(
+            "Expected number of left-hand sided and right-hand sides to be equal, got "
+            f"{middle.shape[-1]} and {rhs.shape[-2]}"
+        )
     result = solve(_dense(upper, middle, lower), rhs)
     return result[..., 0] if is_vector else result
 
@@ -177,32 +232,48 @@ def tridiagonal_solve(
 def tridiagonal_matmul(diagonals, rhs, diagonals_format="compact", name=None):
     """Return the product of matrices with three diagonals and others."""
     upper, middle, lower = _three(diagonals, diagonals_format)
-    rhs = convert_to_tensor(rhs, middle.dtype)
-    return matmul(_dense(upper, middle, lower), rhs)
+    rhs = convert_to_tensor(rhs, dtype_hint=middle.dtype)
+    _check_sizes(middle, rhs, "tridiagonal_matmul")
+    nothing = zeros_like(rhs[..., :1, :])
+    next_row = concat([rhs[..., 1:, :], nothing], -2)
+    row_before = concat([nothing, rhs[..., :-1, :]], -2)
+    # What is beyond the ends of the diagonals does not count, not even as a factor of zero.
+    places = number(shape(middle)[-1])
+    upper = where(places == places[-1], zeros_like(upper), upper)
+    lower = where(places == 0, zeros_like(lower), lower)
+    product = upper[..., None] * next_row + middle[..., None] * rhs + lower[..., None] * row_before
+    return ops["EnsureShape"](product, shape=rhs.shape, name=name)
 
 
 def banded_triangular_solve(bands, rhs, lower=True, adjoint=False, name=None):
     """Return y with matrix y = rhs, of a triangle that is given by its diagonals.
 
-    The main one is first when the triangle is the lower one, else last.
+    The main one is first when the triangle is the lower one, else last; entry i of each is in
+    row i.
     """
     bands = convert_to_tensor(bands)
-    count = bands.shape[-2]
-    if count is None or bands.shape[-1] is None:
-        raise ValueError(
-            f"[banded_triangular_solve] bands have shape {bands.shape}: the number "
-            "of diagonals and their length have to be known; set them with tf.ensure_shape"
-        )
-    matrix = None
-    for k in builtins.range(count):
-        line = bands[..., k, :]
-        if lower:
-            part = diag(line[..., k:], k=-k)
-        else:
-            above = count - 1 - k
-            part = diag(line[..., : line.shape[-1] - above], k=above)
-        matrix = part if matrix is None else matrix + part
-    return triangular_solve(matrix, convert_to_tensor(rhs, bands.dtype), lower, adjoint)
+    lower, adjoint = _flag("lower", lower, True), _flag("adjoint", adjoint, False)
+    rhs = rhs if isinstance(rhs, Tensor) else convert_to_tensor(rhs, bands.dtype)
+    sizes = shape(bands)
+    count, n = sizes[-2], sizes[-1]
+    check_true(count > 0, "[BandedTriangularSolve] the number of bands must be positive")
+    distance = _distances(n)
+    line = -distance if lower else count - 1 - distance
+    inside = ops["LogicalAnd"](line >= 0, line < count)
+    inside = ops["LogicalAnd"](inside, distance <= 0 if lower else distance >= 0)
+    flat = reshape(bands, concat([sizes[:-2], expand_dims(count * n, 0)], 0))
+    places = where(inside, line, zeros_like(line)) * n + number(n)[:, None]
+    entries = ops["GatherV2"](flat, places, -1)
+    matrix = where(inside, entries, zeros_like(entries))
+    return triangular_solve(matrix, rhs, lower, adjoint)
+
+
+def _flag(name: str, value, default: bool) -> bool:
+    if value is None:
+        return default
+    if not isinstance(value, bool):
+        raise TypeError(f"Expected bool for argument '{name}' not {value!r}.")
+    return value
 
 
 def eigh_tridiagonal(

@@ -24,6 +24,7 @@ from ._array import (
     where,
     zeros_like,
 )
+from ._context import executing_eagerly
 from ._core import Tensor, convert_to_tensor, ops
 from ._math import _pair, cast, reduce_sum
 from ._reduce import argsort, reduce_max
@@ -37,6 +38,8 @@ from ._static import static_value
 
 def slice(input_, begin, size, name=None):
     """Return size elements from begin on; -1: all that follow."""
+    if not executing_eagerly():
+        begin = convert_to_tensor(begin)
     return ops["Slice"](convert_to_tensor(input_), begin, size, name=name)
 
 
@@ -124,7 +127,7 @@ def pad_along(x, axis: int, before, after, value=0):
 
 def reverse(tensor, axis, name=None):
     """Return the tensor read backwards along axes."""
-    return ops["ReverseV2"](convert_to_tensor(tensor), shape_operand(axis), name=name)
+    return ops["ReverseV2"](convert_to_tensor(tensor), axis, name=name)
 
 
 def roll(input, shift, axis, name=None):
@@ -195,7 +198,8 @@ def gather_nd(params, indices, batch_dims=0, name=None):
 def scatter_nd(indices, updates, shape, name=None):
     """Return zeros of a shape with updates added at coordinates."""
     indices = convert_to_tensor(indices)
-    return ops["ScatterNd"](indices, updates, cast(shape_operand(shape), indices.dtype), name=name)
+    sizes = cast(convert_to_tensor(shape), indices.dtype)
+    return ops["ScatterNd"](indices, updates, sizes, name=name)
 
 
 def _scatter(op: str):
@@ -210,18 +214,23 @@ tensor_scatter_nd_add = _scatter("TensorScatterAdd")
 tensor_scatter_nd_sub = _scatter("TensorScatterSub")
 tensor_scatter_nd_max = _scatter("TensorScatterMax")
 tensor_scatter_nd_min = _scatter("TensorScatterMin")
-tensor_scatter_nd_update = _scatter("TensorScatterUpdate")
+
+
+def tensor_scatter_nd_update(tensor, indices, updates, name=None):
+    """Return a tensor with updates at coordinates."""
+    return ops["TensorScatterUpdate"](convert_to_tensor(tensor), indices, updates, name=name)
 
 
 def one_hot(indices, depth, on_value=None, off_value=None, axis=None, dtype=None, name=None):
     """Return on_value at the place that an index names, off_value elsewhere."""
-    if dtype is None:
-        given = [v for v in (on_value, off_value) if v is not None]
-        dtype = convert_to_tensor(given[0]).dtype if given else _dtypes.float32
-    dtype = _dtypes.as_dtype(dtype)
-    true = dtype == _dtypes.bool
-    on = convert_to_tensor((True if true else 1) if on_value is None else on_value, dtype)
-    off = convert_to_tensor((False if true else 0) if off_value is None else off_value, dtype)
+    given = [convert_to_tensor(v, dtype) for v in (on_value, off_value) if v is not None]
+    dtype = given[0].dtype if given else _dtypes.as_dtype(dtype or _dtypes.float32)
+    if len(given) == 2 and given[1].dtype != dtype:
+        raise TypeError(
+            f"dtype {dtype} of on_value does not match dtype {given[1].dtype} of off_value"
+        )
+    on = convert_to_tensor(1 if on_value is None else on_value, dtype)
+    off = convert_to_tensor(0 if off_value is None else off_value, dtype)
     return ops["OneHot"](indices, depth, on, off, axis=-1 if axis is None else axis, name=name)
 
 
@@ -258,6 +267,7 @@ def repeat(input, repeats, axis=None, name=None):
         known = static_value(counts)
         if known is not None and known.min() < 0:
             check_true(counts >= 0, f"[Repeat] repeats must not be negative: {repeats}")
+            counts = ops["Maximum"](counts, 0)
         return _repeat_all(x, reshape(counts, []), axis % ranks)
     size, known = (None if ranks is None else x.shape[axis]), counts.shape.num_elements()
     if None not in (size, known) and known not in (1, size):
@@ -568,6 +578,9 @@ def _tensordot_of_matrices(a, b, of_a: list[int], of_b: list[int]):
         ranks = size(shape(x))
         summed = convert_to_tensor(axes, _dtypes.int32)
         summed = where(summed < 0, summed + ranks, summed)
+        check_true(
+            ops["LogicalAnd"](summed >= 0, summed < ranks), f"tensordot has no such axes: {axes}"
+        )
         numbers = range(ranks)
         is_here = cast(expand_dims(numbers, 1) == expand_dims(summed, 0), _dtypes.int32)
         place = reduce_sum(is_here * range(1, size(summed) + 1), 1)  # 0: not summed

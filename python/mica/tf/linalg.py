@@ -28,7 +28,9 @@ from ._elementwise import global_norm, real
 from ._math import _pair, cast, reduce_sum
 from ._missing import missing as _missing_name
 from ._reduce import norm, reduce_max
+from ._refusals import refusal
 from ._select import einsum, eye, pad, pad_along, scatter_nd, tensordot
+from ._shapes import TensorShape
 from ._static import static_value
 
 cholesky = ops["Cholesky"]
@@ -132,6 +134,14 @@ def adjoint(matrix, name=None):
 def cross(a, b, name=None):
     """Return the cross products of vectors of three along the last axis."""
     a, b = _pair(a, b)
+    if not a.shape.is_compatible_with(b.shape):
+        raise refusal(f"[Cross] Both inputs must be of same shape: {a.shape} vs. {b.shape}")
+    both = a.shape.merge_with(b.shape)
+    if both.rank is not None:
+        if both.rank == 0 or both[-1] not in (3, None):
+            raise refusal(f"[Cross] Cross-products are only defined for 3-element vectors: {both}")
+        both = TensorShape([*both.as_list()[:-1], 3])
+        a, b = (ops["EnsureShape"](v, shape=both) for v in (a, b))
     x, y, z = (a[..., i] for i in builtins_range(3))
     u, v, w = (b[..., i] for i in builtins_range(3))
     return stack([y * w - z * v, z * u - x * w, x * v - y * u], -1)
@@ -198,7 +208,8 @@ def logdet(matrix, name=None):
 
 def lstsq(matrix, rhs, l2_regularizer=0.0, fast=True, name=None):
     """Return the y that makes |matrix y - rhs| smallest."""
-    a, y = _pair(matrix, rhs)
+    a = convert_to_tensor(matrix)
+    y = convert_to_tensor(rhs, dtype_hint=a.dtype)
     if not fast:
         return _least_norm(a, y)
     known = (None, None) if a.shape.rank is None else (a.shape[-2], a.shape[-1])
@@ -289,9 +300,17 @@ def lu(input, output_idx_type=_dtypes.int32, name=None):
     return Lu(*ops["Lu"](input, output_idx_type=output_idx_type))
 
 
+def _floating(a):
+    """Return a matrix of real numbers with a fraction."""
+    a = convert_to_tensor(a)
+    if not a.dtype.is_floating:
+        raise TypeError(f"Input `a` must have `float`-like `dtype` (saw {a.dtype.name}).")
+    return a
+
+
 def pinv(a, rcond=None, validate_args=False, name=None):
     """Return the pseudo-inverse."""
-    a = convert_to_tensor(a)
+    a = _floating(a)
     s, u, v = svd(a)
     if rcond is None:
         eps = 2.220446049250313e-16 if a.dtype == _dtypes.float64 else 1.1920928955078125e-07
@@ -307,7 +326,7 @@ def pinv(a, rcond=None, validate_args=False, name=None):
 
 def matrix_rank(a, tol=None, validate_args=False, name=None):
     """Return the number of singular values above a tolerance."""
-    a = convert_to_tensor(a)
+    a = _floating(a)
     s = svd(a, compute_uv=False)
     if tol is None:
         eps = 2.220446049250313e-16 if a.dtype == _dtypes.float64 else 1.1920928955078125e-07
@@ -328,16 +347,34 @@ def band_part(input, num_lower, num_upper, name=None):
     return ops["MatrixBandPart"](input, lower, upper, name=name)
 
 
-def _offsets(k):
+_ALIGNMENTS = ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT")
+
+
+def _offsets(k, align: str):
     """Return the lowest and the highest diagonal, and whether there is one only."""
+    if align not in _ALIGNMENTS:
+        raise refusal(f"Attr 'align' of '{align}' is not in: {', '.join(_ALIGNMENTS)}")
     k = static_value(convert_to_tensor(k)).ravel().tolist()
-    return k[0], k[-1], len(k) == 1
+    return k[0], k[-1], k[0] == k[-1]
+
+
+def _check_offsets(x, low: int, high: int) -> None:
+    """Refuse diagonals that lie outside of a matrix whose sizes are known."""
+    if x.shape.rank is None or x.shape.rank < 2:
+        return
+    rows, columns = x.shape[-2:].as_list()
+    for name, d in (("lower", low), ("upper", high)):
+        if (d < 0 and rows is not None and -d >= rows) or (
+            d > 0 and columns is not None and d >= columns
+        ):
+            raise refusal(f"{name}_diag_index is out of bound: {d} for matrices {x.shape}")
 
 
 def diag_part(input, name="diag_part", k=0, padding_value=0, align="RIGHT_LEFT"):
     """Return the diagonal of matrices, or a band of diagonals, the highest first."""
     x = convert_to_tensor(input)
-    low, high, single = _offsets(k)
+    low, high, single = _offsets(k, align)
+    _check_offsets(x, low, high)
     if single:
         return _one_diagonal(x, low)
     sizes = shape(x)
@@ -384,7 +421,7 @@ def diag(
 ):
     """Return matrices with these diagonals, and a value elsewhere."""
     x = convert_to_tensor(diagonal)
-    low, high, single = _offsets(k)
+    low, high, single = _offsets(k, align)
     if single:
         x = expand_dims(x, -2)
     return _put_diagonals(None, x, low, high, num_rows, num_cols, padding_value, align)
@@ -394,10 +431,29 @@ def set_diag(input, diagonal, name="set_diag", k=0, align="RIGHT_LEFT"):
     """Return matrices with other diagonals."""
     x = convert_to_tensor(input)
     diagonal = convert_to_tensor(diagonal, dtype_hint=x.dtype)
-    low, high, single = _offsets(k)
+    low, high, single = _offsets(k, align)
+    _check_offsets(x, low, high)
+    _check_diagonals(x, diagonal, low, high, single)
     if single:
         diagonal = expand_dims(diagonal, -2)
-    return _put_diagonals(x, diagonal, low, high, -1, -1, 0, align)
+    result = _put_diagonals(x, diagonal, low, high, -1, -1, 0, align)
+    return ops["EnsureShape"](result, shape=x.shape)
+
+
+def _check_diagonals(x, diagonal, low: int, high: int, single: bool) -> None:
+    """Refuse diagonals that are not as many, or as long, as those of the matrices."""
+    if x.shape.rank is None or diagonal.shape.rank is None:
+        return
+    rows, columns = x.shape[-2:].as_list()
+    length = None
+    if None not in (rows, columns):
+        length = builtins_min(rows + builtins_min(high, 0), columns - builtins_max(low, 0))
+    wanted = [*x.shape.as_list()[:-2], *([] if single else [high - low + 1]), length]
+    if not diagonal.shape.is_compatible_with(wanted):
+        raise refusal(
+            f"The diagonals of matrices {x.shape} have the shape {TensorShape(wanted)}, not "
+            f"{diagonal.shape}"
+        )
 
 
 def _put_diagonals(x, bands, low, high, num_rows, num_cols, padding, align):

@@ -14,13 +14,24 @@ from ._specs import TensorSpec, TypeSpec
 
 
 class RaggedTensorSpec(TypeSpec):
-    """The spec of a ragged tensor with one ragged axis."""
+    """The spec of a ragged tensor: its axes 1 to ragged_rank are ragged, all by default."""
 
-    __slots__ = ("_dtype", "_row_splits_dtype", "_shape")
+    __slots__ = ("_dtype", "_ragged_rank", "_row_splits_dtype", "_shape")
 
-    def __init__(self, shape=None, dtype=_dtypes.float32, row_splits_dtype=_dtypes.int64) -> None:
+    def __init__(
+        self,
+        shape=None,
+        dtype=_dtypes.float32,
+        ragged_rank=None,
+        row_splits_dtype=_dtypes.int64,
+    ) -> None:
         self._shape = TensorShape(shape)
         self._dtype = _dtypes.as_dtype(dtype)
+        if ragged_rank is None and self._shape.rank is None:
+            raise ValueError("Must specify ragged_rank or pass a shape with a known rank.")
+        self._ragged_rank = self._shape.rank - 1 if ragged_rank is None else int(ragged_rank)
+        if self._ragged_rank < 1:
+            raise ValueError(f"ragged_rank must be at least 1, not {self._ragged_rank}")
         self._row_splits_dtype = _dtypes.as_dtype(row_splits_dtype)
 
     @property
@@ -38,19 +49,30 @@ class RaggedTensorSpec(TypeSpec):
         """The element type."""
         return self._dtype
 
+    @property
+    def ragged_rank(self) -> int:
+        """How many axes are ragged."""
+        return self._ragged_rank
+
     def _serialize(self) -> tuple:
-        return (self._shape, self._dtype, self._row_splits_dtype)
+        return (self._shape, self._dtype, self._ragged_rank, self._row_splits_dtype)
 
     @property
     def _component_specs(self) -> list:
-        inner = [None, *self._shape.as_list()[2:]] if self._shape.rank else None
-        return [TensorSpec(inner, self._dtype), TensorSpec([None], self._row_splits_dtype)]
+        first = self._ragged_rank + 1
+        inner = [None, *self._shape.as_list()[first:]] if self._shape.rank else None
+        splits = [TensorSpec([None], self._row_splits_dtype) for _ in range(self._ragged_rank)]
+        return [TensorSpec(inner, self._dtype), *splits]
 
     def _to_components(self, value: RaggedTensor) -> list:
-        return [value.values, value.row_splits]
+        return [value.flat_values, *value.nested_row_splits]
 
     def _from_components(self, components: list) -> RaggedTensor:
-        return RaggedTensor(*components)
+        values, *splits = components
+        sizes = self._shape.as_list()[1:] if self._shape.rank else [None] * len(splits)
+        for axis in reversed(range(len(splits))):
+            values = RaggedTensor(values, splits[axis], sizes[axis])
+        return values
 
 
 def _checked(values: Tensor, splits: Tensor) -> Tensor:
@@ -60,7 +82,10 @@ def _checked(values: Tensor, splits: Tensor) -> Tensor:
 
     text = "Arguments to from_row_splits do not form a valid RaggedTensor"
     zero = convert_to_tensor(0, splits.dtype)
-    count = ops["Shape"](values, out_type=splits.dtype)[0]
+    if isinstance(values, RaggedTensor):
+        count = values.nrows(splits.dtype)
+    else:
+        count = ops["Shape"](values, out_type=splits.dtype)[0]
     checks = [
         assert_equal(splits[0], zero, f"{text}:zero"),
         assert_non_negative(splits[1:] - splits[:-1], f"{text}:monotonic"),
@@ -70,13 +95,30 @@ def _checked(values: Tensor, splits: Tensor) -> Tensor:
         return ops["Identity"](splits)
 
 
+def _part(values):
+    return values if isinstance(values, RaggedTensor) else convert_to_tensor(values)
+
+
+def _cut(values, start, stop):
+    """The values from start on up to stop; both may be tensors."""
+    if not isinstance(values, RaggedTensor):
+        return values[start:stop]
+    splits = values.row_splits[start : stop + 1]
+    inner = _cut(values.values, splits[0], splits[-1])
+    return RaggedTensor(inner, splits - splits[0], values.uniform_row_length)
+
+
 class RaggedTensor(CompositeTensor):
-    """Rows of different lengths: row i is values[row_splits[i] : row_splits[i + 1]]."""
+    """Rows of different lengths: row i is values[row_splits[i] : row_splits[i + 1]].
+
+    The values are a tensor, or ragged themselves.
+    """
 
     __module__ = "tensorflow.python.ops.ragged.ragged_tensor"  # by which libraries tell it
 
-    def __init__(self, values, row_splits) -> None:
-        self._values = convert_to_tensor(values)
+    def __init__(self, values, row_splits, uniform_row_length: int | None = None) -> None:
+        self._values = _part(values)
+        self._uniform = uniform_row_length
         self._row_splits = convert_to_tensor(row_splits)
 
     @classmethod
@@ -87,7 +129,7 @@ class RaggedTensor(CompositeTensor):
         """
         if isinstance(row_splits, (list, tuple)):
             row_splits = convert_to_tensor(row_splits, _dtypes.int64)
-        values, row_splits = convert_to_tensor(values), convert_to_tensor(row_splits)
+        values, row_splits = _part(values), convert_to_tensor(row_splits)
         row_splits.shape.assert_has_rank(1)
         return cls(values, _checked(values, row_splits) if validate else row_splits)
 
@@ -98,8 +140,39 @@ class RaggedTensor(CompositeTensor):
 
     @property
     def flat_values(self) -> Tensor:
-        """The rows one after the other."""
-        return self._values
+        """The innermost rows one after the other."""
+        inner = self._values
+        return inner.flat_values if isinstance(inner, RaggedTensor) else inner
+
+    @property
+    def nested_row_splits(self) -> tuple:
+        """Where rows begin, and the end of the last, from the outermost to the innermost."""
+        inner = self._values
+        return (
+            self._row_splits,
+            *(inner.nested_row_splits if isinstance(inner, RaggedTensor) else ()),
+        )
+
+    @property
+    def uniform_row_length(self) -> int | None:
+        """The length that all rows are known to have; None: they may differ."""
+        return self._uniform
+
+    @property
+    def ragged_rank(self) -> int:
+        """How many axes are ragged."""
+        return len(self.nested_row_splits)
+
+    def with_values(self, new_values) -> RaggedTensor:
+        """The same rows of other values."""
+        return RaggedTensor(new_values, self._row_splits, self._uniform)
+
+    def with_flat_values(self, new_values) -> RaggedTensor:
+        """The same rows, at all depths, of other innermost values."""
+        inner = self._values
+        if isinstance(inner, RaggedTensor):
+            new_values = inner.with_flat_values(new_values)
+        return self.with_values(new_values)
 
     @property
     def row_splits(self) -> Tensor:
@@ -113,14 +186,14 @@ class RaggedTensor(CompositeTensor):
 
     @property
     def shape(self) -> TensorShape:
-        """The shape; None along the ragged axis."""
+        """The shape; None along ragged axes."""
         splits = self._row_splits.shape[0] if self._row_splits.shape.rank else None
         rows = None if splits is None else splits - 1
-        return TensorShape([rows, None]).concatenate(self._values.shape[1:])
+        return TensorShape([rows, self._uniform]).concatenate(self._values.shape[1:])
 
     @property
     def _type_spec(self) -> RaggedTensorSpec:
-        return RaggedTensorSpec(self.shape, self.dtype, self._row_splits.dtype)
+        return RaggedTensorSpec(self.shape, self.dtype, self.ragged_rank, self._row_splits.dtype)
 
     def row_lengths(self, axis=1, name=None) -> Tensor | RaggedTensor:
         """How long each row along an axis is; along axes of the values, in the same rows."""
@@ -133,6 +206,8 @@ class RaggedTensor(CompositeTensor):
             return self.nrows()
         if place == 1:
             return self._row_splits[1:] - self._row_splits[:-1]
+        if isinstance(self._values, RaggedTensor):
+            return self.with_values(self._values.row_lengths(place - 1))
         from . import fill
 
         sizes = ops["Shape"](self._values, out_type=self._row_splits.dtype)
@@ -145,6 +220,9 @@ class RaggedTensor(CompositeTensor):
 
     def to_tensor(self, default_value=None, name=None, shape=None) -> Tensor:
         """The rows as one tensor, short ones filled up."""
+        if isinstance(self._values, RaggedTensor):
+            dense = self.with_values(self._values.to_tensor(default_value))
+            return dense.to_tensor(default_value, name, shape)
         from . import fill, reduce_max, sequence_mask
         from . import range as number
 
@@ -173,7 +251,8 @@ class RaggedTensor(CompositeTensor):
 
     def to_list(self) -> list:
         """The rows as lists of Python's values."""
-        values, splits = self._values.numpy().tolist(), self._row_splits.numpy().tolist()
+        inner, splits = self._values, self._row_splits.numpy().tolist()
+        values = inner.to_list() if isinstance(inner, RaggedTensor) else inner.numpy().tolist()
         return [values[a:b] for a, b in _itertools.pairwise(splits)]
 
     def numpy(self):
@@ -196,15 +275,14 @@ class RaggedTensor(CompositeTensor):
     def __getitem__(self, key):
         if isinstance(key, slice) and key.step in (None, 1):
             start, stop, _ = key.indices(len(self))
-            splits = self._row_splits[start : max(start, stop) + 1]
-            return RaggedTensor(self._values[splits[0] : splits[-1]], splits - splits[0])
+            return _cut(self, start, max(start, stop))
         if isinstance(key, tuple) and len(key) == 2 and not isinstance(key[0], slice):
             return self[key[0]][key[1]]
         if not isinstance(key, (int, Tensor)):
             raise NotImplementedError(f"RaggedTensor[{key!r}] is not supported.")
         if isinstance(key, int) and key < 0:
             key += len(self)
-        return self._values[self._row_splits[key] : self._row_splits[key + 1]]
+        return _cut(self._values, self._row_splits[key], self._row_splits[key + 1])
 
     def __repr__(self) -> str:
         if not isinstance(self._row_splits, _mica.TFEagerTensor):
@@ -219,10 +297,10 @@ def map_flat_values(op, *args, **kwargs):
         return op(*args, **kwargs)
 
     def values(each):
-        return each.values if isinstance(each, RaggedTensor) else each
+        return each.flat_values if isinstance(each, RaggedTensor) else each
 
     made = op(*map(values, args), **{name: values(each) for name, each in kwargs.items()})
-    return RaggedTensor(made, rows[0].row_splits)
+    return rows[0].with_flat_values(made)
 
 
 __all__ = ["RaggedTensor", "RaggedTensorSpec", "map_flat_values"]

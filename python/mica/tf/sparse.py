@@ -6,6 +6,7 @@ from . import _array, _dtypes
 from ._composite import CompositeTensor
 from ._core import Tensor, convert_to_tensor, ops
 from ._missing import finder as _finder
+from ._refusals import check_true, refusal
 from ._shapes import TensorShape
 from ._specs import TensorSpec, TypeSpec
 from ._static import shape_of_value
@@ -184,8 +185,9 @@ def to_dense(sp_input: SparseTensor, default_value=None, validate_indices=True, 
     With `validate_indices` they must be in order, each once; without, the last at a place counts.
     """
     indices = _check_order(sp_input) if validate_indices else sp_input.indices
-    empty = "" if sp_input.dtype == _dtypes.string else 0
-    default = convert_to_tensor(empty if default_value is None else default_value, sp_input.dtype)
+    if default_value is None:
+        default_value = {_dtypes.string: "", _dtypes.bool: False}.get(sp_input.dtype, 0)
+    default = convert_to_tensor(default_value, sp_input.dtype)
     whole = ops["BroadcastTo"](default, sp_input.dense_shape)
     return ops["TensorScatterUpdate"](whole, indices, sp_input.values, name=name)
 
@@ -222,9 +224,15 @@ def _union(a: SparseTensor, b: SparseTensor, function) -> SparseTensor:
     indices = ops["ConcatV2"]([a.indices, b.indices], 0)
     kept = ops["Reshape"](ops["Where"](is_first), [-1])
     indices = ops["GatherV2"](ops["GatherV2"](indices, order, 0), kept, 0)
-    made = SparseTensor(indices, values, a.dense_shape)
+    made = SparseTensor(indices, _vector(values), a.dense_shape)
     made.set_shape(a.shape)
     return made
+
+
+def _vector(values: Tensor) -> Tensor:
+    """Values that are known to be a vector."""
+    is_known = values.shape.rank is not None
+    return values if is_known else ops["EnsureShape"](values, shape=TensorShape([None]))
 
 
 def _sorted_order(places: Tensor) -> Tensor:
@@ -250,7 +258,12 @@ def add(a, b, threshold=0):
         a, b = b, a
     if not isinstance(a, SparseTensor):
         raise TypeError("At least one input should be SparseTensor; do you mean to use tf.add()?")
-    return _dense(a) + convert_to_tensor(b)
+    b = convert_to_tensor(b, dtype_hint=a.dtype)
+    sizes = ops["Shape"](b, out_type=_dtypes.int64)
+    if b.shape.rank is not None and a.shape.rank not in (None, b.shape.rank):
+        raise refusal(f"the ranks differ: {a.shape} and {b.shape}")
+    check_true(sizes == a.dense_shape, "the shapes differ (no broadcasting is supported)")
+    return _dense(a) + b
 
 
 def maximum(sp_a: SparseTensor, sp_b: SparseTensor, name=None) -> SparseTensor:
@@ -282,7 +295,7 @@ def reorder(sp_input: SparseTensor, name=None) -> SparseTensor:
     order = _sorted_order(_places(sp_input))
     made = SparseTensor(
         ops["GatherV2"](sp_input.indices, order, 0),
-        ops["GatherV2"](sp_input.values, order, 0),
+        _vector(ops["GatherV2"](sp_input.values, order, 0)),
         sp_input.dense_shape,
     )
     made.set_shape(sp_input.shape)

@@ -8,6 +8,8 @@ import re as _re
 from . import _dtypes, errors
 from ._core import Tensor, convert_to_tensor, ops
 from ._missing import finder as _finder
+from ._refusals import operand, refusal
+from ._shapes import TensorShape
 
 _POSIX = {
     "alnum": "0-9A-Za-z",
@@ -28,7 +30,8 @@ _POSIX = {
 
 
 def _text(value) -> Tensor:
-    return convert_to_tensor(value, _dtypes.string)
+    """A value as strings; tensors as they are, for ops to refuse those of other dtypes."""
+    return value if isinstance(value, Tensor) else convert_to_tensor(value, _dtypes.string)
 
 
 # ---- names that are ops ------------------------------------------------------------------------
@@ -49,7 +52,8 @@ def _cased(op: str, change):
     def call(input, encoding="", name=None) -> Tensor:
         if not encoding:
             return ops[op](_text(input), name=name)
-        return _mapped(lambda text: change(text.decode(encoding)).encode(encoding), input)
+        text = operand(input, _dtypes.string, op, 0)
+        return _mapped(lambda line: change(line.decode(encoding)).encode(encoding), text)
 
     return call
 
@@ -97,13 +101,20 @@ def to_number(input, out_type=_dtypes.float32, name=None) -> Tensor:
     return ops["StringToNumber"](_text(input), out_type=_dtypes.as_dtype(out_type), name=name)
 
 
+def _check_buckets(num_buckets) -> None:
+    if num_buckets < 1:
+        raise refusal(f"num_buckets must be positive: {num_buckets} is less than minimum 1")
+
+
 def to_hash_bucket_fast(input, num_buckets, name=None) -> Tensor:
     """A number below num_buckets for each string, the same everywhere."""
+    _check_buckets(num_buckets)
     return ops["StringToHashBucketFast"](_text(input), num_buckets=num_buckets, name=name)
 
 
 def to_hash_bucket_strong(input, num_buckets, key, name=None) -> Tensor:
     """A number below num_buckets for each string, which depends on a key of two integers."""
+    _check_buckets(num_buckets)
     return ops["StringToHashBucketStrong"](
         _text(input), num_buckets=num_buckets, key=list(key), name=name
     )
@@ -127,34 +138,52 @@ def format(template, inputs, placeholder="{}", summarize=3, name=None) -> Tensor
 # ---- rows of different lengths -----------------------------------------------------------------
 
 
-def _ragged(values, row_splits, rank: int, source: Tensor):
+def _ragged(values, row_splits, source: Tensor):
     """Rows, one for each string: a dense vector for a scalar, else a ragged tensor."""
+    rank = source.shape.rank
     if rank == 0:
         return values
     from .ragged import RaggedTensor
 
-    if rank > 1:
-        raise NotImplementedError(
-            f"Strings of rank {rank} give ragged tensors of rank {rank + 1}, which are not "
-            f"supported; got shape {source.shape}."
-        )
-    return RaggedTensor(values, row_splits)
+    found = RaggedTensor(values, row_splits)
+    for axis in range(0 if rank is None else rank - 2, -1, -1):
+        if rank in (None, 1):
+            break
+        sizes = ops["Shape"](source, out_type=_dtypes.int64)
+        splits = _even_splits(sizes, axis, source.shape[: axis + 1])
+        found = RaggedTensor(found, splits, source.shape[axis + 1])
+    return found
 
 
-def _flat(input) -> tuple[Tensor, Tensor, int]:
+def _even_splits(sizes: Tensor, axis: int, known) -> Tensor:
+    """Where the entries along an axis begin, in what is behind it, and the end of the last."""
+    from . import range as number
+
+    count = ops["Prod"](sizes[: axis + 1], 0)
+    splits = number(count + 1) * sizes[axis + 1]
+    elements = known.num_elements()
+    return ops["EnsureShape"](
+        splits, shape=TensorShape([None if elements is None else elements + 1])
+    )
+
+
+def _flat(input, known_rank: bool = True) -> tuple[Tensor, Tensor]:
+    """The strings and, as a vector, the same; those of unknown rank are said to be a vector."""
     input = _text(input)
-    if input.shape.rank is None:
+    if input.shape.rank is not None:
+        return input, ops["Reshape"](input, [-1])
+    if known_rank:
         raise ValueError("input must have a statically-known rank.")
-    return input, ops["Reshape"](input, [-1]), input.shape.rank
+    return input, input
 
 
 def split(input, sep=None, maxsplit=-1, name=None):
     """The parts between separators (or words); ragged for a vector of strings."""
-    source, flat, rank = _flat(input)
+    source, flat = _flat(input, known_rank=False)
     indices, values, shape = ops["StringSplitV2"](
         flat, "" if sep is None else sep, maxsplit=maxsplit
     )
-    if rank == 0:
+    if source.shape.rank == 0:
         return values
     from . import cumsum, math
 
@@ -164,14 +193,14 @@ def split(input, sep=None, maxsplit=-1, name=None):
         dtype=_dtypes.int64,
     )
     splits = ops["ConcatV2"]([convert_to_tensor([0], _dtypes.int64), cumsum(counts)], 0)
-    return _ragged(values, splits, rank, source)
+    return _ragged(values, splits, source)
 
 
 def _decoded(input, op: str, **options):
     """What an op that decodes gives of each string, and a function that makes rows of it."""
-    source, flat, rank = _flat(input)
+    source, flat = _flat(input)
     splits, *found = ops[op](flat, **options)
-    return found, lambda values: _ragged(values, splits, rank, source)
+    return found, lambda values: _ragged(values, splits, source)
 
 
 def _characters(codes: Tensor, encoding: str, replacement: int) -> Tensor:
@@ -256,23 +285,33 @@ def unicode_encode(
     """Strings of code points; each row is a string."""
     from .ragged import RaggedTensor
 
+    if output_encoding is None:
+        raise TypeError("Expected string for argument 'output_encoding' not None.")
     how = {
         "output_encoding": output_encoding,
         "errors": errors,
         "replacement_char": replacement_char,
     }
+    if isinstance(input, RaggedTensor) and isinstance(input.values, RaggedTensor):
+        return input.with_values(unicode_encode(input.values, **how))
     if isinstance(input, RaggedTensor):
         return ops["UnicodeEncode"](input.values, input.row_splits, **how, name=name)
     codes = convert_to_tensor(input, _dtypes.int32)
+    if codes.shape.rank is None:
+        raise ValueError("Rank of input_tensor must be statically known.")
+    if codes.shape.rank == 0:
+        raise ValueError("input_tensor's rank must be at least 1.")
     if codes.shape.rank == 1:
         end = ops["Shape"](codes, out_type=_dtypes.int64)
         splits = ops["ConcatV2"]([convert_to_tensor([0], _dtypes.int64), end], 0)
         return ops["Reshape"](ops["UnicodeEncode"](codes, splits, **how), [], name=name)
     from . import range as number
 
-    rows, columns = ops["Unpack"](ops["Shape"](codes, out_type=_dtypes.int64), num=2)
+    sizes = ops["Shape"](codes, out_type=_dtypes.int64)
+    rows, columns = ops["Prod"](sizes[:-1], 0), sizes[-1]
     values, splits = ops["Reshape"](codes, [-1]), number(rows + 1) * columns
-    return ops["UnicodeEncode"](values, splits, **how, name=name)
+    made = ops["Reshape"](ops["UnicodeEncode"](values, splits, **how), sizes[:-1])
+    return ops["EnsureShape"](made, shape=codes.shape[:-1], name=name)
 
 
 def unicode_transcode(
@@ -285,6 +324,8 @@ def unicode_transcode(
     name=None,
 ) -> Tensor:
     """Strings in another encoding."""
+    if output_encoding is None:
+        raise TypeError("Expected string for argument 'output_encoding' not None.")
     return ops["UnicodeTranscode"](
         _text(input),
         input_encoding=input_encoding,
@@ -298,7 +339,8 @@ def unicode_transcode(
 
 def bytes_split(input, name=None):
     """Each string as its bytes."""
-    source, flat, rank = _flat(input)
+    input = convert_to_tensor(input, _dtypes.string)
+    source, flat = _flat(input)
     lengths = ops["Cast"](ops["StringLength"](flat), DstT=_dtypes.int64)
     from . import cumsum
     from . import range as number
@@ -307,7 +349,7 @@ def bytes_split(input, name=None):
     whole = ops["Reshape"](ops["ReduceJoin"](flat, [0]), [1])
     places = number(splits[-1])
     values = ops["Substr"](whole, places, ops["OnesLike"](places))
-    return _ragged(values, splits, rank, source)
+    return _ragged(values, splits, source)
 
 
 # ---- functions of each string ------------------------------------------------------------------
@@ -316,8 +358,6 @@ def bytes_split(input, name=None):
 def _mapped(change, input, dtype=_dtypes.string) -> Tensor:
     """A function of Python on each string; a node of its own in graphs."""
     from ._effects import numpy_function
-
-    input = _text(input)
 
     def run(array):
         import numpy as np
@@ -361,8 +401,14 @@ def _bytes(value) -> bytes:
 
 def regex_replace(input, pattern, rewrite, replace_global=True, name=None) -> Tensor:
     r"""Strings with what matches a pattern replaced; \1 in rewrite is the first group."""
+    if not isinstance(replace_global, bool):
+        raise TypeError(f"Expected bool for argument 'replace_global' not {replace_global!r}.")
+    input = operand(input, _dtypes.string, "StaticRegexReplace", 0)
     found = _compiled(_bytes(pattern))
     text = _bytes(rewrite)
+    groups = [int(digit) for digit in _re.findall(rb"\\([0-9])", text.replace(b"\\\\", b""))]
+    if max(groups, default=0) > found.groups:  # nothing is replaced by a group that is not there
+        return ops["Identity"](input)
 
     def fill(match) -> bytes:
         def part(number) -> bytes:
@@ -375,6 +421,7 @@ def regex_replace(input, pattern, rewrite, replace_global=True, name=None) -> Te
 
 def regex_full_match(input, pattern, name=None) -> Tensor:
     """Whether a pattern matches all of each string."""
+    input = operand(input, _dtypes.string, "StaticRegexFullMatch", 0)
     found = _compiled(_bytes(pattern))
     return _mapped(lambda line: found.fullmatch(line) is not None, input, _dtypes.bool)
 
@@ -390,22 +437,25 @@ def ngrams(
 ) -> Tensor:
     """Runs of ngram_width strings along the last axis, joined; of several widths in turn."""
     data = _text(data)
-    size = data.shape[-1]
-    if size is None:
-        raise NotImplementedError("tf.strings.ngrams needs a known last axis.")
     left, right = pad_values if isinstance(pad_values, list | tuple) else (pad_values, pad_values)
     made = []
+    if data.shape.rank in (0, None):
+        raise ValueError("tf.strings.ngrams needs data of a known rank of at least 1.")
     for width in [ngram_width] if isinstance(ngram_width, int) else ngram_width:
+        if width < 1:
+            raise ValueError(f"All ngram_widths must be greater than 0. Received: {width}")
         pads = 0
         if pad_values is not None:
             pads = width - 1 if padding_width is None else min(padding_width, width - 1)
-        count = size + 2 * pads - width + 1
-        if count < 1 and preserve_short_sequences and size:
-            width, count = size + 2 * pads, 1
-        if count >= 1:
-            line = _padded(data, left, right, pads)
-            parts = [line[..., k : k + count] for k in range(width)]
-            made.append(ops["StringJoin"](parts, separator=separator))
+        line = _padded(data, left, right, pads)
+        size = ops["Shape"](line)[-1]
+        count = ops["Maximum"](size - (width - 1), 0)
+        parts = [line[..., k : k + count] for k in range(width)]
+        made.append(ops["StringJoin"](parts, separator=separator))
+        if preserve_short_sequences:
+            whole = ops["ReduceJoin"](line, [-1], separator=separator, keep_dims=True)
+            is_short = ops["LogicalAnd"](size < width, ops["Shape"](data)[-1] > 0)
+            made.append(whole[..., : ops["Cast"](is_short, DstT=_dtypes.int32)])
     if not made:
         return data[..., :0]
     return made[0] if len(made) == 1 else ops["ConcatV2"](made, -1)
