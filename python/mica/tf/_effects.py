@@ -30,6 +30,9 @@ def control_dependencies(control_inputs):
 
 def group(*inputs, **options):
     """Run all of the given; they have been added or run already. An operation in a graph."""
+    unknown = options.keys() - {"name"}
+    if unknown:
+        raise ValueError(f"Unknown keyword arguments: {', '.join(sorted(unknown))}")
     return no_op()
 
 

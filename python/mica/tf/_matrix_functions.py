@@ -6,7 +6,7 @@ import builtins
 import math
 
 from . import _dtypes
-from ._array import concat, expand_dims, reshape, shape, stack, where, zeros_like
+from ._array import boolean_mask, concat, expand_dims, reshape, shape, stack, where, zeros_like
 from ._array import range as number
 from ._control import while_loop
 from ._core import Tensor, convert_to_tensor, ops
@@ -108,17 +108,41 @@ def _ordered_rows(x, order):
     return reshape(ops["GatherV2"](matrices, flat, 1, batch_dims=1), sizes)
 
 
+def _check_square(x) -> None:
+    _check_equal(x, -1, x, -2, "`lower_upper` must be square.")
+
+
+def _check_equal(a, i: int, b, j: int, message: str) -> None:
+    """Compare two sizes: now where they are known, else when it runs."""
+    if a.shape.rank is None or b.shape.rank is None:
+        known = (None, None)
+    elif a.shape.rank < -i or b.shape.rank < -j:
+        raise ValueError(f"{message} Received shapes {a.shape} and {b.shape}")
+    else:
+        known = a.shape[i], b.shape[j]
+    if None not in known:
+        if known[0] != known[1]:
+            raise ValueError(f"{message} Received {known[0]} and {known[1]}")
+        return
+    check_true(shape(a)[i] == shape(b)[j], message)
+
+
 def lu_solve(lower_upper, perm, rhs, validate_args=False, name=None):
     """Return y with matrix y = rhs, of the triangles and order that tf.linalg.lu gives."""
     x, perm = _factors(lower_upper, perm)
-    lower, upper = _triangles(x)
     rhs = convert_to_tensor(rhs, dtype_hint=x.dtype)
+    if validate_args:
+        _check_square(x)
+        _check_equal(x, -1, rhs, -2, "`lower_upper.shape[-1]` must equal `rhs.shape[-2]`.")
+    lower, upper = _triangles(x)
     return triangular_solve(upper, triangular_solve(lower, _ordered_rows(rhs, perm)), lower=False)
 
 
 def lu_reconstruct(lower_upper, perm, validate_args=False, name=None):
     """Return the matrices of which these are the triangles and the order of rows."""
     x, perm = _factors(lower_upper, perm)
+    if validate_args:
+        _check_square(x)
     lower, upper = _triangles(x)
     back = _inverse_order(perm)
     return ops["EnsureShape"](_ordered_rows(matmul(lower, upper), back), shape=x.shape, name=name)
@@ -138,6 +162,8 @@ def _inverse_order(perm):
 def lu_matrix_inverse(lower_upper, perm, validate_args=False, name=None):
     """Return the inverses of the matrices of which these are triangles and order."""
     x, perm = _factors(lower_upper, perm)
+    if validate_args:
+        _check_square(x)
     return lu_solve(x, perm, eye(shape(x)[-1], dtype=x.dtype) + zeros_like(x))
 
 
@@ -209,6 +235,12 @@ def tridiagonal_solve(
     perturb_singular=False,
 ):
     """Return y with matrix y = rhs, where the matrix has three diagonals."""
+    if perturb_singular and not partial_pivoting:
+        raise ValueError("partial_pivoting must be True if perturb_singular is.")
+    if perturb_singular:
+        raise NotImplementedError(
+            "[tridiagonal_solve] perturb_singular=True: singular matrices are refused, not changed"
+        )
     upper, middle, lower = _three(diagonals, diagonals_format)
     rhs = convert_to_tensor(rhs, dtype_hint=middle.dtype)
     is_vector = _check_sizes(middle, rhs, "tridiagonal_solve")
@@ -285,9 +317,39 @@ def eigh_tridiagonal(
     tol=None,
     name=None,
 ):
-    """Return the eigenvalues, ascending, of symmetric matrices with three diagonals."""
-    if select != "a":
-        raise NotImplementedError("tf.linalg.eigh_tridiagonal gives all eigenvalues only.")
+    """Return the eigenvalues, ascending, of symmetric matrices with three diagonals.
+
+    All of them ("a"), those at two places and between ("i"), or those above one number and up to
+    another ("v"), as `select_range` says.
+    """
+    if select not in ("a", "i", "v"):
+        raise ValueError(f"`select` must be 'a', 'i' or 'v', not {select!r}")
+    if select != "a" and select_range is None:
+        raise TypeError(f"select={select!r} needs a select_range of two numbers")
     alpha, beta = convert_to_tensor(alpha), convert_to_tensor(beta)
     matrix = diag(alpha) + diag(beta, k=1) + diag(beta, k=-1)
-    return eigvalsh(matrix) if eigvals_only else eigh(matrix)
+    found = [eigvalsh(matrix)] if eigvals_only else list(eigh(matrix))
+    if select == "i":
+        found = _between_places(found, *(convert_to_tensor(n, "int32") for n in select_range))
+    elif select == "v":
+        bounds = (convert_to_tensor(x, found[0].dtype) for x in select_range)
+        found = _between_numbers(found, *bounds)
+    return found[0] if eigvals_only else tuple(found)
+
+
+def _between_places(found: list, first, last) -> list:
+    check_true(first <= last, "Got empty index range in select_range.")
+    inside = ops["LogicalAnd"](first >= 0, last < shape(found[0])[-1])
+    check_true(inside, "select_range is not within the eigenvalues")
+    return [part[..., first : last + 1] for part in found]
+
+
+def _between_numbers(found: list, low, high) -> list:
+    if found[0].shape.rank != 1:
+        raise NotImplementedError(
+            f"[eigh_tridiagonal] select='v' takes one matrix, not a batch {found[0].shape[:-1]}: "
+            "each may have another number of eigenvalues in the interval"
+        )
+    check_true(low < high, "Got empty interval in select_range.")
+    inside = ops["LogicalAnd"](found[0] > low, found[0] <= high)
+    return [boolean_mask(part, inside, axis=part.shape.rank - 1) for part in found]

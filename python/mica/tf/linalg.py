@@ -28,7 +28,7 @@ from ._elementwise import global_norm, real
 from ._math import _pair, cast, reduce_sum
 from ._missing import missing as _missing_name
 from ._reduce import norm, reduce_max
-from ._refusals import refusal
+from ._refusals import check_true, refusal
 from ._select import einsum, eye, pad, pad_along, scatter_nd, tensordot
 from ._shapes import TensorShape
 from ._static import static_value
@@ -308,9 +308,19 @@ def _floating(a):
     return a
 
 
+def _check_matrix(a, at_run_time: bool) -> None:
+    if a.shape.rank is not None and a.shape.rank < 2:
+        raise ValueError(f"Input `a` must have at least 2 dimensions (saw: {a.shape.rank}).")
+    if at_run_time and a.shape.rank is None:
+        two = convert_to_tensor(2, _dtypes.int32)
+        holds = ops["GreaterEqual"](ops["Rank"](a), two)
+        check_true(holds, "Input `a` must have at least 2 dimensions.")
+
+
 def pinv(a, rcond=None, validate_args=False, name=None):
     """Return the pseudo-inverse."""
     a = _floating(a)
+    _check_matrix(a, validate_args)
     s, u, v = svd(a)
     if rcond is None:
         eps = 2.220446049250313e-16 if a.dtype == _dtypes.float64 else 1.1920928955078125e-07
@@ -327,6 +337,7 @@ def pinv(a, rcond=None, validate_args=False, name=None):
 def matrix_rank(a, tol=None, validate_args=False, name=None):
     """Return the number of singular values above a tolerance."""
     a = _floating(a)
+    _check_matrix(a, validate_args)
     s = svd(a, compute_uv=False)
     if tol is None:
         eps = 2.220446049250313e-16 if a.dtype == _dtypes.float64 else 1.1920928955078125e-07
