@@ -256,7 +256,8 @@ def banded_triangular_solve(bands, rhs, lower=True, adjoint=False, name=None):
     rhs = rhs if isinstance(rhs, Tensor) else convert_to_tensor(rhs, bands.dtype)
     sizes = shape(bands)
     count, n = sizes[-2], sizes[-1]
-    check_true(count > 0, "[BandedTriangularSolve] the number of bands must be positive")
+    if bands.shape.rank is None or not bands.shape[-2]:
+        check_true(count > 0, "[BandedTriangularSolve] the number of bands must be positive")
     distance = _distances(n)
     line = -distance if lower else count - 1 - distance
     inside = ops["LogicalAnd"](line >= 0, line < count)

@@ -476,13 +476,13 @@ def _inner(x, n: int):
 
 
 def check_divides(size, block) -> None:
-    """Refuse a size that is no multiple of its block's."""
-    known = static_value(size) if not isinstance(block, Tensor) else None
-    text = "padded sizes of space, and of the batch, must be divisible by those of blocks"
-    if known is None:
-        check_true(size % block == 0, text)
-    elif block < 1 or int(known) % block:
-        raise refusal(f"{text}: {int(known)} by {block}")
+    """Refuse a size that is known to be no multiple of its block's; others do not reshape."""
+    known = None if isinstance(block, Tensor) else static_value(size)
+    if known is not None and (block < 1 or int(known) % block):
+        raise refusal(
+            "padded sizes of space, and of the batch, must be divisible by those of blocks: "
+            f"{int(known)} by {block}"
+        )
 
 
 def batch_to_space(input, block_shape, crops, name=None):
@@ -506,7 +506,9 @@ def batch_to_space(input, block_shape, crops, name=None):
     none = zeros_like(rest)
     begin = concat([[0], crops[0::2], none], 0)
     end = whole - concat([[0], crops[1::2], none], 0)
-    return ops["Slice"](x, begin, end - begin, name=name)
+    left = end - begin
+    # A size of -1 would mean all that follows; -2 is refused.
+    return ops["Slice"](x, begin, left + ops["Minimum"](left, 0), name=name)
 
 
 def einsum(equation, *inputs, **kwargs):
