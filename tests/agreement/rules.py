@@ -28,6 +28,9 @@ SINGLE = {
     "image.resize_with_pad", "image.crop_and_resize",
 }  # fmt: skip
 
+# In float32 and complex64 TensorFlow's answer differs from its own in float64 by up to a hundredth.
+COARSE = {"linalg.expm": 1000}
+
 PYTHON_ERRORS = {
     "ValueError", "TypeError", "IndexError", "OverflowError", "AttributeError", "KeyError",
     "NotImplementedError", "ZeroDivisionError", "AssertionError", "UnboundLocalError",
@@ -130,6 +133,8 @@ def disagreement(call: dict, wanted: dict, found: dict) -> str | None:
             return f"raises {found['e']}, not {wanted['e']}"
         return None
     loose = looseness(call["f"])
+    if wanted.get("r") and wanted["r"][0] and wanted["r"][0][0] in ("float32", "complex64"):
+        loose = COARSE.get(call["f"], loose)
     for key, what, factor in (("r", "result", 1), ("g", "gradient", 4), ("h", "second", 16)):
         if len(wanted.get(key, ())) != len(found.get(key, ())):
             return f"{what}: number"

@@ -254,6 +254,8 @@ REFUSED = {
     "sparse and dense of other shapes": lambda: tf.sparse.add(
         tf.sparse.from_dense([[1.0]]), tf.zeros([2, 1])
     ),
+    "more crops than there is": lambda: tf.batch_to_space(tf.zeros([4, 3]), [2], [[2, 5]]),
+    "numbers of no part": lambda: tf.dynamic_partition([1.0, 2.0], [0, 2], 2),
     "no tensors": lambda: tf.identity_n([]),
 }
 

@@ -12,7 +12,6 @@ from ._control import while_loop
 from ._core import Tensor, convert_to_tensor, ops
 from ._math import cast, reduce_sum
 from ._reduce import reduce_max
-from ._refusals import check_true
 from ._select import eye, pad
 from .linalg import band_part, diag, eigh, eigvalsh, matmul, solve, triangular_solve
 
@@ -149,14 +148,9 @@ def lu_reconstruct(lower_upper, perm, validate_args=False, name=None):
 
 
 def _inverse_order(perm):
-    from ._reduce import argsort
+    from ._reduce import argsort, invert_permutation
 
-    count = shape(perm)[-1]
-    check_true(
-        ops["LogicalAnd"](perm >= 0, perm < cast(count, perm.dtype)),
-        "[InvertPermutation] perm must have the numbers of rows",
-    )
-    return argsort(perm)
+    return invert_permutation(perm) if perm.shape.rank == 1 else argsort(perm)
 
 
 def lu_matrix_inverse(lower_upper, perm, validate_args=False, name=None):
@@ -288,7 +282,6 @@ def banded_triangular_solve(bands, rhs, lower=True, adjoint=False, name=None):
     rhs = rhs if isinstance(rhs, Tensor) else convert_to_tensor(rhs, bands.dtype)
     sizes = shape(bands)
     count, n = sizes[-2], sizes[-1]
-    check_true(count > 0, "[BandedTriangularSolve] the number of bands must be positive")
     distance = _distances(n)
     line = -distance if lower else count - 1 - distance
     inside = ops["LogicalAnd"](line >= 0, line < count)

@@ -8,7 +8,7 @@ from ._context import executing_eagerly
 from ._core import convert_to_tensor, ops
 from ._elementwise import clip_by_value
 from ._math import cast
-from ._refusals import operand, refusal
+from ._refusals import check_true, operand, refusal
 
 
 def dynamic_partition(data, partitions, num_partitions, name=None) -> list:
@@ -17,6 +17,10 @@ def dynamic_partition(data, partitions, num_partitions, name=None) -> list:
     numbers = operand(partitions, _dtypes.int32, "DynamicPartition", 1)
     if num_partitions < 1:
         raise refusal(f"Attr 'num_partitions' of {num_partitions} must be at least minimum 1")
+    check_true(
+        ops["LogicalAnd"](numbers >= 0, numbers < num_partitions),
+        f"[DynamicPartition] each of partitions must be in [0, {num_partitions})",
+    )
     if numbers.shape.rank is not None:
         return [boolean_mask(data, numbers == i) for i in range(num_partitions)]
     rows, flat = _rows(data, numbers), reshape(numbers, [-1])

@@ -159,12 +159,11 @@ def reverse_sequence(input, seq_lengths, seq_axis=None, batch_axis=None, name=No
 def _reversed(x, lengths, seq_axis: int, batch_axis: int):
     steps = range(cast(shape(x)[seq_axis], _dtypes.int64))
     lengths = expand_dims(cast(lengths, _dtypes.int64), 1)
-    count = size(steps, _dtypes.int64)
-    check_true(
-        ops["LogicalAnd"](lengths >= 0, lengths <= count),
-        "[ReverseSequence] each of seq_lens must be in [0, the size of seq_dim]",
-    )
-    places = where(steps < lengths, lengths - 1 - steps, steps + zeros_like(lengths))
+    if x.shape[seq_axis] == 0:
+        check_true(ops["Equal"](lengths, 0), "[ReverseSequence] seq_lens of an axis without places")
+    # A length that is negative or too large names places that there are not: they are refused.
+    behind = where(lengths < 0, -1 + zeros_like(steps), steps)
+    places = where(steps < lengths, lengths - 1 - steps, behind)
     order = [batch_axis, seq_axis]
     order += [i for i in builtin_range(x.shape.rank) if i not in order]
     back = sorted(builtin_range(x.shape.rank), key=order.__getitem__)
@@ -294,25 +293,18 @@ def searchsorted(sorted_sequence, values, side="left", out_type=_dtypes.int32, n
     ordered, values = convert_to_tensor(sorted_sequence), convert_to_tensor(values)
     if side not in ("left", "right"):
         raise ValueError(f"Argument `side` must be either 'right' or 'left'. Received: {side}")
-    ordered, _ = _same_rows(ordered, values)
-    left, right = expand_dims(ordered, -2), expand_dims(values, -1)
-    # What is not a number comes last: no element is above it.
-    before = left < right if side == "left" else ops["LogicalNot"](right < left)
-    found = reduce_sum(cast(before, _dtypes.as_dtype(out_type)), -1)
-    return ops["EnsureShape"](found, shape=values.shape, name=name)
-
-
-def _same_rows(ordered, values):
-    """Return the sequences, once it is clear that there is one for each row of values."""
     if ordered.shape.rank is not None and values.shape.rank is not None:
         a, b = ordered.shape[:-1], values.shape[:-1]
         if not a.is_compatible_with(b):
             raise refusal(f"Leading dim_size of both tensors must match: {a} and {b}")
-        if a.is_fully_defined() and b.is_fully_defined():
-            return ordered, values
-    rows = [ops["Prod"](shape(x)[:-1], 0) for x in (ordered, values)]
-    check_true(rows[0] == rows[1], "Leading dim_size of both tensors must match.")
-    return ordered, values
+    sizes = shape(values)
+    rows = ops["Prod"](sizes[:-1], 0)  # as many of both: other numbers do not reshape
+    ordered = reshape(ordered, stack([rows, shape(ordered)[-1]]))
+    left, right = expand_dims(ordered, 1), expand_dims(reshape(values, stack([rows, sizes[-1]])), 2)
+    # What is not a number comes last: no element is above it.
+    before = left < right if side == "left" else ops["LogicalNot"](right < left)
+    found = reduce_sum(cast(before, _dtypes.as_dtype(out_type)), 2)
+    return ops["EnsureShape"](reshape(found, sizes), shape=values.shape, name=name)
 
 
 def meshgrid(*args, **kwargs):
@@ -485,13 +477,13 @@ def _inner(x, n: int):
 
 
 def check_divides(size, block) -> None:
-    """Refuse a size that is no multiple of its block's."""
-    known = static_value(size) if not isinstance(block, Tensor) else None
-    text = "padded sizes of space, and of the batch, must be divisible by those of blocks"
-    if known is None:
-        check_true(size % block == 0, text)
-    elif block < 1 or int(known) % block:
-        raise refusal(f"{text}: {int(known)} by {block}")
+    """Refuse a size that is known to be no multiple of its block's; others do not reshape."""
+    known = None if isinstance(block, Tensor) else static_value(size)
+    if known is not None and (block < 1 or int(known) % block):
+        raise refusal(
+            "padded sizes of space, and of the batch, must be divisible by those of blocks: "
+            f"{int(known)} by {block}"
+        )
 
 
 def batch_to_space(input, block_shape, crops, name=None):
@@ -515,7 +507,9 @@ def batch_to_space(input, block_shape, crops, name=None):
     none = zeros_like(rest)
     begin = concat([[0], crops[0::2], none], 0)
     end = whole - concat([[0], crops[1::2], none], 0)
-    return ops["Slice"](x, begin, end - begin, name=name)
+    left = end - begin
+    # A size of -1 would mean all that follows; -2 is refused.
+    return ops["Slice"](x, begin, left + ops["Minimum"](left, 0), name=name)
 
 
 def einsum(equation, *inputs, **kwargs):
