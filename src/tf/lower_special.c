@@ -275,11 +275,14 @@ static mica_value far_wave(mica_graph *g, mica_value x, bool first, bool second_
     mica_value far = mica_select(g, is_below(g, x, 8), number(g, x, 8), x);
     mica_value p = at_infinity(g, first ? &p1_large : &p0_large, far);
     mica_value q = mica_div(g, at_infinity(g, first ? &q1_large : &q0_large, far), far);
-    mica_value angle = plus(g, far, first ? -0.75 * M_PI : -0.25 * M_PI);
-    mica_value sine = mica_sin(g, angle), cosine = mica_cos(g, angle);
+    /* sin and cos of x - phase by sums, times sqrt(2): a difference would lose bits of a large x.
+     */
+    mica_value sin_x = mica_sin(g, far), cos_x = mica_cos(g, far);
+    mica_value sum = mica_add(g, sin_x, cos_x), difference = mica_sub(g, sin_x, cos_x);
+    mica_value sine = first ? mica_neg(g, sum) : difference, cosine = first ? difference : sum;
     mica_value wave = second_kind ? mica_add(g, mica_mul(g, p, sine), mica_mul(g, q, cosine))
                                   : mica_sub(g, mica_mul(g, p, cosine), mica_mul(g, q, sine));
-    return mica_mul(g, wave, scaled(g, mica_rsqrt(g, far), sqrt(2 / M_PI)));
+    return mica_mul(g, wave, scaled(g, mica_rsqrt(g, far), sqrt(1 / M_PI)));
 }
 
 static mica_value squared_within(mica_graph *g, mica_value x) {
