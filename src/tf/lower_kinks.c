@@ -1,7 +1,8 @@
 /* Ops whose derivative at poles and kinks is TensorFlow's own: a call with the function and its
  * gradient. sqrt, rsqrt and 1/x give 0 for a cotangent of 0, also where their derivative is
- * infinite; x^y multiplies through, and log x counts as 0 where x is not positive; that of softsign
- * is 0 at infinities. Samples that were drawn on the host get their derivative here too. */
+ * infinite; x^y and the remainder multiply through, and log x counts as 0 where x is not positive;
+ * that of softsign is 0 at infinities. Samples that were drawn on the host get their derivative
+ * here too. */
 #include "tf/lower_rules.h"
 
 typedef struct kink {

@@ -129,9 +129,6 @@ static void lower(mica_tf_lowering *c, const special *f) {
     }                                                                                              \
     static mica_value slope_##name(mica_graph *g, const mica_value *x, int32_t depth);             \
     static const special special_##name = {1, value_##name, slope_##name};                         \
-    static inline mica_value at_##name(mica_graph *g, mica_value x, int32_t depth) {               \
-        return apply(g, &special_##name, &x, depth);                                               \
-    }                                                                                              \
     void tf_lower_##name(mica_tf_lowering *c) {                                                    \
         lower(c, &special_##name);                                                                 \
     }
@@ -185,21 +182,21 @@ SPECIAL(bessel_i0e, i0e)
 SPECIAL(bessel_i1e, i1e)
 
 SLOPE(bessel_i0) {
-    return at_bessel_i1(g, x[0], depth);
+    return apply(g, &special_bessel_i1, x, depth);
 }
 SLOPE(bessel_i1) {
-    mica_value y = at_bessel_i1(g, x[0], depth);
-    return mica_sub(g, at_bessel_i0(g, x[0], depth), over_x(g, y, x[0], 0.5));
+    mica_value y = apply(g, &special_bessel_i1, x, depth);
+    return mica_sub(g, apply(g, &special_bessel_i0, x, depth), over_x(g, y, x[0], 0.5));
 }
 SLOPE(bessel_i0e) {
-    mica_value y = at_bessel_i0e(g, x[0], depth);
-    return mica_sub(g, at_bessel_i1e(g, x[0], depth), mica_mul(g, mica_sign(g, x[0]), y));
+    mica_value y = apply(g, &special_bessel_i0e, x, depth);
+    return mica_sub(g, apply(g, &special_bessel_i1e, x, depth), mica_mul(g, mica_sign(g, x[0]), y));
 }
 SLOPE(bessel_i1e) {
-    mica_value y = at_bessel_i1e(g, x[0], depth);
+    mica_value y = apply(g, &special_bessel_i1e, x, depth);
     mica_value less = mica_mul(g, mica_sign(g, x[0]), y);
     less = mica_add(g, less, over_x(g, y, x[0], 0.5));
-    return mica_sub(g, at_bessel_i0e(g, x[0], depth), less);
+    return mica_sub(g, apply(g, &special_bessel_i0e, x, depth), less);
 }
 
 /* ---- Bessel's K -------------------------------------------------------------------------------*/
@@ -253,19 +250,20 @@ SPECIAL(bessel_k0e, k0e)
 SPECIAL(bessel_k1e, k1e)
 
 SLOPE(bessel_k0) {
-    return mica_neg(g, at_bessel_k1(g, x[0], depth));
+    return mica_neg(g, apply(g, &special_bessel_k1, x, depth));
 }
 SLOPE(bessel_k1) {
-    mica_value quotient = mica_div(g, at_bessel_k1(g, x[0], depth), x[0]);
-    return mica_neg(g, mica_add(g, at_bessel_k0(g, x[0], depth), quotient));
+    mica_value quotient = mica_div(g, apply(g, &special_bessel_k1, x, depth), x[0]);
+    return mica_neg(g, mica_add(g, apply(g, &special_bessel_k0, x, depth), quotient));
 }
 SLOPE(bessel_k0e) {
-    return mica_sub(g, at_bessel_k0e(g, x[0], depth), at_bessel_k1e(g, x[0], depth));
+    return mica_sub(g, apply(g, &special_bessel_k0e, x, depth),
+                    apply(g, &special_bessel_k1e, x, depth));
 }
 SLOPE(bessel_k1e) {
     mica_value factor = mica_sub(g, number(g, x[0], 1), inverse(g, x[0]));
-    mica_value product = mica_mul(g, at_bessel_k1e(g, x[0], depth), factor);
-    return mica_sub(g, product, at_bessel_k0e(g, x[0], depth));
+    mica_value product = mica_mul(g, apply(g, &special_bessel_k1e, x, depth), factor);
+    return mica_sub(g, product, apply(g, &special_bessel_k0e, x, depth));
 }
 
 /* ---- Bessel's J and Y -------------------------------------------------------------------------*/
@@ -275,11 +273,14 @@ static mica_value far_wave(mica_graph *g, mica_value x, bool first, bool second_
     mica_value far = mica_select(g, is_below(g, x, 8), number(g, x, 8), x);
     mica_value p = at_infinity(g, first ? &p1_large : &p0_large, far);
     mica_value q = mica_div(g, at_infinity(g, first ? &q1_large : &q0_large, far), far);
-    mica_value angle = plus(g, far, first ? -0.75 * M_PI : -0.25 * M_PI);
-    mica_value sine = mica_sin(g, angle), cosine = mica_cos(g, angle);
+    /* sin and cos of x - phase by sums, times sqrt(2): a difference would lose bits of a large x.
+     */
+    mica_value sin_x = mica_sin(g, far), cos_x = mica_cos(g, far);
+    mica_value sum = mica_add(g, sin_x, cos_x), difference = mica_sub(g, sin_x, cos_x);
+    mica_value sine = first ? mica_neg(g, sum) : difference, cosine = first ? difference : sum;
     mica_value wave = second_kind ? mica_add(g, mica_mul(g, p, sine), mica_mul(g, q, cosine))
                                   : mica_sub(g, mica_mul(g, p, cosine), mica_mul(g, q, sine));
-    return mica_mul(g, wave, scaled(g, mica_rsqrt(g, far), sqrt(2 / M_PI)));
+    return mica_mul(g, wave, scaled(g, mica_rsqrt(g, far), sqrt(1 / M_PI)));
 }
 
 static mica_value squared_within(mica_graph *g, mica_value x) {
@@ -325,18 +326,18 @@ SPECIAL(bessel_y0, y0_of)
 SPECIAL(bessel_y1, y1_of)
 
 SLOPE(bessel_j0) {
-    return mica_neg(g, at_bessel_j1(g, x[0], depth));
+    return mica_neg(g, apply(g, &special_bessel_j1, x, depth));
 }
 SLOPE(bessel_j1) {
-    mica_value y = at_bessel_j1(g, x[0], depth);
-    return mica_sub(g, at_bessel_j0(g, x[0], depth), over_x(g, y, x[0], 0.5));
+    mica_value y = apply(g, &special_bessel_j1, x, depth);
+    return mica_sub(g, apply(g, &special_bessel_j0, x, depth), over_x(g, y, x[0], 0.5));
 }
 SLOPE(bessel_y0) {
-    return mica_neg(g, at_bessel_y1(g, x[0], depth));
+    return mica_neg(g, apply(g, &special_bessel_y1, x, depth));
 }
 SLOPE(bessel_y1) {
-    mica_value quotient = mica_div(g, at_bessel_y1(g, x[0], depth), x[0]);
-    return mica_sub(g, at_bessel_y0(g, x[0], depth), quotient);
+    mica_value quotient = mica_div(g, apply(g, &special_bessel_y1, x, depth), x[0]);
+    return mica_sub(g, apply(g, &special_bessel_y0, x, depth), quotient);
 }
 
 /* ---- integrals --------------------------------------------------------------------------------*/
@@ -354,7 +355,7 @@ static mica_value dawson(mica_graph *g, mica_value x) {
 SPECIAL(dawsn, dawson)
 
 SLOPE(dawsn) {
-    mica_value product = mica_mul(g, x[0], at_dawsn(g, x[0], depth));
+    mica_value product = mica_mul(g, x[0], apply(g, &special_dawsn, x, depth));
     return mica_sub(g, number(g, x[0], 1), mica_add(g, product, product));
 }
 
