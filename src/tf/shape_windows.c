@@ -206,11 +206,19 @@ mica_status tf_shape_conv_transpose(mica_tf_inference *c) {
         c->outputs[0] = mica_tf_unknown_of_rank(rank);
     }
     int64_t *dims = c->outputs[0].dims, channels = dims[mica_tf_channel_axis(&w)];
-    if (rank == 4 && dims[0] < 0 && cotangent->rank == 4) dims[0] = cotangent->dims[0];
+    int64_t batch = cotangent->rank < 0 ? -1 : cotangent->dims[0];
+    if (dims[0] >= 0 && batch >= 0 && dims[0] != batch)
+        return MICA_INVALID("[%s] input_sizes and out_backprop have batches of %lld and %lld",
+                            c->info->name, (long long)dims[0], (long long)batch);
+    if (rank == 4 && dims[0] < 0) dims[0] = batch;
     int64_t per_group = filter->rank < 0 ? -1 : filter->dims[rank - 2];
     if (channels >= 0 && per_group >= 0 && (channels == 0 || channels % per_group))
         return MICA_INVALID("[%s] %lld channels are no multiple of the %lld of the filter",
                             c->info->name, (long long)channels, (long long)per_group);
+    if (channels >= 0 && per_group >= 0 && channels != per_group)
+        return MICA_ERROR(MICA_UNSUPPORTED,
+                          "[%s] groups of channels are not supported: %lld of %lld", c->info->name,
+                          (long long)per_group, (long long)channels);
     return NULL;
 }
 

@@ -77,6 +77,10 @@ def test_boxes_are_drawn_where_their_number_is_unknown():
     assert draw(pictures, boxes[:, :0]).numpy().max() == 0
 
 
+def transposed(output_shape):
+    return tf.nn.conv2d_transpose(tf.ones([1, 3, 2, 2]), tf.ones([2, 2, 3, 2]), output_shape, 1)
+
+
 @pytest.mark.parametrize(
     ("call", "kind"),
     [
@@ -91,6 +95,9 @@ def test_boxes_are_drawn_where_their_number_is_unknown():
         (lambda: tf.nn.max_pool2d(BATCH, 9, 1, "VALID"), tf.errors.InvalidArgumentError),
         (lambda: tf.nn.pool(BATCH, [1, 1], "MAX", [2, 2]), ValueError),
         (lambda: tf.nn.lrn(tf.ones([1, 2, 2, 1], tf.int32)), tf.errors.InvalidArgumentError),
+        (lambda: transposed([2, 3, 2, 3]), tf.errors.InvalidArgumentError),
+        (lambda: transposed([1, 3, 2, 4]), tf.errors.InvalidArgumentError),
+        (lambda: transposed([1, 3, 2, 6]), tf.errors.UnimplementedError),
         (lambda: tf.nn.compute_average_loss(tf.constant(1.0)), ValueError),
     ],
 )
