@@ -7,7 +7,7 @@ from ..._context import current_graph, executing_eagerly
 from ..._event_messages import Event, RunMetadata, Summary, SummaryMetadata
 from ..._graph_def import GraphDef
 from ..._shapes import TensorShape
-from . import logging
+from . import io, logging, summary, train
 
 __all__ = [
     "Event",
@@ -19,11 +19,14 @@ __all__ = [
     "enable_v2_behavior",
     "executing_eagerly",
     "executing_eagerly_outside_functions",
+    "io",
     "logging",
     "placeholder",
     "reset_default_graph",
     "set_random_seed",
     "sparse_placeholder",
+    "summary",
+    "train",
 ]
 
 
