@@ -92,6 +92,22 @@ def test_files_in_functions_and_pipelines(tmp_path):
     del half
 
 
+def test_files_are_listed_in_tensorflows_order(tmp_path):
+    for k in range(6):
+        (tmp_path / f"f{k}").touch()
+
+    def names(dataset):
+        return [os.path.basename(name).decode() for name in dataset.as_numpy_iterator()]
+
+    tf.random.set_seed(1)
+    shuffled = tf.data.Dataset.list_files(str(tmp_path / "*"), seed=3)
+    assert names(shuffled) == ["f3", "f2", "f5", "f0", "f1", "f4"]
+    plain = tf.data.Dataset.list_files([str(tmp_path / "*")], shuffle=False)
+    assert names(plain) == [f"f{k}" for k in range(6)]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"No files matched pattern: .*x"):
+        tf.data.Dataset.list_files(str(tmp_path / "x*"))
+
+
 def test_whole_files(tmp_path):
     path = tmp_path / "a" / "b" / "file"
     tf.io.write_file(path, b"first\0")
