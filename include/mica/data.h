@@ -59,6 +59,25 @@ MICA_API MICA_MUST_CHECK mica_status mica_dataset_slices(const mica_tf_value *va
 MICA_API MICA_MUST_CHECK mica_status mica_dataset_random(uint64_t seed, uint64_t seed2, bool reseed,
                                                          mica_dataset **out_dataset);
 
+/* Strings out of files, one file after the other: TFRecord records, lines without their ends, or
+ * pieces of `record` bytes between a header and a footer. After an error the next element is the
+ * next file's. */
+typedef enum mica_dataset_file_kind {
+    MICA_DATASET_RECORDS,
+    MICA_DATASET_LINES,
+    MICA_DATASET_PIECES,
+} mica_dataset_file_kind;
+typedef struct mica_dataset_files {
+    size_t size; /* sizeof(mica_dataset_files) */
+    mica_dataset_file_kind kind;
+    mica_tf_value names;            /* paths, strings of any shape; retained */
+    const char *compression;        /* "GZIP", "ZLIB"; NULL, "": none */
+    int64_t buffer_size;            /* bytes that are read at a time; 0 or less: a good number */
+    int64_t header, record, footer; /* of pieces */
+} mica_dataset_files;
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_of_files(const mica_dataset_files *files,
+                                                           mica_dataset **out_dataset);
+
 /* ---- what is made of other datasets -----------------------------------------------------------*/
 
 /* Components of all the inputs side by side, until the first of them ends. */

@@ -149,6 +149,15 @@ MICA_API void mica_feature_numbers(const mica_feature *feature, void *out_values
 MICA_API void mica_feature_strings(const mica_feature *feature, const char **out_texts,
                                    size_t *out_lengths);
 
+/* ---- tensors ----------------------------------------------------------------------------------*/
+
+/* A tensor of numbers or strings as a TensorProto message, and back; mica_bytes_free frees what is
+ * written. */
+MICA_API MICA_MUST_CHECK mica_status mica_tensor_proto_write(mica_tf_value tensor,
+                                                             uint8_t **out_bytes, size_t *out_size);
+MICA_API MICA_MUST_CHECK mica_status mica_tensor_proto_read(mica_device *device, const void *bytes,
+                                                            size_t size, mica_tf_value *out_tensor);
+
 #ifdef __cplusplus
 }
 #endif

@@ -177,6 +177,12 @@ bool mica_folder_has(const char *path, const char *name); /* an entry of this na
 void mica_folder_visit(const char *path, void (*visit)(void *context, const char *name),
                        void *context);
 
+/* Calls `visit` with every path that a pattern of the shell (*, ?, [...]) names; a file whose name
+ * begins with a dot is one as any other. */
+MICA_MUST_CHECK mica_status mica_file_match(const char *pattern,
+                                            void (*visit)(void *context, const char *path),
+                                            void *context);
+
 /* The path of a program by its name, as the PATH says. */
 bool mica_program_find(const char *name, char *path, size_t capacity);
 typedef struct mica_program_limits {

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -1319,4 +1320,23 @@ void mica_prefer_large_pages(void *block, size_t bytes) {
 #else
     (void)block, (void)bytes;
 #endif
+}
+
+/* ---- patterns ---------------------------------------------------------------------------------*/
+
+#ifndef GLOB_PERIOD
+#define GLOB_PERIOD 0
+#endif
+
+mica_status mica_file_match(const char *pattern, void (*visit)(void *context, const char *path),
+                            void *context) {
+    glob_t found;
+    int code = glob(pattern, GLOB_PERIOD | GLOB_NOSORT, NULL, &found);
+    if (code == GLOB_NOSPACE) return mica_status_out_of_memory();
+    for (size_t i = 0; code == 0 && i < found.gl_pathc; i++) {
+        const char *name = name_in(found.gl_pathv[i]);
+        if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0) visit(context, found.gl_pathv[i]);
+    }
+    globfree(&found);
+    return NULL;
 }

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/platform.h"
+#include "io/attr_value.h"
 #include "io/records.h"
 #include "io/wire.h"
 
@@ -209,6 +210,38 @@ mica_status io_put_tensor(mica_text *to, mica_tf_value value) {
         io_put_part(to, 8, text, n);
     }
     return NULL;
+}
+
+mica_status mica_tensor_proto_write(mica_tf_value tensor, uint8_t **out_bytes, size_t *out_size) {
+    MICA_GIVEN(tensor.object, out_bytes, out_size);
+    mica_text text;
+    char *bytes = NULL;
+    *out_bytes = NULL;
+    *out_size = 0;
+    mica_text_init(&text);
+    mica_status status = io_put_tensor(&text, tensor);
+    if (status) {
+        mica_text_deinit(&text);
+        return status;
+    }
+    size_t size = text.length;
+    MICA_TRY(mica_text_finish(&text, &bytes));
+    *out_bytes = (uint8_t *)bytes;
+    *out_size = size;
+    return NULL;
+}
+
+mica_status mica_tensor_proto_read(mica_device *device, const void *bytes, size_t size,
+                                   mica_tf_value *out_tensor) {
+    MICA_GIVEN(device, MICA_MANY(bytes, size), out_tensor);
+    io_values values = {.device = device};
+    io_range message = {bytes, size}, rest = message;
+    io_field field;
+    *out_tensor = (mica_tf_value){0};
+    while (io_take_field(&rest, &field)) continue;
+    if (rest.n > 0 || size == 0)
+        return MICA_ERROR(MICA_DATA_LOSS, "[tensor_proto] these %zu bytes are no message", size);
+    return io_read_tensor(&values, message, out_tensor);
 }
 
 mica_status mica_event_writer_add_tensor(mica_event_writer *w, int64_t step, const char *tag,

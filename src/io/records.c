@@ -92,7 +92,7 @@ struct mica_record_writer {
     char *path;
     mica_file *file;   /* NULL: finished */
     bool is_shown;     /* the file has its name */
-    bool is_broken;    /* a write failed: what is in the file may end in the middle of a record */
+    mica_status fault; /* of a write: what is in the file may end in the middle of a record */
     mica_text waiting; /* whole records */
     const io_zlib *zlib;
     io_zlib_stream stream;
@@ -165,6 +165,7 @@ void mica_record_writer_release(mica_record_writer *w) {
         mica_status_release(mica_file_close(w->file));
     else
         mica_file_discard(w->file);
+    mica_status_release(w->fault);
     mica_text_deinit(&w->waiting);
     mica_free(w->packed);
     mica_free(w->path);
@@ -193,15 +194,13 @@ static mica_status write_packed(mica_record_writer *w, int flush) {
 
 /* Hands on what waits. */
 static mica_status write_waiting(mica_record_writer *w, int flush) {
-    if (w->is_broken)
-        return MICA_ERROR(MICA_FAILED_PRECONDITION, "[records] an earlier write to %s failed",
-                          w->path);
+    if (w->fault) return mica_status_share(w->fault);
     mica_status status = NULL;
     if (w->zlib)
         status = write_packed(w, flush);
     else if (w->waiting.length > 0)
         status = mica_file_append(w->file, w->waiting.data, w->waiting.length);
-    w->is_broken = status != NULL;
+    if (status) w->fault = mica_status_share(status);
     mica_text_clear(&w->waiting);
     return status;
 }

@@ -11,13 +11,6 @@ static mica_status dataset_input(const mica_tf_host *c, int32_t i, mica_dataset 
     return MICA_INVALID("[%s] input %d is not a dataset", c->info->name, i);
 }
 
-static mica_status int_input(const mica_tf_host *c, int32_t i, int64_t *out) {
-    int32_t n;
-    MICA_TRY(mica_tf_tensor_ints(mica_tf_tensor(c->inputs[i]), out, 1, &n));
-    if (n == 1) return NULL;
-    return MICA_INVALID("[%s] input %d is empty; one integer is needed", c->info->name, i);
-}
-
 /* The dataset that was made with this status becomes the op's result; its reference is taken. */
 static mica_status finish(mica_tf_host *c, mica_status status, mica_dataset **dataset) {
     if (!status) status = mica_dataset_value(*dataset, &c->outputs[0]);
@@ -30,9 +23,9 @@ static mica_status finish(mica_tf_host *c, mica_status status, mica_dataset **da
 mica_status tf_host_range_dataset(mica_tf_host *c) {
     const mica_tf_attr *types = mica_tf_host_attr(c, "output_types");
     int64_t start, stop, step;
-    MICA_TRY(int_input(c, 0, &start));
-    MICA_TRY(int_input(c, 1, &stop));
-    MICA_TRY(int_input(c, 2, &step));
+    MICA_TRY(mica_tf_int_input(c, 0, &start));
+    MICA_TRY(mica_tf_int_input(c, 1, &stop));
+    MICA_TRY(mica_tf_int_input(c, 2, &step));
     mica_tf_dtype dtype = types->n == 1 ? (mica_tf_dtype)types->as.ints[0] : MICA_TF_int64;
     mica_dataset *dataset = NULL;
     return finish(c, mica_dataset_range(start, stop, step, dtype, &dataset), &dataset);
@@ -72,7 +65,7 @@ static mica_status counted(mica_tf_host *c,
     mica_dataset *input, *dataset = NULL;
     int64_t count;
     MICA_TRY(dataset_input(c, 0, &input));
-    MICA_TRY(int_input(c, 1, &count));
+    MICA_TRY(mica_tf_int_input(c, 1, &count));
     return finish(c, make(input, count, &dataset), &dataset);
 }
 
@@ -107,8 +100,8 @@ mica_status tf_host_batch_dataset(mica_tf_host *c) {
     mica_dataset *input, *dataset = NULL;
     int64_t size, drop;
     MICA_TRY(dataset_input(c, 0, &input));
-    MICA_TRY(int_input(c, 1, &size));
-    MICA_TRY(int_input(c, 2, &drop));
+    MICA_TRY(mica_tf_int_input(c, 1, &size));
+    MICA_TRY(mica_tf_int_input(c, 2, &drop));
     return finish(c, mica_dataset_batch(input, size, drop != 0, &dataset), &dataset);
 }
 
@@ -122,9 +115,9 @@ mica_status tf_host_shuffle_dataset(mica_tf_host *c) {
     mica_dataset *input, *dataset = NULL;
     int64_t size, seed, seed2;
     MICA_TRY(dataset_input(c, 0, &input));
-    MICA_TRY(int_input(c, 1, &size));
-    MICA_TRY(int_input(c, 2, &seed));
-    MICA_TRY(int_input(c, 3, &seed2));
+    MICA_TRY(mica_tf_int_input(c, 1, &size));
+    MICA_TRY(mica_tf_int_input(c, 2, &seed));
+    MICA_TRY(mica_tf_int_input(c, 3, &seed2));
     bool again = mica_tf_host_attr(c, "reshuffle_each_iteration")->as.integer != 0;
     return finish(
         c, mica_dataset_shuffle(input, size, (uint64_t)seed, (uint64_t)seed2, again, &dataset),
@@ -175,8 +168,8 @@ mica_status tf_host_interleave_dataset(mica_tf_host *c) {
     f.n_captured -= 2; /* the lengths are last */
     int64_t cycle, block;
     MICA_TRY(dataset_input(c, 0, &input));
-    MICA_TRY(int_input(c, last, &cycle));
-    MICA_TRY(int_input(c, last + 1, &block));
+    MICA_TRY(mica_tf_int_input(c, last, &cycle));
+    MICA_TRY(mica_tf_int_input(c, last + 1, &block));
     return finish(c, mica_dataset_interleave(input, &f, cycle, block, n, &dataset), &dataset);
 }
 
@@ -225,11 +218,11 @@ mica_status tf_host_padded_batch_dataset(mica_tf_host *c) {
     mica_dataset *input, *dataset = NULL;
     int64_t size, drop;
     MICA_TRY(dataset_input(c, 0, &input));
-    MICA_TRY(int_input(c, 1, &size));
+    MICA_TRY(mica_tf_int_input(c, 1, &size));
     int32_t n = mica_dataset_component_count(input);
     if (c->n_inputs != 2 * n + 3)
         return MICA_INVALID("[PaddedBatchDatasetV2] %d inputs for %d components", c->n_inputs, n);
-    MICA_TRY(int_input(c, 2 * n + 2, &drop));
+    MICA_TRY(mica_tf_int_input(c, 2 * n + 2, &drop));
     mica_tf_shape *shapes = mica_calloc((size_t)n + 1, sizeof *shapes);
     if (!shapes) return MICA_NO_MEMORY();
     mica_status status = NULL;
@@ -247,7 +240,7 @@ mica_status tf_host_window_dataset(mica_tf_host *c) {
     mica_dataset *input, *dataset = NULL;
     int64_t v[4];
     MICA_TRY(dataset_input(c, 0, &input));
-    for (int32_t i = 0; i < 4; i++) MICA_TRY(int_input(c, i + 1, &v[i]));
+    for (int32_t i = 0; i < 4; i++) MICA_TRY(mica_tf_int_input(c, i + 1, &v[i]));
     return finish(c, mica_dataset_window(input, v[0], v[1], v[2], v[3] != 0, &dataset), &dataset);
 }
 
@@ -269,8 +262,8 @@ mica_status tf_host_assert_cardinality_dataset(mica_tf_host *c) {
 mica_status tf_host_random_dataset(mica_tf_host *c) {
     mica_dataset *dataset = NULL;
     int64_t seed, seed2;
-    MICA_TRY(int_input(c, 0, &seed));
-    MICA_TRY(int_input(c, 1, &seed2));
+    MICA_TRY(mica_tf_int_input(c, 0, &seed));
+    MICA_TRY(mica_tf_int_input(c, 1, &seed2));
     bool again = mica_tf_host_attr(c, "rerandomize_each_iteration")->as.integer != 0;
     return finish(c, mica_dataset_random((uint64_t)seed, (uint64_t)seed2, again, &dataset),
                   &dataset);

@@ -21,6 +21,13 @@
 #undef DECLARE_ARRAY
 #undef DECLARE_HOST
 
+/* Input i as one integer, one string (borrowed, not ended with 0), one string that names something
+ * of the system's (without zeros, ended with one, for the caller to free). */
+MICA_MUST_CHECK mica_status mica_tf_int_input(const mica_tf_host *c, int32_t i, int64_t *out);
+MICA_MUST_CHECK mica_status mica_tf_text_input(const mica_tf_host *c, int32_t i, const char **out,
+                                               size_t *out_n);
+MICA_MUST_CHECK mica_status mica_tf_name_input(const mica_tf_host *c, int32_t i, char **out);
+
 /* Of every op that only moves elements. */
 mica_status mica_tf_move_strings(mica_tf_host *c);
 

@@ -35,35 +35,6 @@ static mica_status writer_of(const mica_tf_host *c, summary_writer **out) {
     return MICA_INVALID("[%s] the resource is not a writer of summaries", c->info->name);
 }
 
-static mica_status int_input(const mica_tf_host *c, int32_t i, int64_t *out) {
-    int32_t n;
-    MICA_TRY(mica_tf_tensor_ints(mica_tf_tensor(c->inputs[i]), out, 1, &n));
-    if (n == 1) return NULL;
-    return MICA_INVALID("[%s] input %d has to be one integer", c->info->name, i);
-}
-
-static mica_status text_input(const mica_tf_host *c, int32_t i, const char **out, size_t *out_n) {
-    int64_t n = mica_tf_strings_count(c->inputs[i]);
-    if (n != 1)
-        return MICA_INVALID("[%s] input %d has to be one string, not %lld", c->info->name, i,
-                            (long long)n);
-    *out = mica_tf_strings_get(c->inputs[i], 0, out_n);
-    return NULL;
-}
-
-/* A string that names something of the system's, ended with 0; for the caller to free. */
-static mica_status name_input(const mica_tf_host *c, int32_t i, char **out) {
-    const char *text;
-    size_t n;
-    MICA_TRY(text_input(c, i, &text, &n));
-    if (memchr(text, 0, n))
-        return MICA_INVALID("[%s] input %d has a zero byte in it", c->info->name, i);
-    *out = mica_calloc(n + 1, 1);
-    if (!*out) return MICA_NO_MEMORY();
-    memcpy(*out, text, n);
-    return NULL;
-}
-
 /* ---- files ------------------------------------------------------------------------------------*/
 
 static mica_status create(summary_writer *w, const char *folder, const char *suffix,
@@ -81,10 +52,10 @@ mica_status tf_host_create_summary_file_writer(mica_tf_host *c) {
     char *folder = NULL, *suffix = NULL;
     int64_t waiting, milliseconds;
     MICA_TRY(writer_of(c, &w));
-    MICA_TRY(int_input(c, 2, &waiting));
-    MICA_TRY(int_input(c, 3, &milliseconds));
-    mica_status status = name_input(c, 1, &folder);
-    if (!status) status = name_input(c, 4, &suffix);
+    MICA_TRY(mica_tf_int_input(c, 2, &waiting));
+    MICA_TRY(mica_tf_int_input(c, 3, &milliseconds));
+    mica_status status = mica_tf_name_input(c, 1, &folder);
+    if (!status) status = mica_tf_name_input(c, 4, &suffix);
     if (!status) status = create(w, folder, suffix, waiting, milliseconds);
     mica_free(folder);
     mica_free(suffix);
@@ -127,9 +98,9 @@ mica_status tf_host_write_summary(mica_tf_host *c) {
     int64_t step;
     const char *tag, *metadata;
     size_t tag_length, metadata_size;
-    MICA_TRY(int_input(c, 1, &step));
-    MICA_TRY(text_input(c, 3, &tag, &tag_length));
-    MICA_TRY(text_input(c, 4, &metadata, &metadata_size));
+    MICA_TRY(mica_tf_int_input(c, 1, &step));
+    MICA_TRY(mica_tf_text_input(c, 3, &tag, &tag_length));
+    MICA_TRY(mica_tf_text_input(c, 4, &metadata, &metadata_size));
     MICA_TRY(lock_events(c, &w));
     mica_status status = mica_event_writer_add_tensor(w->events, step, tag, tag_length,
                                                       c->inputs[2], metadata, metadata_size);
@@ -142,7 +113,7 @@ mica_status tf_host_write_raw_proto_summary(mica_tf_host *c) {
     summary_writer *w;
     int64_t step;
     mica_text bytes;
-    MICA_TRY(int_input(c, 1, &step));
+    MICA_TRY(mica_tf_int_input(c, 1, &step));
     mica_text_init(&bytes);
     for (int64_t i = 0; i < mica_tf_strings_count(c->inputs[2]); i++) {
         size_t n;
@@ -164,8 +135,8 @@ mica_status tf_host_write_graph_summary(mica_tf_host *c) {
     int64_t step;
     const char *graph;
     size_t n;
-    MICA_TRY(int_input(c, 1, &step));
-    MICA_TRY(text_input(c, 2, &graph, &n));
+    MICA_TRY(mica_tf_int_input(c, 1, &step));
+    MICA_TRY(mica_tf_text_input(c, 2, &graph, &n));
     MICA_TRY(lock_events(c, &w));
     mica_status status = mica_event_writer_add_part(w->events, step, MICA_EVENT_GRAPH, graph, n);
     mica_mutex_unlock(&w->lock);
@@ -176,7 +147,7 @@ mica_status tf_host_import_event(mica_tf_host *c) {
     summary_writer *w;
     const char *event;
     size_t n;
-    MICA_TRY(text_input(c, 1, &event, &n));
+    MICA_TRY(mica_tf_text_input(c, 1, &event, &n));
     MICA_TRY(lock_events(c, &w));
     mica_status status = mica_event_writer_add_event(w->events, event, n);
     mica_mutex_unlock(&w->lock);

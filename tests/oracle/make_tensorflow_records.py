@@ -18,6 +18,7 @@ TESTS = Path(__file__).resolve().parents[1]
 FOLDER = TESTS / "python" / "data" / "records"
 sys.path.insert(0, str(TESTS / "python"))
 import example_program  # noqa: E402
+import files_program  # noqa: E402
 import summary_program  # noqa: E402
 
 RECORDS = [b"first", b"", b"x" * 300, bytes(range(256))]
@@ -34,6 +35,9 @@ def main() -> None:
         with tf.io.TFRecordWriter(str(FOLDER / name), compression) as writer:
             for record in RECORDS:
                 writer.write(record)
+    with tempfile.TemporaryDirectory() as folder:
+        found = files_program.results(tf, folder, example_program.plain)
+    (FOLDER / "files.json").write_text(json.dumps(found, indent=1) + "\n")
     examples = [e.SerializeToString(deterministic=True) for e in example_program.examples(tf)]
     found = example_program.results(tf)
     found["messages"] = [example_program.plain(e) for e in examples]

@@ -122,6 +122,25 @@ def file_value(folder):
     return float(found)
 
 
+def records_writer(folder, value):
+    def write():
+        with tf.io.TFRecordWriter(folder / "model.txt") as writer:
+            for _ in range(3):
+                writer.write(str(value).encode() * SIZE * 3)
+
+    return write
+
+
+def records_value(folder):
+    (found,) = {e.numpy() for e in tf.data.TFRecordDataset(str(folder / "model.txt"))}
+    assert len(found) == SIZE * 3, len(found)
+    return float(found[:1])
+
+
+def text_writer(folder, value):
+    return lambda: tf.io.write_file(folder / "model.txt", str(value) * SIZE)
+
+
 def cache_writer(folder, value):
     """Compiled code: whatever is left in its folder, programs compute what they should."""
     os.environ.update(MICA_CACHE=str(folder / "cache"), MICA_TIER="compiled")
@@ -146,6 +165,8 @@ WRITERS = {  # how one is made, how its files are read, the least number of its 
     "saved_model": (model_writer, model_and_asset_value, 60),
     "cache": (cache_writer, cache_value, 40),
     "file": (file_writer, file_value, 8),
+    "records": (records_writer, records_value, 8),
+    "text": (text_writer, file_value, 8),
 }
 
 

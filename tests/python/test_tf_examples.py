@@ -36,6 +36,13 @@ def test_features_are_parsed_as_tensorflow_parses_them(number):
     assert list(found) == GOLDEN["keys"][number]
 
 
+def test_a_list_of_integers_takes_no_others():
+    with pytest.raises(TypeError, match="float"):
+        tf.train.Int64List(value=[1.5]).SerializeToString()
+    with pytest.raises(ValueError, match="out of range"):
+        tf.train.Int64List(value=[1 << 64]).SerializeToString()
+
+
 def test_texts_are_tensorflows():
     assert example_program.results(tf)["texts"] == GOLDEN["texts"]
 

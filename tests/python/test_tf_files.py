@@ -12,7 +12,7 @@ import mica.tf as tf
 import pytest
 from mica import _mica
 
-KINDS = ("checkpoint", "save", "manager", "saved_model", "file")
+KINDS = ("checkpoint", "save", "manager", "saved_model", "file", "records", "text")
 
 
 def run(test, kind, tmp_path):
@@ -120,11 +120,24 @@ def read_file(folder, size):
     return float(text[0])
 
 
+def write_records(folder, value, size):
+    with tf.io.TFRecordWriter(folder / "model.txt") as writer:
+        for _ in range(4):
+            writer.write(str(value).encode() * size)
+
+
+def read_records(folder, size):
+    found = [e.numpy() for e in tf.data.TFRecordDataset(str(folder / "model.txt"))]
+    assert found == [found[0][:1] * size] * 4
+    return float(found[0][:1])
+
+
 DISK = [
     (write_checkpoint, read_checkpoint),
     (save_model, load_model),
     (save_with_a_manager, read_the_latest),
     (write_file, read_file),
+    (write_records, read_records),
 ]
 
 

@@ -262,6 +262,30 @@ def test_a_known_value_is_not_that_of_a_variable():
     assert told() == (None, None)
 
 
+def test_messages_made_by_hand_are_written_and_read(tmp_path):
+    v1 = tf.compat.v1
+    summary = v1.Summary(value=[v1.Summary.Value(tag="loss", simple_value=0.5)])
+    with v1.summary.FileWriter(tmp_path) as writer:
+        writer.add_summary(summary, 3)
+        writer.add_summary(summary.SerializeToString(), global_step=4)
+        writer.add_event(v1.Event(wall_time=1.0, step=5, summary=summary))
+        writer.add_graph(tf.function(lambda: tf.constant(1)).get_concrete_function().graph)
+    with pytest.raises(RuntimeError, match="closed"):
+        writer.add_summary(summary)
+    (path,) = tmp_path.iterdir()
+    version, *events, graph = v1.train.summary_iterator(path)
+    assert version.file_version == "brain.Event:2"
+    assert [(e.step, e.summary.value[0].simple_value) for e in events] == [
+        (3, 0.5),
+        (4, 0.5),
+        (5, 0.5),
+    ]
+    assert events[2].wall_time == 1.0
+    assert [n.op for n in v1.GraphDef.FromString(graph.graph_def).node] == ["Const", "Identity"]
+    with pytest.raises(NotImplementedError, match="session"):
+        v1.summary.FileWriter(tmp_path, session=object())
+
+
 CALLBACK = """
 import sys
 import tensorflow as tf

@@ -15,6 +15,7 @@ not that of its type, messages inside messages without end.
 
 from __future__ import annotations
 
+import operator
 import struct
 from typing import ClassVar
 
@@ -393,7 +394,10 @@ def _scalar_bytes(kind: str, value) -> bytes:
     if kind in ("string", "bytes"):
         data = value.encode() if isinstance(value, str) else bytes(value)
         return _varint(len(data)) + data
-    return _varint(int(value))
+    number = operator.index(value)
+    if not -(1 << 63) <= number < 1 << 64:
+        raise ValueError(f"Value out of range: {number}")
+    return _varint(number)
 
 
 def _scalar_value(kind: str, raw):

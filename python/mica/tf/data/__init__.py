@@ -12,6 +12,7 @@ from ._dataset import (
     Dataset,
     DatasetSpec,
 )
+from ._files import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 from ._iterator import Iterator, IteratorSpec
 from ._options import Options, ThreadingOptions
 
@@ -21,9 +22,12 @@ __all__ = [
     "UNKNOWN_CARDINALITY",
     "Dataset",
     "DatasetSpec",
+    "FixedLengthRecordDataset",
     "Iterator",
     "IteratorSpec",
     "Options",
+    "TFRecordDataset",
+    "TextLineDataset",
     "ThreadingOptions",
     "experimental",
 ]

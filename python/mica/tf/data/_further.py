@@ -41,6 +41,27 @@ class Further:
         return _generated(generator, tuple(args or ()), spec)
 
     @staticmethod
+    def list_files(file_pattern, shuffle=None, seed=None, name=None):
+        """The names of files that patterns of the shell match, in another order each time.
+
+        With shuffle=False they are sorted.
+        """
+        from .. import errors
+        from ..io import matching_files
+        from ._dataset import Dataset
+
+        names = matching_files(file_pattern)
+        if isinstance(names, _mica.TFEagerTensor) and names.shape[0] == 0:
+            raise errors.InvalidArgumentError(
+                None, None, f"No files matched pattern: {file_pattern}"
+            )
+        dataset = Dataset.from_tensor_slices(names)
+        if shuffle is not None and not shuffle:
+            return dataset
+        count = ops["Maximum"](ops["Size"](names, out_type=int64), convert_to_tensor(1, int64))
+        return dataset.shuffle(count, seed=seed, reshuffle_each_iteration=True)
+
+    @staticmethod
     def random(seed=None, rerandomize_each_iteration=None, name=None):
         """Numbers below 2^32 at random, without end."""
         from ._dataset import Dataset, _seeds

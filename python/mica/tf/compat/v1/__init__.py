@@ -8,7 +8,7 @@ from ..._event_messages import Event, RunMetadata, Summary, SummaryMetadata
 from ..._graph_def import GraphDef
 from ..._missing import finder as _finder
 from ..._shapes import TensorShape
-from . import logging
+from . import io, logging, summary, train
 
 __all__ = [
     "Event",
@@ -20,11 +20,14 @@ __all__ = [
     "enable_v2_behavior",
     "executing_eagerly",
     "executing_eagerly_outside_functions",
+    "io",
     "logging",
     "placeholder",
     "reset_default_graph",
     "set_random_seed",
     "sparse_placeholder",
+    "summary",
+    "train",
 ]
 
 

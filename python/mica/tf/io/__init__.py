@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from . import _dtypes
-from ._core import Tensor, convert_to_tensor, ops
-from ._examples import (
+from .. import _dtypes
+from .._core import Tensor, convert_to_tensor, ops
+from .._examples import (
     FixedLenFeature,
     FixedLenSequenceFeature,
     RaggedFeature,
@@ -13,8 +13,10 @@ from ._examples import (
     parse_example,
     parse_single_example,
 )
-from ._missing import finder as _finder
-from ._records import TFRecordOptions, TFRecordWriter
+from .._missing import finder as _finder
+from .._records import TFRecordOptions, TFRecordWriter
+from . import gfile
+from ._files import matching_files, parse_tensor, read_file, serialize_tensor, write_file
 
 
 def decode_raw(input_bytes, out_type, little_endian=True, fixed_length=None, name=None) -> Tensor:
@@ -57,8 +59,14 @@ __all__ = [
     "TFRecordWriter",
     "VarLenFeature",
     "decode_raw",
+    "gfile",
+    "matching_files",
     "parse_example",
     "parse_single_example",
+    "parse_tensor",
+    "read_file",
+    "serialize_tensor",
+    "write_file",
 ]
 
 __getattr__ = _finder(__name__)

@@ -1,0 +1,7 @@
+"""`tf.compat.v1.io`: records, one after the other."""
+
+from __future__ import annotations
+
+from ..._records import TFRecordOptions, TFRecordWriter, tf_record_iterator
+
+__all__ = ["TFRecordOptions", "TFRecordWriter", "tf_record_iterator"]
