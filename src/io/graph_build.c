@@ -52,7 +52,9 @@ mica_status io_library_init(io_library *library, const io_graph_def *def, io_ran
         library->uses[i] = mica_arena_alloc(&library->arena, (size_t)def->functions[i].n_arguments);
         is_good = library->uses[i];
     }
-    return is_good ? read_ops(library, ops) : MICA_NO_MEMORY();
+    if (!is_good) return MICA_NO_MEMORY();
+    MICA_TRY(io_read_gradients(library, def->library));
+    return read_ops(library, ops);
 }
 
 void io_library_deinit(io_library *library) {
@@ -487,6 +489,7 @@ static mica_status make_node(io_builder *b, int32_t item) {
     MICA_TRY(io_take_values(b, node, inputs, facts, m.n));
     MICA_TRY(io_make_value_node(b, &m, &done));
     if (!done) MICA_TRY(io_make_list_node(b, &m, &done));
+    if (!done) MICA_TRY(io_make_gradient_node(b, &m, &done));
     if (!done) MICA_TRY(io_compose(b, &m, &done));
     if (done) return NULL;
     if (!mica_tf_op_parse(op_name, &op))
@@ -533,6 +536,29 @@ static mica_status begin(io_builder *b, visit **out_stack) {
     b->facts = mica_arena_alloc(b->scratch, n * sizeof *b->facts);
     *out_stack = mica_arena_alloc(b->scratch, n * sizeof **out_stack);
     return b->states && b->refs && b->facts && *out_stack ? NULL : MICA_NO_MEMORY();
+}
+
+mica_status io_find_made(io_builder *b, io_range tensor, mica_tf_ref *out_ref, io_fact *out_fact) {
+    io_range rest, name = split(tensor, &rest);
+    const io_function *f = b->function;
+    int32_t item = io_names_find(&f->names, name), index;
+    if (item < 0) return damaged_input(tensor, "is of no node");
+    if (b->states[item] == IO_ENTERED) return damaged_input(tensor, "needs the node's own result");
+    size_t n = (size_t)f->n_arguments + (size_t)f->n_nodes;
+    visit *stack = mica_alloc((n + 1) * sizeof *stack);
+    if (!stack) return MICA_NO_MEMORY();
+    mica_status status = make_with_inputs(b, item, stack);
+    mica_free(stack);
+    if (status) return status;
+    mica_tf_ref ref = b->refs[item];
+    bool is_node = item >= f->n_arguments && b->states[item] == IO_MADE;
+    int32_t n_results =
+        ref.node >= 0 && is_node ? mica_tf_graph_result_count(b->graph, ref.node) : 1;
+    if (ref.node < 0 || !parse_index(rest, &index) || index >= n_results)
+        return damaged_input(tensor, "is no result of its node");
+    *out_fact = fact_of(b, item, index);
+    *out_ref = (mica_tf_ref){ref.node, ref.index + index};
+    return NULL;
 }
 
 /* ---- functions --------------------------------------------------------------------------------*/

@@ -7,6 +7,7 @@
 #define MICA_IO_GRAPH_BUILD_H
 
 #include "io/attr_value.h"
+#include "io/object_graph.h"
 
 /* What is known of a tensor beside its own type. A list of tensors, which files keep behind a
  * handle, becomes one tensor, its elements along axis 0; until the shape of an element is known it
@@ -36,7 +37,11 @@ typedef struct io_library {
     struct io_built **built; /* of each function */
     uint8_t **uses;          /* of each function, for each argument: graph_values.c */
     int64_t n_visits;
-    int32_t depth; /* functions being built, each within the one before */
+    io_names gradient_names; /* graph_gradient.c: names that gradients are registered under */
+    io_range *gradients;     /* and the functions that they are */
+    int32_t gradient_depth;
+    const io_object_graph *objects; /* NULL: they are not known */
+    int32_t depth;                  /* functions being built, each within the one before */
 } io_library;
 
 /* `ops` is an OpList, which may be empty. */

@@ -59,8 +59,21 @@ MICA_MUST_CHECK mica_status io_read_references(io_builder *b, const io_node *nod
  */
 MICA_MUST_CHECK mica_status io_take_values(io_builder *b, const io_node *node, mica_tf_ref *inputs,
                                            io_fact *facts, int32_t n);
+/* The handle of a variable becomes its value. */
+MICA_MUST_CHECK mica_status io_take_value(io_builder *b, mica_tf_ref *input, io_fact *fact);
+/* Whether a function only reads the variable that is its argument. */
+bool io_only_reads(io_library *library, io_range function, int32_t argument);
 /* Ops that read such a variable. out_done: the node is made. */
 MICA_MUST_CHECK mica_status io_make_value_node(io_builder *b, const io_making *m, bool *out_done);
+/* RegisteredGradients of a FunctionDefLibrary. */
+MICA_MUST_CHECK mica_status io_read_gradients(io_library *library, io_range message);
+/* Nodes with a gradient of their own. out_done: the node is made. */
+MICA_MUST_CHECK mica_status io_make_gradient_node(io_builder *b, const io_making *m,
+                                                  bool *out_done);
+/* The tensor "node:1", or an argument, of the function that is being built, whose node is made if
+ * it is not yet. */
+MICA_MUST_CHECK mica_status io_find_made(io_builder *b, io_range tensor, mica_tf_ref *out_ref,
+                                         io_fact *out_fact);
 /* Ops that have no row. out_done: the node is made. */
 MICA_MUST_CHECK mica_status io_compose(io_builder *b, const io_making *m, bool *out_done);
 /* Ops of lists, and loops that carry them. out_done: the node is made. */

@@ -207,5 +207,6 @@ mica_status io_graph_def_read(io_range bytes, const char *path, mica_arena *aren
     *out_graph = (io_graph_def){.path = path};
     MICA_TRY(read_nodes(&r, bytes, 1, &out_graph->graph));
     io_find_part(bytes, 2, &library);
+    out_graph->library = library;
     return read_functions(&r, library, out_graph);
 }

@@ -42,7 +42,8 @@ typedef struct io_graph_def {
     io_function graph;
     io_function *functions;
     int32_t n_functions;
-    io_names names; /* of functions */
+    io_names names;   /* of functions */
+    io_range library; /* FunctionDefLibrary */
 } io_graph_def;
 
 /* DATA_LOSS, with the path in the message, where the bytes are no GraphDef. */

@@ -117,12 +117,16 @@ mica_status io_read_references(io_builder *b, const io_node *node, mica_tf_ref *
     return NULL;
 }
 
-static mica_status read_value(io_builder *b, mica_tf_ref *input, io_fact *fact) {
+mica_status io_take_value(io_builder *b, mica_tf_ref *input, io_fact *fact) {
     mica_tf_ref value;
     MICA_TRY(read_variable(b, *input, fact, &value));
     MICA_TRY(io_add(b, MICA_TF_Identity, NULL, &value, 1, input));
     fact->kind = IO_VALUE;
     return NULL;
+}
+
+bool io_only_reads(io_library *library, io_range function, int32_t argument) {
+    return only_reads(library, function, argument, 0);
 }
 
 mica_status io_take_values(io_builder *b, const io_node *node, mica_tf_ref *inputs, io_fact *facts,
@@ -139,7 +143,7 @@ mica_status io_take_values(io_builder *b, const io_node *node, mica_tf_ref *inpu
                 inputs[k] = inputs[i];
                 facts[k] = facts[i];
             } else if (k == i) {
-                MICA_TRY(read_value(b, &inputs[i], &facts[i]));
+                MICA_TRY(io_take_value(b, &inputs[i], &facts[i]));
             }
         }
     }

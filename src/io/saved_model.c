@@ -466,6 +466,9 @@ static mica_status read_model(mica_saved_model *m, const mica_saved_model_option
     io_find_part(info, 2, &ops);
     m->has_library = true;
     MICA_TRY(io_library_init(&m->library, &m->def, ops, m->device));
+    io_find_part(m->meta, 7, &graph);
+    MICA_TRY(io_object_graph_read(graph, m->path, &m->arena, &m->objects));
+    m->library.objects = &m->objects;
     MICA_TRY(read_signatures(m, m->meta));
     MICA_TRY(find_copies(m));
     MICA_TRY(create_resources(m));

@@ -35,6 +35,7 @@ struct mica_saved_model {
     io_graph_def def;
     io_library library;
     bool has_library;
+    io_object_graph objects;
     io_signature *signatures;
     int32_t n_signatures;
     mica_tf_value *resources; /* handles of variables, then of tables */

@@ -12,32 +12,10 @@
 
 typedef struct search {
     mica_saved_model *model;
-    io_range *functions; /* SavedConcreteFunction, by number of a name */
-    io_names names;      /* of functions */
-    int64_t *keys;       /* the stored value of each object; -1: it has none */
+    int64_t *keys; /* the stored value of each object; -1: it has none */
     int32_t n_keys;
     int32_t *users; /* of each stored value: the node that a call gives as its variable; -1: none */
 } search;
-
-/* A map from names to SavedConcreteFunction. */
-static mica_status read_functions(search *s, mica_arena *arena, io_range objects) {
-    int64_t n = io_count_parts(objects, 2);
-    if (n < 0 || n > INT32_MAX)
-        return MICA_ERROR(MICA_DATA_LOSS, "[saved_model] %s: its objects are cut off",
-                          s->model->path);
-    s->functions = mica_arena_alloc(arena, (size_t)n * sizeof *s->functions);
-    if (!s->functions) return MICA_NO_MEMORY();
-    MICA_TRY(io_names_init(&s->names, arena, n));
-    io_field field;
-    for (int32_t i = 0; io_take_field(&objects, &field);) {
-        io_range name;
-        if (field.number != 2 || field.wire != IO_LENGTH) continue;
-        io_find_part(field.part, 1, &name);
-        io_find_part(field.part, 2, &s->functions[i]);
-        (void)io_names_add(&s->names, name, i++);
-    }
-    return NULL;
-}
 
 /* The stored value of an object, by its attribute VARIABLE_VALUE. */
 static int64_t find_key(const mica_saved_model *m, io_range object) {
@@ -91,31 +69,16 @@ static int32_t count_tensors(const io_node *node) {
     return n;
 }
 
-static void take_call(search *s, const io_node *node) {
-    io_range value, function, name, bound;
-    io_field field;
-    uint64_t object;
-    if (!io_node_attr(node, "f", &value) || !io_find_part(value, 10, &function)) return;
+static mica_status take_call(search *s, mica_arena *arena, const io_node *node) {
+    io_range value, function, name;
+    uint64_t *bound;
+    int32_t n;
+    if (!io_node_attr(node, "f", &value) || !io_find_part(value, 10, &function)) return NULL;
     io_find_part(function, 1, &name);
-    int32_t i = io_names_find(&s->names, name);
-    int64_t n = 0, first = count_tensors(node);
-    if (i < 0) return;
-    io_range message = s->functions[i]; /* numbers come in packs, or by themselves */
-    while (io_take_field(&message, &field)) {
-        if (field.number != 2) continue;
-        bound = field.part;
-        if (field.wire == IO_VARINT) n++;
-        while (field.wire == IO_LENGTH && io_take_varint(&bound, &object)) n++;
-    }
-    first -= n;
-    message = s->functions[i];
-    while (io_take_field(&message, &field)) {
-        if (field.number != 2) continue;
-        bound = field.part;
-        if (field.wire == IO_VARINT) take_bound(s, node, field.value, first++);
-        while (field.wire == IO_LENGTH && io_take_varint(&bound, &object))
-            take_bound(s, node, object, first++);
-    }
+    MICA_TRY(io_bound_inputs(&s->model->objects, name, arena, &bound, &n));
+    int64_t first = (int64_t)count_tensors(node) - n;
+    for (int32_t i = 0; i < n; i++) take_bound(s, node, bound[i], first + i);
+    return NULL;
 }
 
 /* What is restored to one node belongs to the node that uses the same object. */
@@ -139,9 +102,7 @@ static mica_status no_asset(void *context, const io_node *node, char **out_path)
 
 static mica_status find(search *s, mica_arena *arena, io_range restore) {
     mica_saved_model *m = s->model;
-    io_range objects;
-    if (!io_find_part(m->meta, 7, &objects)) return NULL;
-    MICA_TRY(read_functions(s, arena, objects));
+    if (!m->objects.n_objects) return NULL;
     MICA_TRY(read_keys(s, arena));
     size_t n_stored = (size_t)mica_bundle_count(m->bundle);
     s->users = mica_arena_alloc(arena, n_stored * sizeof *s->users);
@@ -150,7 +111,7 @@ static mica_status find(search *s, mica_arena *arena, io_range restore) {
     for (int32_t i = 0; i < m->def.graph.n_nodes; i++) {
         const io_node *node = &m->def.graph.nodes[i];
         if (io_is(node->op, "StatefulPartitionedCall") || io_is(node->op, "PartitionedCall"))
-            take_call(s, node);
+            MICA_TRY(take_call(s, arena, node));
     }
     const io_restoring how = {.def = &m->def,
                               .values = &m->library.values,

@@ -112,6 +112,10 @@ static mica_status back_custom(mica_tf_walk *w, int32_t index) {
     mica_tf_ref *results = refs + f->n_parameters;
     if (!status) status = mica_tf_copy_function(&copier, f, refs, results);
     for (int32_t i = 0; i < connected->n && !status; i++) {
+        if (connected->as.ints[i] < 0) {
+            status = MICA_ERROR(MICA_UNSUPPORTED, "%s", f->name);
+            break;
+        }
         mica_tf_ref x = node->inputs[connected->as.ints[i]];
         if (w->active[mica_tf_slot(w->forward, x)])
             status = mica_tf_add_cotangent(w, mica_tf_slot(w->forward, x), results[i]);

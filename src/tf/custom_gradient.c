@@ -4,7 +4,12 @@
  * The node's inputs are the arguments x, the results y as they were computed, and what the backward
  * function needs. The primitive it becomes has all of them as operands: y and what is needed get
  * no cotangent, so that nothing flows back through what computed them, and yet a second derivative
- * finds on what the first one depends. */
+ * finds on what the first one depends.
+ *
+ * A place of -1 in `connected` says that there is no backward function: asking for the gradient is
+ * an error whose text is the function's name. Inside of a loop that is one primitive it is NaN. */
+#include <math.h>
+
 #include "tf/host_rules.h"
 #include "tf/lower_rules.h"
 #include "tf/shape_rules.h"
@@ -133,10 +138,15 @@ static mica_graph *vjp_region(mica_tf_lowering *c, parts *p) {
     for (int32_t i = 0; results && i < c->n_inputs; i++) {
         int32_t at = -1;
         if (!is_differentiable(c->inputs[i])) continue;
-        for (int32_t k = 0; k < connected->n; k++)
+        bool is_missing = false;
+        for (int32_t k = 0; k < connected->n; k++) {
             if (connected->as.ints[k] == i) at = k;
-        mica_output(region, at < 0 ? mica_zeros_like(region, p->inside[p->place[i]])
-                                   : conjugate(region, results[at]));
+            is_missing |= connected->as.ints[k] < 0 && i < p->n_x;
+        }
+        mica_value x = p->inside[p->place[i]];
+        mica_output(region, is_missing ? mica_full_like(region, x, NAN)
+                            : at < 0   ? mica_zeros_like(region, x)
+                                       : conjugate(region, results[at]));
     }
     mica_status status = results ? mica_graph_check(region) : NULL;
     if (results && !status) return region;

@@ -527,12 +527,14 @@ mica_status mica_tf_op_infer_types(mica_tf_op op, const mica_tf_dtype *inputs, i
 
 /* ---- roles ------------------------------------------------------------------------------------*/
 
-/* A gradient that the user gives: its function says to which arguments there is one. */
+/* A gradient that the user gives: its function says to which arguments there is one. That of a
+ * gradient that is missing is reached, to be refused. */
 static char role_of_custom(const mica_tf_operation *operation, int32_t i) {
     const mica_tf_attr *connected =
         mica_tf_attr_find(operation->info, operation->attrs, "connected");
+    int64_t n = mica_tf_attr_find(operation->info, operation->attrs, "n")->as.integer;
     for (int32_t k = 0; k < connected->n; k++)
-        if (connected->as.ints[k] == i) return 'd';
+        if (connected->as.ints[k] == i || (connected->as.ints[k] < 0 && i < n)) return 'd';
     return '-';
 }
 

@@ -1,6 +1,6 @@
 /* SavedModels: the bytes are saved_model.pb of a folder that has the variables and the asset of
- * corpus/read_saved_model/version1; they are also the lines of a table. What loads has signatures
- * that become graphs, or say why not, and can be saved, or not. */
+ * corpus/read_saved_model/version1 and custom; they are also the lines of a table. What loads has
+ * signatures that become graphs, or say why not, and can be saved, or not. */
 #include <string.h>
 #include <sys/stat.h>
 
@@ -25,6 +25,8 @@ static void write_variables(void) {
     read_check(!mica_bundle_writer_add(writer, "b", MICA_TF_float32, MICA_INTS(2), zeros, 8));
     read_check(!mica_bundle_writer_add(writer, "calls", MICA_TF_int32, MICA_NO_INTS, zeros, 4));
     read_check(!mica_bundle_writer_add(writer, "w", MICA_TF_float32, MICA_INTS(3, 2), zeros, 24));
+    read_check(!mica_bundle_writer_add(writer, "w/.ATTRIBUTES/VARIABLE_VALUE", MICA_TF_float32,
+                                       MICA_INTS(2), zeros, 8));
     read_check(!mica_bundle_writer_finish(writer));
     mica_bundle_writer_release(writer);
 }

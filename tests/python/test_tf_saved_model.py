@@ -453,3 +453,65 @@ def test_attributes_that_are_a_choice_of_texts_come_back(tmp_path):
     loaded = tf.saved_model.load(str(tmp_path / "model"))
     assert loaded.padded(tf.constant([1.0, 2.0, 3.0])).numpy().tolist() == [2, 1, 1, 2, 3, 3, 2]
     assert loaded.length(tf.constant(["aé"])).numpy().tolist() == [2]
+
+
+# What TensorFlow gives for the loaded model: tests/tf/saved_models/make.py prints it.
+CUSTOM = {
+    "four": ([12.0, 20.0], [1.0, -0.5]),
+    "captured": ([121.00559, 21.487862], [20.167599, -1.074393]),
+}
+
+
+@pytest.mark.parametrize("name", sorted(CUSTOM))
+def test_custom_gradients_are_loaded(name):
+    model, x = load("custom"), tf.constant([0.5, -0.25])
+    for call in (getattr(model, name), lambda x: model.signatures[name](x)["output_0"]):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = call(x)
+        for got, wanted in zip(tape.gradient(y, [x, model.w]), CUSTOM[name], strict=True):
+            np.testing.assert_allclose(got.numpy(), wanted, rtol=1e-5)
+
+
+def test_a_custom_gradient_that_was_not_saved_is_an_error():
+    model, x = load("lost"), tf.constant([0.5, -0.25])
+    np.testing.assert_allclose(model.four(x).numpy(), [3.0, -2.5])
+    with pytest.raises(tf.errors.UnimplementedError, match="custom gradient was not saved"):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            tape.gradient(model.four(x), x)
+
+
+def test_custom_gradients_are_saved(tmp_path):
+    module, x = tf.Module(), tf.constant([0.5, -0.25])
+    module.w = tf.Variable([3.0, 5.0], name="w")
+
+    @tf.custom_gradient
+    def inner(x, n):
+        y = tf.exp(x)
+        return y + 1.0, lambda dy: (dy * y * 3.0 * tf.cast(n, tf.float32), None)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
+    def f(x):
+        return inner(x * module.w, tf.constant(3)) * 2.0
+
+    module.f = f
+    tf.saved_model.save(module, str(tmp_path / "kept"), signatures=f)
+    options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
+    tf.saved_model.save(module, str(tmp_path / "lost"), signatures=f, options=options)
+    wanted = 2 * np.exp(x.numpy() * [3.0, 5.0]) * 9 * [3.0, 5.0]
+    model = tf.saved_model.load(str(tmp_path / "kept"))
+    tf.saved_model.save(model, str(tmp_path / "again"), signatures=model.signatures)
+    for loaded in (model, tf.saved_model.load(str(tmp_path / "again"))):
+        for call in (loaded.f, lambda x: loaded.signatures["serving_default"](x)["output_0"]):  # noqa: B023
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = call(x)
+            np.testing.assert_allclose(y.numpy(), f(x).numpy(), rtol=1e-6)
+            np.testing.assert_allclose(tape.gradient(y, x).numpy(), wanted, rtol=1e-5)
+    lost = tf.saved_model.load(str(tmp_path / "lost"))
+    np.testing.assert_allclose(lost.f(x).numpy(), f(x).numpy())
+    with pytest.raises(tf.errors.UnimplementedError, match="custom gradient was not saved"):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            lost.f(x)

@@ -147,6 +147,55 @@ def lines(folder):
     tf.saved_model.save(module, folder, signatures=number)
 
 
+class Custom(tf.Module):
+    """Functions whose gradients are not those of their values."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = tf.Variable([3.0, 5.0], name="w")
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
+    def four(self, x):
+        return tf.custom_gradient(lambda x: (x * 2.0, lambda dy: dy * 4.0))(x) * self.w
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
+    def captured(self, x):
+        """The gradient needs a value of the function, an integer and the variable."""
+
+        @tf.custom_gradient
+        def function(x, n):
+            y = tf.exp(x)
+            w = self.w
+            return y + 1.0, lambda dy: (dy * y * w * tf.cast(n, tf.float32), None)
+
+        return function(x * self.w, tf.constant(3))
+
+
+def custom(folder):
+    """Custom gradients, saved with the model."""
+    module = Custom()
+    options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
+    signatures = {"four": module.four, "captured": module.captured}
+    tf.saved_model.save(module, folder, signatures=signatures, options=options)
+    loaded = tf.saved_model.load(folder)
+    x = tf.constant([0.5, -0.25])
+    for name in signatures:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = getattr(loaded, name)(x)
+        print(name, y.numpy(), [g.numpy() for g in tape.gradient(y, [x, loaded.w])])
+    x = [0.5, -0.25]
+    return [[name, [x], getattr(module, name)(tf.constant(x))] for name in signatures]
+
+
+def lost(folder):
+    """A custom gradient that is not saved with the model."""
+    module = Custom()
+    options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
+    tf.saved_model.save(module, folder, signatures={"four": module.four}, options=options)
+    return [["four", [[0.5, -0.25]], module.four(tf.constant([0.5, -0.25]))]]
+
+
 def words(folder):
     """A signature from strings to numbers: a table, an embedding, attention over its rows."""
 
@@ -366,7 +415,20 @@ def version1(folder):
     os.remove(words)
 
 
-MODELS = [dense, control, text, lines, words, tables, convnet, recurrent, operations, version1]
+MODELS = [
+    dense,
+    control,
+    text,
+    lines,
+    words,
+    tables,
+    convnet,
+    recurrent,
+    operations,
+    version1,
+    custom,
+    lost,
+]
 
 
 def plain(value):

@@ -8,11 +8,14 @@ something that others see, waits for what did so before it.
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 import numpy as np
 
 from ... import _mica
 from .. import _dtypes
+from .._context import building
+from .._graph import FuncGraph
 from .._graph_def import (
     AttrValue,
     ListValue,
@@ -41,10 +44,22 @@ _OWN = {
 }
 
 
+class Gradient(NamedTuple):
+    """A custom gradient: of the IdentityN that has this name as its attribute."""
+
+    registered: str
+    function: str
+    within: str  # the function that the IdentityN is in
+    captured: list  # nodes of that, whose first results are the function's last arguments
+    results: list  # tensors like the IdentityN's results
+    count: int  # of the results that are no arguments, and have no gradient
+
+
 class Functions:
     """The functions of a file: each graph once, under a name of its own."""
 
     def __init__(self) -> None:
+        self.gradients: list[Gradient] = []
         self.definitions: dict[str, FunctionDef] = {}
         self._names: dict = {}  # number of a graph -> name
         self._kept: list = []  # graphs whose numbers are in use
@@ -237,12 +252,62 @@ def _types(numbers) -> AttrValue:
 
 
 def _custom_gradient(writer: _Writer, number: int, name: str, texts: list) -> None:
-    """The results; the gradient is not kept."""
+    """An IdentityN of the results and the arguments that have a gradient, which is registered."""
+    from .._function import _flows
+
     attributes = {k: v for k, _, v in writer._graph._attributes(number)}
-    n, types = attributes["n"], attributes["Tout"]
-    node = writer.node("IdentityN", name, texts[n : n + len(types)], T=_types(types))
-    for i in range(len(types)):
+    tensors = [writer._graph._tensor(*place) for place in writer._graph._node(number)[2]]
+    n, count, connected = attributes["n"], len(attributes["Tout"]), attributes["connected"]
+    needs = range(n + count, len(texts))
+    is_lost = any(i < 0 for i in connected)
+    kept = [*range(n, n + count)]
+    kept += [i for i in range(n) if _flows(tensors[i])] if is_lost else connected
+    node = writer.node(
+        "IdentityN",
+        name,
+        [texts[i] for i in kept],
+        T=_types([tensors[i].dtype.as_datatype_enum for i in kept]),
+    )
+    for i in range(count):
         writer.give(number, i, f"{node.name}:output:{i}")
+    registered = f"CustomGradient-{writer._name}/{node.name}"
+    node.attr["_gradient_op_type"] = AttrValue(s=registered.encode())
+    if is_lost or any(tensors[i].dtype == _dtypes.resource for i in needs):
+        return  # without a gradient of this name, asking for it is an error
+    captured = []
+    for i in needs:
+        dtype = AttrValue(type=tensors[i].dtype.as_datatype_enum)
+        captured.append(writer.node("Identity", f"{name}/needed", [texts[i]], T=dtype).name)
+    _, backward = _mica.tf_functions(writer._graph, number)["backward"][0]
+    function = _gradient_function(
+        backward, [tensors[i] for i in kept], count, [tensors[i] for i in needs]
+    )
+    writer._functions.gradients.append(
+        Gradient(
+            registered,
+            writer._functions.add(function, f"__inference_internal_grad_fn_{writer._name}"),
+            writer._name,
+            captured,
+            [tensors[i] for i in kept],
+            count,
+        )
+    )
+
+
+def _gradient_function(backward, results: list, count: int, needs: list) -> FuncGraph:
+    """A function of a cotangent for each result of the IdentityN, then what is needed."""
+    from .._function import GraphFunction, _flows
+
+    graph = FuncGraph("custom_gradient")
+    with building(graph):
+        given = [
+            graph._parameter(x.dtype, x.shape, f"result_grads_{i}") for i, x in enumerate(results)
+        ]
+        extra = [graph._parameter(x.dtype, x.shape, "needed") for x in needs]
+        cotangents = [g for g in given[:count] if _flows(g)]
+        for gradient in GraphFunction(backward)._node(backward, cotangents + extra):
+            graph._output(gradient)
+    return graph
 
 
 def _barrier(writer: _Writer, number: int, name: str, texts: list) -> None:

@@ -36,7 +36,12 @@ def _name_of(raw: bytes) -> str:
 class Library:
     """The functions of a file, by name; each is read when it is asked for."""
 
-    def __init__(self, graph_def: GraphDef, op_list=()) -> None:
+    def __init__(self, graph_def: GraphDef, op_list=(), objects=None) -> None:
+        gradients = graph_def.library.registered_gradients
+        self.gradients = {g.registered_op_type: g.gradient_func for g in gradients}
+        self.nodes = {node.name: node for node in graph_def.node}
+        self.objects = [] if objects is None else objects.nodes
+        self._concrete = {} if objects is None else objects.concrete_functions
         self._raw = {_name_of(raw): raw for raw in graph_def.library.function}
         self._read: dict[str, FunctionDef] = {}
         self._built: dict = {}
@@ -46,6 +51,18 @@ class Library:
 
     def __contains__(self, name: str) -> bool:
         return name in self._raw
+
+    def concrete(self, name: str):
+        """Return what is said of a function as an object."""
+        return self._concrete[name]
+
+    def bound(self, name: str) -> list[int]:
+        """Return the objects whose tensors are a function's last arguments."""
+        bound = list(self._concrete[name].bound_inputs) if name in self._concrete else []
+        for number in bound:
+            if not 0 <= number < len(self.objects):
+                raise ValueError(f"The function {name!r} needs object {number}, which is not there")
+        return bound
 
     def definition(self, name: str) -> FunctionDef:
         """Return the message of a function."""
@@ -138,9 +155,12 @@ class FunctionBuilder:
         self.known: dict = {}  # id of a tensor -> what is known of it
         if graph is not None:
             return
+        from ._import_custom import needed_nodes
+
         with building(self.graph):
             self._add_arguments(definition, known)
-            for node in _in_order(definition.node_def):
+            waits = {node.name: needed_nodes(library, node) for node in definition.node_def}
+            for node in _in_order(definition.node_def, waits):
                 self._add_node(node)
             outputs = [self._value(definition.ret[a.name]) for a in definition.signature.output_arg]
         self.output_facts = tuple(self.known.get(o._id) for o in outputs)
@@ -198,6 +218,16 @@ class FunctionBuilder:
             return self._values[name][int(index)]
         return self._values[text][0]
 
+    def tensor_at(self, text: str):
+        """The tensor that `argument` or `node:index` says."""
+        name, _, index = text.partition(":")
+        if name in self._values:
+            return self._values[name][0]
+        results = [t for key, ts in self._values.items() if key.startswith(f"{name}:") for t in ts]
+        if not index.isdigit() or int(index) >= len(results):
+            raise ValueError(f"there is no tensor {text!r} in the function {self.name!r}")
+        return results[int(index)]
+
     def _add_node(self, node: NodeDef) -> None:
         inputs = [self._value(text) for text in node.input if not text.startswith("^")]
         try:
@@ -215,11 +245,15 @@ class FunctionBuilder:
             self._values[f"{node.name}:{name}"] = tensors
 
     def _outputs(self, node: NodeDef, inputs: list) -> dict:
+        from ._import_custom import custom_gradient
         from ._import_ops import TRANSLATIONS
 
         attributes = _Attributes(node, self.library.defaults.get(node.op, {}))
         if node.op in _BRANCHING:
             inputs = self._with_values(node, inputs)
+        own = custom_gradient(self, node, inputs)
+        if own is not None:
+            return {"output": own}
         translation = TRANSLATIONS.get(node.op)
         if translation is not None:
             made = translation(self, inputs, attributes)
@@ -304,6 +338,13 @@ class FunctionBuilder:
             value.set_shape(fact.shape)
         return value
 
+    def value_of(self, tensor):
+        """The value of a variable, which is known to be one that only is read."""
+        fact = self.known[tensor._id]
+        value = ops["Identity"](self.read(tensor, fact.dtype))
+        self.known[value._id] = ValueOf(fact.dtype, fact.shape)
+        return value
+
     def _with_values(self, node: NodeDef, inputs: list) -> list:
         """Give branches and loops the values of variables that they only read.
 
@@ -318,8 +359,7 @@ class FunctionBuilder:
             if isinstance(fact, HandleOf) and all(
                 self.library.only_reads(name, i - first) for name in names
             ):
-                found[i] = ops["Identity"](self.read(tensor, fact.dtype))
-                self.known[found[i]._id] = ValueOf(fact.dtype, fact.shape)
+                found[i] = self.value_of(tensor)
         return found
 
     def facts(self, tensors: list) -> tuple:
@@ -421,15 +461,22 @@ def _shape(message):
     return None if shape.rank is None else shape
 
 
-def _in_order(nodes: list) -> list:
-    """Return nodes so that each comes after what it uses and waits for; else as they stand."""
+def _in_order(nodes: list, waits: dict | None = None) -> list:
+    """Return nodes so that each comes after what it uses and waits for; else as they stand.
+
+    `waits` names nodes that a node waits for beside its inputs.
+    """
+
+    def before(node: NodeDef):
+        return iter([*node.input, *(waits or {}).get(node.name, ())])
+
     by_name = {node.name: node for node in nodes}
     done: set = set()
     ordered = []
     for first in nodes:
         if first.name in done:
             continue
-        pending = [(first, iter(first.input))]
+        pending = [(first, before(first))]
         entered = {first.name}  # those on the way, and those done on it
         while pending:
             node, inputs = pending[-1]
@@ -440,7 +487,7 @@ def _in_order(nodes: list) -> list:
                 if name in entered:
                     raise ValueError(f"The node {name!r} needs its own result")
                 entered.add(name)
-                pending.append((by_name[name], iter(by_name[name].input)))
+                pending.append((by_name[name], before(by_name[name])))
                 break
             else:
                 pending.pop()

@@ -204,7 +204,9 @@ class Loader:
         self._folder = export_dir
         self._objects = meta.object_graph_def.nodes
         check_references(self._objects, export_dir)
-        self._library = Library(meta.graph_def, meta.meta_info_def.stripped_op_list.op)
+        self._library = Library(
+            meta.graph_def, meta.meta_info_def.stripped_op_list.op, meta.object_graph_def
+        )
         self._graph_nodes = {node.name: node for node in meta.graph_def.node}
         self._concrete: dict[str, RestoredConcreteFunction] = {}
         self._variables_path = os.path.join(export_dir, "variables", "variables")

@@ -46,7 +46,12 @@ FunctionDef = message(
     arg_attr=(7, ("int", ArgAttrs)),
 )
 # Functions stay bytes until they are asked for: most of a large file is functions.
-FunctionDefLibrary = message("FunctionDefLibrary", function=(1, "bytes*"))
+RegisteredGradient = message(
+    "RegisteredGradient", gradient_func=(1, "string"), registered_op_type=(2, "string")
+)
+FunctionDefLibrary = message(
+    "FunctionDefLibrary", function=(1, "bytes*"), registered_gradients=(3, [RegisteredGradient])
+)
 GraphDef = message(
     "GraphDef", node=(1, [NodeDef]), library=(2, FunctionDefLibrary), versions=(4, VersionDef)
 )

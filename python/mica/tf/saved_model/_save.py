@@ -21,9 +21,11 @@ from ._main_graph import MainGraph
 from ._messages import (
     AssetFileDef,
     BoolValue,
+    CapturedTensor,
     FunctionSpec,
     MetaGraphDef,
     ObjectReference,
+    RegisteredGradient,
     SavedAsset,
     SavedBareConcreteFunction,
     SavedConcreteFunction,
@@ -272,6 +274,7 @@ class _Saver:
         bound = [self._bound(trace, captured) for captured in trace.captured_inputs]
         name = self._functions.add(trace.graph, trace.name, _flat_order(trace))
         self._traces[id(trace)] = name
+        self._write_gradients()
         self._saved.concrete_functions[name] = SavedConcreteFunction(
             bound_inputs=bound,
             canonicalized_input_signature=encode(trace.structured_input_signature),
@@ -281,6 +284,30 @@ class _Saver:
             if function is trace or trace in getattr(function, "_cache", {}).values():
                 self._meta.meta_info_def.function_aliases[name] = alias
         return name
+
+    def _write_gradients(self) -> None:
+        """Write what custom gradients need as objects, and register them."""
+        pending, self._functions.gradients = self._functions.gradients, []
+        library = self._meta.graph_def.library
+        for gradient in pending if self._options.experimental_custom_gradients else ():
+            bound = []
+            for node in gradient.captured:
+                tensor = CapturedTensor(name=f"{node}:0", concrete_function=gradient.within)
+                bound.append(self._extra(SavedObject(captured_tensor=tensor)))
+            specs = [
+                TensorSpec(t.shape, t.dtype, f"result_grads_{i}")
+                for i, t in enumerate(gradient.results)
+            ]
+            self._saved.concrete_functions[gradient.function] = SavedConcreteFunction(
+                bound_inputs=bound,
+                canonicalized_input_signature=encode(((None, *specs), {})),
+                output_signature=encode([None] * gradient.count + specs[gradient.count :]),
+            )
+            library.registered_gradients.append(
+                RegisteredGradient(
+                    gradient_func=gradient.function, registered_op_type=gradient.registered
+                )
+            )
 
     # ---- the rest of the file
 
