@@ -12,6 +12,7 @@ from ._control import while_loop
 from ._core import Tensor, convert_to_tensor, ops
 from ._math import cast, reduce_sum
 from ._reduce import reduce_max
+from ._refusals import check_true
 from ._select import eye, pad
 from .linalg import band_part, diag, eigh, eigvalsh, matmul, solve, triangular_solve
 
