@@ -23,7 +23,7 @@ add_custom_command(OUTPUT ${MLCOMPUTE_GENERATED}
   DEPENDS ${mlcompute_headers} python/_mlcompute/generate.py python/_mlcompute/headers.py VERBATIM)
 file(GLOB MLCOMPUTE_EXTENSION_SOURCES CONFIGURE_DEPENDS python/_mlcompute/*.c)
 Python_add_library(mlcompute_extension MODULE WITH_SOABI ${MLCOMPUTE_EXTENSION_SOURCES}
-                   ${MLCOMPUTE_GENERATED})
+                   python/_mica/entry.c ${MLCOMPUTE_GENERATED})
 set_target_properties(mlcompute_extension PROPERTIES OUTPUT_NAME _mlcompute
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/mlcompute)
 target_include_directories(mlcompute_extension PRIVATE python/_mlcompute)

@@ -3,6 +3,7 @@
  * A HostFunction registers a Python callable with the library for as long as it lives; graphs and
  * executables that call it hold it. Effects of a trace are a chain of tokens: the trace knows the
  * newest one, and a nested trace takes its first as a parameter. */
+#include "entry.h"
 #include "extension.h"
 
 #include <stddef.h>
@@ -80,7 +81,9 @@ static mica_status call_python(void *context, const void *const *inputs,
                                const mica_type *input_types, int32_t n_inputs, void *const *outputs,
                                const mica_type *output_types, int32_t n_outputs) {
     HostFunctionObject *self = context;
-    PyGILState_STATE state = PyGILState_Ensure();
+    PyGILState_STATE state;
+    if (!python_enter(&state))
+        return mica_status_create(MICA_CANCELLED, "[callback] the interpreter is ending");
     TraceObject *outside = trace_set_current(NULL); /* what it does belongs to no trace */
     mica_status status = NULL;
     PyObject *args = arguments_from(inputs, input_types, n_inputs);
@@ -90,7 +93,7 @@ static mica_status call_python(void *context, const void *const *inputs,
     Py_XDECREF(args);
     Py_XDECREF(value);
     trace_set_current(outside);
-    PyGILState_Release(state);
+    python_leave(state);
     return status;
 }
 

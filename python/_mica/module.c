@@ -1,4 +1,5 @@
 /* mica._mica: the module. */
+#include "entry.h"
 #include "extension.h"
 #include "tf_extension.h"
 
@@ -158,8 +159,9 @@ PyMODINIT_FUNC PyInit__mica(void);
 PyMODINIT_FUNC PyInit__mica(void) {
     PyObject *module = PyModule_Create(&definition);
     if (!module) return NULL;
-    if (watch_interrupts() < 0 || add_types(module) < 0 || dtypes_add_to(module) < 0 ||
-        ops_add_to(module) < 0 || PyModule_AddFunctions(module, transform_methods) < 0 ||
+    if (watch_interrupts() < 0 || python_close_at_exit() < 0 || add_types(module) < 0 ||
+        dtypes_add_to(module) < 0 || ops_add_to(module) < 0 ||
+        PyModule_AddFunctions(module, transform_methods) < 0 ||
         PyModule_AddFunctions(module, control_methods) < 0 ||
         PyModule_AddFunctions(module, callback_methods) < 0 ||
         PyModule_AddFunctions(module, tree_methods) < 0 || tf_add_to(module) < 0 ||

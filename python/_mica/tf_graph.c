@@ -1,4 +1,5 @@
 /* Graphs under construction and their runs. mica.tf's FuncGraph is a subclass. */
+#include "entry.h"
 #include "tf_extension.h"
 
 #include <string.h>
@@ -483,13 +484,14 @@ PyTypeObject TFGraph_Type = {
 
 static void print_text(void *context, const char *stream, const char *text, size_t n) {
     (void)context;
-    PyGILState_STATE state = PyGILState_Ensure();
+    PyGILState_STATE state;
+    if (!python_enter(&state)) return;
     PyObject *hook = tf_hook("print");
     PyObject *result =
         hook ? PyObject_CallFunction(hook, "ss#", stream, text, (Py_ssize_t)n) : NULL;
     if (!result) PyErr_WriteUnraisable(NULL);
     Py_XDECREF(result);
-    PyGILState_Release(state);
+    python_leave(state);
 }
 
 static PyObject *tensors_of(const mica_tf_value *values, int32_t n) {
@@ -530,7 +532,9 @@ static int take_results(PyObject *results, mica_tf_value *outputs, int32_t n) {
 static mica_status call_python(void *context, int64_t function, const mica_tf_value *inputs,
                                int32_t n_inputs, mica_tf_value *outputs, int32_t n_outputs) {
     (void)context;
-    PyGILState_STATE state = PyGILState_Ensure();
+    PyGILState_STATE state;
+    if (!python_enter(&state))
+        return mica_status_create(MICA_CANCELLED, "[PyFunc] the interpreter is ending");
     PyObject *hook = tf_hook("py_func");
     tf_tapes hidden = tf_hide_tapes();
     PyObject *tensors = hook ? tensors_of(inputs, n_inputs) : NULL;
@@ -541,15 +545,16 @@ static mica_status call_python(void *context, int64_t function, const mica_tf_va
     tf_show_tapes(hidden);
     Py_XDECREF(tensors);
     Py_XDECREF(results);
-    PyGILState_Release(state);
+    python_leave(state);
     return status;
 }
 
 static void log_line(void *context, const char *line) {
     (void)context;
-    PyGILState_STATE state = PyGILState_Ensure();
+    PyGILState_STATE state;
+    if (!python_enter(&state)) return;
     PySys_FormatStderr("mica.tf eager: %s\n", line);
-    PyGILState_Release(state);
+    python_leave(state);
 }
 
 /* tf_log_eager(on) */

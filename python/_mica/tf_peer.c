@@ -1,4 +1,5 @@
 /* What tf.distribute needs of C: doors, greetings and frames (mica/peer.h). */
+#include "entry.h"
 #include "tf_extension.h"
 
 #include <mica/peer.h>
@@ -45,9 +46,10 @@ static PyObject *guard(PyObject *Py_UNUSED(module), PyObject *capsule) {
 /* Signals are handled, and may raise, while the thread that handles them waits. */
 static bool check_signals(void *context) {
     (void)context;
-    PyGILState_STATE state = PyGILState_Ensure();
+    PyGILState_STATE state;
+    if (!python_enter(&state)) return false;
     bool goes_on = PyErr_CheckSignals() == 0;
-    PyGILState_Release(state);
+    python_leave(state);
     return goes_on;
 }
 

@@ -1,5 +1,6 @@
 /* Arguments from Python objects, and Python objects from results. */
 #include "binding.h"
+#include "../_mica/entry.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -537,6 +538,7 @@ static int add(PyObject *module, const char *name, PyObject *value) {
 }
 
 static int module_exec(PyObject *module) {
+    if (python_close_at_exit() < 0) return -1;
     if (PyType_Ready(&Handle_Type) || PyModule_AddType(module, &Handle_Type)) return -1;
     if (PyModule_AddFunctions(module, generated_methods)) return -1;
     if (PyModule_AddFunctions(module, data_methods)) return -1;

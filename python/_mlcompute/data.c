@@ -1,4 +1,5 @@
 /* What goes on outside one call: data that is bound, executions, notes. */
+#include "../_mica/entry.h"
 #include "binding.h"
 
 /* ---- views of data ----------------------------------------------------------------------------*/
@@ -27,8 +28,8 @@ typedef struct bound {
 static void let_go(void *context, void *bytes, size_t length) {
     (void)bytes, (void)length;
     bound *memory = context;
-    if (!Py_IsInitialized()) return;
-    PyGILState_STATE state = PyGILState_Ensure();
+    PyGILState_STATE state;
+    if (!python_enter(&state)) return;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     if (memory->deallocator) {
@@ -41,7 +42,7 @@ static void let_go(void *context, void *bytes, size_t length) {
     PyBuffer_Release(&memory->view);
     PyMem_RawFree(memory);
     PyErr_Restore(type, value, traceback);
-    PyGILState_Release(state);
+    python_leave(state);
 }
 
 static bool get_view(PyObject *object, bool immutable, Py_buffer *out) {
@@ -132,9 +133,9 @@ static PyObject *exception_of(mica_status error) {
 /* The callback answers None, or what went wrong in it as a str. */
 static mica_status completed(void *context, mlc_tensor *result, mica_status error, double seconds) {
     completion *done = context;
-    if (!Py_IsInitialized()) return NULL;
     mica_status status = NULL;
-    PyGILState_STATE state = PyGILState_Ensure();
+    PyGILState_STATE state;
+    if (!python_enter(&state)) return NULL;
     PyObject *tensor = make_tensor(result, false), *exception = exception_of(error);
     PyObject *answer = tensor && exception ? PyObject_CallFunction(done->callback, "OOd", tensor,
                                                                    exception, seconds)
@@ -146,7 +147,7 @@ static mica_status completed(void *context, mlc_tensor *result, mica_status erro
     Py_XDECREF(tensor);
     Py_XDECREF(exception);
     completion_release(done);
-    PyGILState_Release(state);
+    python_leave(state);
     return status;
 }
 
@@ -204,8 +205,8 @@ void execution_started(execution_holder *holder, mica_status status) {
 static PyObject *note_handler;
 
 static void note(void *Py_UNUSED(context), const char *text) {
-    if (!Py_IsInitialized()) return;
-    PyGILState_STATE state = PyGILState_Ensure();
+    PyGILState_STATE state;
+    if (!python_enter(&state)) return;
     if (note_handler) {
         PyObject *handler = Py_NewRef(note_handler);
         PyObject *result = PyObject_CallFunction(handler, "s", text);
@@ -213,7 +214,7 @@ static void note(void *Py_UNUSED(context), const char *text) {
         Py_XDECREF(result);
         Py_DECREF(handler);
     }
-    PyGILState_Release(state);
+    python_leave(state);
 }
 
 static PyObject *set_note_handler(PyObject *Py_UNUSED(module), PyObject *handler) {

@@ -233,3 +233,24 @@ def test_a_process_that_ends_leaves_no_compiler_and_no_files(how, tmp_path):
             break
         time.sleep(0.1)
     assert left == [] and os.listdir(folder) == []
+
+
+LEAVING = """
+def numbers():
+    yield 1
+    print("inside", flush=True)
+    time.sleep(0.3)
+    print("left", flush=True)
+    yield 2
+
+spec = tf.TensorSpec([], tf.int32)
+pipeline = iter(tf.data.Dataset.from_generator(numbers, output_signature=spec).prefetch(2))
+assert int(next(pipeline)) == 1
+time.sleep(0.1)
+"""
+
+
+def test_the_interpreter_ends_when_threads_of_pipelines_have_left_it(run):
+    done = run(LEAVING)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["inside", "left"]
