@@ -99,7 +99,7 @@ MICA_SCALAR float mica_lgamma_f32(float a) {
     double y = mica_log_wide(factor) + (negative ? -stirling : stirling);
     y = x < MICA_INF_F64 ? y : x;
     y = pole ? MICA_INF_F64 : y;
-    y = (wide == 1.0) | (wide == 2.0) ? 0.0 : y; /* of terms that cancel rounding errors remain */
+    y = ((wide == 1.0) | (wide == 2.0)) ? 0.0 : y; /* of terms that cancel rounding errors remain */
     return a != a ? a : (float)y;
 }
 
