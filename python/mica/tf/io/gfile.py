@@ -1,5 +1,6 @@
 """`tf.io.gfile`: files and folders of this machine, with TensorFlow's errors."""
 
+from .._missing import finder as _finder
 from ._gfile import (
     GFile,
     copy,
@@ -35,3 +36,6 @@ __all__ = [
     "stat",
     "walk",
 ]
+
+
+__getattr__ = _finder(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._missing import finder as _finder
 from . import experimental
 from ._kinds import audio, histogram, image, scalar, text
 from ._trace import trace_export, trace_off, trace_on
@@ -35,3 +36,6 @@ __all__ = [
     "trace_on",
     "write",
 ]
+
+
+__getattr__ = _finder(__name__)

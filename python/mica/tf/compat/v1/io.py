@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from ..._missing import finder as _finder
 from ..._records import TFRecordOptions, TFRecordWriter, tf_record_iterator
 
 __all__ = ["TFRecordOptions", "TFRecordWriter", "tf_record_iterator"]
+
+
+__getattr__ = _finder(__name__)

@@ -7,6 +7,7 @@ from os import fspath as _fspath
 from ... import _dtypes
 from ..._core import convert_to_tensor, ops
 from ..._event_messages import Event, Summary
+from ..._missing import finder as _finder
 from ...summary._writers import create_file_writer
 
 __all__ = ["Event", "FileWriter", "Summary"]
@@ -82,3 +83,6 @@ class FileWriter:
 
     def __exit__(self, *exception) -> None:
         self.close()
+
+
+__getattr__ = _finder(__name__)
