@@ -1,6 +1,8 @@
 """What mica.tf shows: no module of others, no helper of its own."""
 
 import functools
+import importlib
+import pkgutil
 import sys
 import types
 
@@ -19,6 +21,9 @@ OWN_NAMES = {
 
 def public_modules():
     tf = pytest.importorskip("mica.tf")
+    for module in pkgutil.walk_packages(tf.__path__, "mica.tf."):  # those that are found late, too
+        if "._" not in module.name:
+            importlib.import_module(module.name)
     todo, seen = [("tf", tf)], {}
     while todo:
         name, module = todo.pop()
