@@ -35,7 +35,7 @@ build_aarch64_linux() {
         -DMICA_EXAMPLES=OFF -DCMAKE_EXE_LINKER_FLAGS=-static -DCMAKE_CROSSCOMPILING_EMULATOR="$qemu"
     cmake --build build-cross-aarch64-run --parallel "$jobs" --target tests
     MICA_TEST_QUICK=1 ctest --test-dir build-cross-aarch64-run --output-on-failure \
-        --parallel "$jobs" --timeout 600
+        --parallel "$jobs" --timeout 1200
 }
 
 build_aarch64_macos() {
