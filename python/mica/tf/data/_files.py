@@ -52,7 +52,29 @@ def _operands(compression_type, buffer_size) -> tuple:
     return convert_to_tensor(kind, dtype=string), _int(0 if buffer_size is None else buffer_size)
 
 
-class TFRecordDataset(_FilesDataset):
+class _SeparatedDataset(_FilesDataset):
+    """What the files themselves separate; the op says how."""
+
+    _op: str
+
+    def __init__(
+        self,
+        filenames,
+        compression_type=None,
+        buffer_size=None,
+        num_parallel_reads=None,
+        name=None,
+    ) -> None:
+        operands = _operands(compression_type, buffer_size)
+        super().__init__(
+            filenames,
+            num_parallel_reads,
+            f"{self._op}V2",
+            lambda names: ops[self._op](names, *operands),
+        )
+
+
+class TFRecordDataset(_SeparatedDataset):
     """The records of TFRecord files.
 
     Parameters
@@ -67,41 +89,13 @@ class TFRecordDataset(_FilesDataset):
         So many files are read in turn, a record of each; their order is always the same.
     """
 
-    def __init__(
-        self,
-        filenames,
-        compression_type=None,
-        buffer_size=None,
-        num_parallel_reads=None,
-        name=None,
-    ) -> None:
-        operands = _operands(compression_type, buffer_size)
-        super().__init__(
-            filenames,
-            num_parallel_reads,
-            "TFRecordDatasetV2",
-            lambda names: ops["TFRecordDataset"](names, *operands),
-        )
+    _op = "TFRecordDataset"
 
 
-class TextLineDataset(_FilesDataset):
+class TextLineDataset(_SeparatedDataset):
     """The lines of text files, without their ends; arguments as those of TFRecordDataset."""
 
-    def __init__(
-        self,
-        filenames,
-        compression_type=None,
-        buffer_size=None,
-        num_parallel_reads=None,
-        name=None,
-    ) -> None:
-        operands = _operands(compression_type, buffer_size)
-        super().__init__(
-            filenames,
-            num_parallel_reads,
-            "TextLineDatasetV2",
-            lambda names: ops["TextLineDataset"](names, *operands),
-        )
+    _op = "TextLineDataset"
 
 
 class FixedLengthRecordDataset(_FilesDataset):
