@@ -418,7 +418,8 @@ def known_calls(rows: dict[str, Row]) -> dict[str, list[dict[str, Any]]]:
         recorder = _Recorder()
         try:
             case.call(recorder, *case.draw())
-        except Exception:  # the recorder ends a case at its first row, or at what it cannot stand for
+        except Exception:
+            # The recorder ends a case at its first row, or at what it cannot stand for.
             pass
         for name, arguments in recorder.calls[:1]:
             inputs = {each for each, _, _ in rows[name].inputs} if name in rows else set()
