@@ -46,7 +46,7 @@ static arrays run_shifted(const mica_graph *f, const arrays *x, const arrays *t,
     int32_t k = 0;
     for (int32_t i = 0; i < moved.n; i++) {
         if (!is_float(&moved.items[i].type)) continue;
-        for (int64_t j = 0; j < mica_type_elements(&moved.items[i].type); j++)
+        for (int64_t j = 0, j_end = mica_type_elements(&moved.items[i].type); j < j_end; j++)
             for (int32_t p = 0; p < array_parts(&moved.items[i]); p++)
                 array_set_part(&moved.items[i], j, p,
                                array_get_part(&moved.items[i], j, p) +
@@ -72,7 +72,7 @@ static arrays differences(const mica_graph *f, const arrays *x, const arrays *t,
     arrays a = run_shifted(f, x, t, h, what), b = run_shifted(f, x, t, -h, what);
     arrays c = run_shifted(f, x, t, 2 * h, what), d = run_shifted(f, x, t, -2 * h, what);
     for (int32_t i = 0; i < a.n; i++)
-        for (int64_t j = 0; j < mica_type_elements(&a.items[i].type); j++)
+        for (int64_t j = 0, j_end = mica_type_elements(&a.items[i].type); j < j_end; j++)
             for (int32_t p = 0; p < array_parts(&a.items[i]); p++)
                 array_set_part(&a.items[i], j, p,
                                (8 * change(&a, &b, i, j, p) - change(&c, &d, i, j, p)) / (12 * h));
@@ -86,7 +86,7 @@ static arrays differences(const mica_graph *f, const arrays *x, const arrays *t,
 static double inner_product(const arrays *a, const arrays *b, double *magnitude) {
     double sum = 0;
     for (int32_t i = 0; i < a->n; i++)
-        for (int64_t j = 0; j < mica_type_elements(&a->items[i].type); j++) {
+        for (int64_t j = 0, j_end = mica_type_elements(&a->items[i].type); j < j_end; j++) {
             double term = array_get(&a->items[i], j) * array_get(&b->items[i], j) -
                           array_get_part(&a->items[i], j, 1) * array_get_part(&b->items[i], j, 1);
             sum += term;
@@ -104,7 +104,7 @@ static bool is_usable(mica_graph *g, const char *what) {
 static double largest_of(const arrays *list) {
     double largest = 1;
     for (int32_t i = 0; i < list->n; i++)
-        for (int64_t j = 0; j < mica_type_elements(&list->items[i].type); j++)
+        for (int64_t j = 0, j_end = mica_type_elements(&list->items[i].type); j < j_end; j++)
             largest = fmax(largest, array_magnitude(&list->items[i], j));
     return largest;
 }

@@ -63,7 +63,7 @@ static arrays sum_bounds(const op_case *c, mica_dtype dtype, const arrays *input
     for (int32_t i = 0; i < inputs->n; i++) {
         ones.items[i] = array_create(&types[i]);
         magnitudes.items[i] = array_create(&types[i]);
-        for (int64_t j = 0; j < mica_type_elements(&types[i]); j++) {
+        for (int64_t j = 0, j_end = mica_type_elements(&types[i]); j < j_end; j++) {
             array_set(&ones.items[i], j, 1);
             array_set(&magnitudes.items[i], j, array_magnitude(&inputs->items[i], j));
         }
@@ -74,7 +74,7 @@ static arrays sum_bounds(const op_case *c, mica_dtype dtype, const arrays *input
     bool is_double = dtype == MICA_DTYPE_f64 || dtype == MICA_DTYPE_c128;
     double epsilon = epsilon_of(is_double ? MICA_DTYPE_f64 : MICA_DTYPE_f32);
     if (is_complex(dtype)) epsilon *= 4; /* a product is four products and two sums */
-    for (int64_t j = 0; j < mica_type_elements(&terms.items[0].type); j++)
+    for (int64_t j = 0, j_end = mica_type_elements(&terms.items[0].type); j < j_end; j++)
         array_set(&sums.items[0], j,
                   epsilon * (array_get(&terms.items[0], j) + 2) * array_get(&sums.items[0], j));
     mica_graph_release(g);

@@ -107,7 +107,7 @@ double random_between(random_state *r, double low, double high) {
 static void draw_range(array *a, double low, double high, random_state *r) {
     bool given = low != 0 || high != 0;
     bool integer = !is_real(a->type.dtype);
-    for (int64_t i = 0; i < mica_type_elements(&a->type); i++) {
+    for (int64_t i = 0, end = mica_type_elements(&a->type); i < end; i++) {
         ref_number number = {0};
         if (integer && !given)
             number.bits = random_bits(r);
@@ -133,7 +133,7 @@ static void draw_distinct(arrays *list, random_state *r) {
         order[j] = i;
     }
     for (int32_t i = 0; i < list->n; i++)
-        for (int64_t j = 0; j < mica_type_elements(&list->items[i].type); j++)
+        for (int64_t j = 0, j_end = mica_type_elements(&list->items[i].type); j < j_end; j++)
             array_set(&list->items[i], j, 0.1 * (double)(order[next++] - total / 2) + 0.05);
     free(order);
 }
@@ -141,14 +141,14 @@ static void draw_distinct(arrays *list, random_state *r) {
 static void sprinkle(arrays *list, random_state *r) {
     static const double specials[4] = {NAN, INFINITY, -INFINITY, -0.0};
     for (int32_t i = 0; i < list->n; i++)
-        for (int64_t j = 0; j < mica_type_elements(&list->items[i].type); j++)
+        for (int64_t j = 0, j_end = mica_type_elements(&list->items[i].type); j < j_end; j++)
             if (is_float(&list->items[i].type) && random_bits(r) % 6 == 0)
                 array_set(&list->items[i], j, specials[random_bits(r) % 4]);
 }
 
 static void make_dominant(array *a) {
     int64_t rows = a->type.dims[a->type.rank - 2], columns = a->type.dims[a->type.rank - 1];
-    for (int64_t i = 0; i < mica_type_elements(&a->type); i++)
+    for (int64_t i = 0, end = mica_type_elements(&a->type); i < end; i++)
         if (i / columns % rows == i % columns) array_set(a, i, array_get(a, i) + (double)rows);
 }
 
@@ -167,7 +167,7 @@ arrays draw_operands(const op_case *c, const mica_type *types, int32_t n, random
 
 array draw_direction(const mica_type *type, random_state *r) {
     array a = array_create(type);
-    for (int64_t i = 0; i < mica_type_elements(type); i++) {
+    for (int64_t i = 0, end = mica_type_elements(type); i < end; i++) {
         array_set(&a, i, random_between(r, -1, 1));
         if (array_parts(&a) == 2) array_set_part(&a, i, 1, random_between(r, -1, 1));
     }
@@ -234,7 +234,7 @@ static bool element_agrees(mica_dtype dtype, const void *got, const void *want, 
 
 static double largest_magnitude(const array *a) {
     double largest = 0;
-    for (int64_t i = 0; i < mica_type_elements(&a->type); i++)
+    for (int64_t i = 0, end = mica_type_elements(&a->type); i < end; i++)
         if (isfinite(array_magnitude(a, i))) largest = fmax(largest, array_magnitude(a, i));
     return largest;
 }
@@ -245,7 +245,7 @@ static bool array_agrees(const array *got, const array *want, const array *bound
     bool real = is_real(dtype);
     double slack = real ? allowed->of_largest * largest_magnitude(want) : 0;
     int64_t wrong = 0, first = -1;
-    for (int64_t i = 0; i < mica_type_elements(&want->type); i++) {
+    for (int64_t i = 0, end = mica_type_elements(&want->type); i < end; i++) {
         double extra = bound && real ? array_get(bound, i) : 0;
         if (element_agrees(dtype, got->data, want->data, i, slack + extra, allowed)) continue;
         if (wrong++ == 0) first = i;

@@ -38,7 +38,7 @@ void program_deinit(program *p) {
 static mica_status upload(const program *p, int32_t i, const double *values, mica_tensor **out) {
     const mica_type *type = &p->inputs[i];
     void *bytes = malloc(mica_type_bytes(type) + 1);
-    for (int64_t k = 0; k < mica_type_elements(type); k++)
+    for (int64_t k = 0, k_end = mica_type_elements(type); k < k_end; k++)
         element_store(type->dtype, bytes, k, values[k]);
     mica_status status = mica_tensor_from_host(p->device, type, bytes, out);
     free(bytes);
@@ -49,7 +49,7 @@ static mica_status download(const program *p, int32_t i, mica_tensor *tensor, do
     const mica_type *type = &p->outputs[i];
     void *bytes = malloc(mica_type_bytes(type) + 1);
     mica_status status = mica_tensor_to_host(tensor, bytes, mica_type_bytes(type));
-    for (int64_t k = 0; !status && k < mica_type_elements(type); k++)
+    for (int64_t k = 0, k_end = mica_type_elements(type); !status && k < k_end; k++)
         values[k] = element_load(type->dtype, bytes, k);
     free(bytes);
     return status;

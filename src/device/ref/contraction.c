@@ -5,7 +5,7 @@
 
 /* Adds x times y. */
 static void accumulate(mica_dtype dtype, ref_number *sum, ref_number x, ref_number y) {
-    *sum = ref_reduce_step("sum", dtype, *sum, ref_product(dtype, x, y));
+    *sum = ref_sum(*sum, ref_product(dtype, x, y));
 }
 
 static bool contains(mica_ints list, int64_t axis) {
@@ -34,10 +34,10 @@ mica_status ref_dot(const mica_node *n, ref_value *const *operands, ref_value **
     for (int32_t k = 0; k < lhs_contract.n; k++) inner_type.dims[k] = a->dims[lhs_contract.data[k]];
     int32_t rhs_rest = a->rank - lhs_contract.n; /* where the rest of b begins in the result */
     int64_t result[MICA_MAX_RANK] = {0};
-    for (int64_t i = 0; i < mica_type_elements(y); i++, ref_advance(y, result)) {
+    for (int64_t i = 0, end = mica_type_elements(y); i < end; i++, ref_advance(y, result)) {
         ref_number sum = {0};
         int64_t inner[MICA_MAX_RANK] = {0}, ai[MICA_MAX_RANK], bi[MICA_MAX_RANK];
-        for (int64_t j = 0; j < mica_type_elements(&inner_type); j++) {
+        for (int64_t j = 0, j_end = mica_type_elements(&inner_type); j < j_end; j++) {
             dot_index(a, lhs_batch, lhs_contract, result, inner, lhs_batch.n, ai);
             dot_index(b, rhs_batch, rhs_contract, result, inner, rhs_rest, bi);
             accumulate(a->dtype, &sum, ref_load(a->dtype, operands[0]->data, ref_position(a, ai)),
@@ -108,14 +108,18 @@ mica_status ref_conv(const mica_node *n, ref_value *const *operands, ref_value *
     read_layout(read_layout(read_layout(mica_node_string(n, "layout"), &p.x), &p.kernel), &p.y);
     int64_t channels = y->dims[p.y.channels], group_inputs = k->dims[p.kernel.channels];
     int64_t group_batch = x->dims[p.x.batch] / batch_groups;
+    mica_type taps = *k;      /* the part of the kernel that belongs to one channel of the result */
+    int64_t channel_step = 1; /* from one channel's to the next's */
+    taps.dims[p.kernel.batch] = 1;
+    for (int32_t a = p.kernel.batch + 1; a < k->rank; a++) channel_step *= k->dims[a];
     int64_t result[MICA_MAX_RANK] = {0};
-    for (int64_t i = 0; i < mica_type_elements(y); i++, ref_advance(y, result)) {
+    for (int64_t i = 0, end = mica_type_elements(y); i < end; i++, ref_advance(y, result)) {
         ref_number sum = {0};
         int64_t o = result[p.y.channels];
         int64_t group = o / (channels / groups), batch_group = o / (channels / batch_groups);
         int64_t kernel[MICA_MAX_RANK] = {0}, source[MICA_MAX_RANK] = {0};
-        for (int64_t j = 0; j < mica_type_elements(k); j++, ref_advance(k, kernel)) {
-            if (kernel[p.kernel.batch] != o) continue;
+        for (int64_t j = 0, j_end = mica_type_elements(&taps); j < j_end;
+             j++, ref_advance(&taps, kernel)) {
             ref_number at = {0};
             int64_t place[MICA_MAX_RANK]; /* in the dilated input */
             for (int32_t s = 0; s < p.x.n_spatial; s++)
@@ -126,7 +130,8 @@ mica_status ref_conv(const mica_node *n, ref_value *const *operands, ref_value *
             source[p.x.channels] = group * group_inputs + kernel[p.kernel.channels];
             if (conv_source(&p, place, source))
                 at = ref_load(x->dtype, operands[0]->data, ref_position(x, source));
-            accumulate(x->dtype, &sum, at, ref_load(k->dtype, operands[1]->data, j));
+            int64_t tap = ref_position(k, kernel) + o * channel_step;
+            accumulate(x->dtype, &sum, at, ref_load(k->dtype, operands[1]->data, tap));
         }
         ref_store(y->dtype, results[0]->data, i, sum);
     }

@@ -15,7 +15,7 @@ static uint16_t half_step(uint16_t bits, double x, double towards) {
 mica_status ref_nextafter(const mica_node *n, ref_value *const *operands, ref_value **results) {
     (void)n;
     mica_dtype dtype = results[0]->type.dtype;
-    for (int64_t i = 0; i < mica_type_elements(&results[0]->type); i++) {
+    for (int64_t i = 0, end = mica_type_elements(&results[0]->type); i < end; i++) {
         ref_number x = ref_load(dtype, operands[0]->data, i);
         ref_number towards = ref_load(dtype, operands[1]->data, i);
         if (isnan(x.real) || isnan(towards.real) || x.real == towards.real) {
@@ -35,7 +35,7 @@ mica_status ref_nextafter(const mica_node *n, ref_value *const *operands, ref_va
 mica_status ref_is_finite(const mica_node *n, ref_value *const *operands, ref_value **results) {
     (void)n;
     const mica_type *type = &operands[0]->type;
-    for (int64_t i = 0; i < mica_type_elements(type); i++) {
+    for (int64_t i = 0, end = mica_type_elements(type); i < end; i++) {
         ref_number x = ref_load(type->dtype, operands[0]->data, i);
         bool finite = isfinite(x.real) && isfinite(x.imaginary); /* of a real number 0 */
         ref_store(MICA_DTYPE_bool, results[0]->data, i, ref_from_bits(finite));
@@ -55,7 +55,7 @@ static bool holds(const char *direction, int order) {
 mica_status ref_compare(const mica_node *n, ref_value *const *operands, ref_value **results) {
     const char *direction = mica_node_string(n, "direction");
     const mica_type *type = &operands[0]->type;
-    for (int64_t i = 0; i < mica_type_elements(type); i++) {
+    for (int64_t i = 0, end = mica_type_elements(type); i < end; i++) {
         ref_number a = ref_load(type->dtype, operands[0]->data, i);
         ref_number b = ref_load(type->dtype, operands[1]->data, i);
         bool y = holds(direction, ref_order(type->dtype, a, b));
@@ -67,7 +67,7 @@ mica_status ref_compare(const mica_node *n, ref_value *const *operands, ref_valu
 mica_status ref_select(const mica_node *n, ref_value *const *operands, ref_value **results) {
     (void)n;
     const mica_type *type = &results[0]->type;
-    for (int64_t i = 0; i < mica_type_elements(type); i++) {
+    for (int64_t i = 0, end = mica_type_elements(type); i < end; i++) {
         bool choose = ref_load(MICA_DTYPE_bool, operands[0]->data, i).bits;
         ref_copy_element(type->dtype, results[0]->data, i, operands[choose ? 1 : 2]->data, i);
     }
@@ -113,7 +113,7 @@ static ref_number convert_number(ref_number x, mica_dtype from, mica_dtype to) {
 mica_status ref_convert(const mica_node *n, ref_value *const *operands, ref_value **results) {
     (void)n;
     mica_dtype from = operands[0]->type.dtype, to = results[0]->type.dtype;
-    for (int64_t i = 0; i < mica_type_elements(&results[0]->type); i++) {
+    for (int64_t i = 0, end = mica_type_elements(&results[0]->type); i < end; i++) {
         ref_number x = ref_load(from, operands[0]->data, i);
         ref_store(to, results[0]->data, i, convert_number(x, from, to));
     }
@@ -123,7 +123,7 @@ mica_status ref_convert(const mica_node *n, ref_value *const *operands, ref_valu
 mica_status ref_real(const mica_node *n, ref_value *const *operands, ref_value **results) {
     (void)n;
     mica_dtype from = operands[0]->type.dtype, to = results[0]->type.dtype;
-    for (int64_t i = 0; i < mica_type_elements(&results[0]->type); i++)
+    for (int64_t i = 0, end = mica_type_elements(&results[0]->type); i < end; i++)
         ref_store(to, results[0]->data, i, ref_load(from, operands[0]->data, i));
     return NULL;
 }
@@ -131,7 +131,7 @@ mica_status ref_real(const mica_node *n, ref_value *const *operands, ref_value *
 mica_status ref_imag(const mica_node *n, ref_value *const *operands, ref_value **results) {
     (void)n;
     mica_dtype from = operands[0]->type.dtype, to = results[0]->type.dtype;
-    for (int64_t i = 0; i < mica_type_elements(&results[0]->type); i++) {
+    for (int64_t i = 0, end = mica_type_elements(&results[0]->type); i < end; i++) {
         ref_number x = ref_load(from, operands[0]->data, i);
         ref_store(to, results[0]->data, i, ref_from_double(x.imaginary));
     }
@@ -141,7 +141,7 @@ mica_status ref_imag(const mica_node *n, ref_value *const *operands, ref_value *
 mica_status ref_conj(const mica_node *n, ref_value *const *operands, ref_value **results) {
     (void)n;
     mica_dtype dtype = results[0]->type.dtype;
-    for (int64_t i = 0; i < mica_type_elements(&results[0]->type); i++) {
+    for (int64_t i = 0, end = mica_type_elements(&results[0]->type); i < end; i++) {
         ref_number x = ref_load(dtype, operands[0]->data, i);
         x.imaginary = -x.imaginary;
         ref_store(dtype, results[0]->data, i, x);
@@ -152,7 +152,7 @@ mica_status ref_conj(const mica_node *n, ref_value *const *operands, ref_value *
 mica_status ref_complex(const mica_node *n, ref_value *const *operands, ref_value **results) {
     (void)n;
     mica_dtype from = operands[0]->type.dtype, to = results[0]->type.dtype;
-    for (int64_t i = 0; i < mica_type_elements(&results[0]->type); i++) {
+    for (int64_t i = 0, end = mica_type_elements(&results[0]->type); i < end; i++) {
         ref_number y = ref_load(from, operands[0]->data, i);
         y.imaginary = ref_load(from, operands[1]->data, i).real;
         ref_store(to, results[0]->data, i, y);
@@ -175,7 +175,7 @@ mica_status ref_reduce_precision(const mica_node *n, ref_value *const *operands,
     int exponent_bits = (int)mica_node_int(n, "exponent_bits");
     int mantissa_bits = (int)mica_node_int(n, "mantissa_bits");
     mica_dtype dtype = results[0]->type.dtype;
-    for (int64_t i = 0; i < mica_type_elements(&results[0]->type); i++) {
+    for (int64_t i = 0, end = mica_type_elements(&results[0]->type); i < end; i++) {
         ref_number x = ref_load(dtype, operands[0]->data, i);
         x.real = round_to_bits(x.real, exponent_bits, mantissa_bits);
         ref_store(dtype, results[0]->data, i, x);

@@ -82,7 +82,7 @@ mica_status ref_gather(const mica_node *n, ref_value *const *operands, ref_value
     indexing s = indexing_of(n, x, operands[1], "offset_dims", "collapsed_dims", "start_map");
     find_sizes(&s, y);
     int64_t index[MICA_MAX_RANK] = {0}, from;
-    for (int64_t i = 0; i < mica_type_elements(y); i++, ref_advance(y, index)) {
+    for (int64_t i = 0, end = mica_type_elements(y); i < end; i++, ref_advance(y, index)) {
         if (find_element(&s, y, index, &from))
             ref_copy_element(y->dtype, results[0]->data, i, operands[0]->data, from);
         else
@@ -116,9 +116,11 @@ mica_status ref_scatter(const mica_node *n, ref_value *const *operands, ref_valu
         inner.dims[k] = inside ? updates->dims[k] : 1;
     }
     int64_t position[MICA_MAX_RANK] = {0};
-    for (int64_t i = 0; i < mica_type_elements(&outer); i++, ref_advance(&outer, position)) {
+    for (int64_t i = 0, end = mica_type_elements(&outer); i < end;
+         i++, ref_advance(&outer, position)) {
         int64_t offset[MICA_MAX_RANK] = {0}, index[MICA_MAX_RANK], to;
-        for (int64_t j = 0; j < mica_type_elements(&inner); j++, ref_advance(&inner, offset)) {
+        for (int64_t j = 0, j_end = mica_type_elements(&inner); j < j_end;
+             j++, ref_advance(&inner, offset)) {
             for (int32_t k = 0; k < updates->rank; k++) index[k] = position[k] + offset[k];
             if (!find_element(&s, updates, index, &to)) continue;
             int64_t from = ref_position(updates, index);

@@ -279,7 +279,7 @@ static const scalar_functions table[MICA_OP_COUNT] = {
 static void run_complex(const mica_node *n, ref_complex_function function,
                         ref_value *const *operands, ref_value *result) {
     mica_dtype dtype = operands[0]->type.dtype;
-    for (int64_t i = 0; i < mica_type_elements(&result->type); i++) {
+    for (int64_t i = 0, end = mica_type_elements(&result->type); i < end; i++) {
         ref_number x[3] = {{0}};
         for (int32_t k = 0; k < n->n_operands && k < 3; k++)
             x[k] = ref_load(dtype, operands[k]->data, i);

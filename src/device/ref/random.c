@@ -33,7 +33,7 @@ mica_status ref_rng_bits(const mica_node *n, ref_value *const *operands, ref_val
     (void)n;
     const mica_type *y = &results[0]->type;
     bool wide = mica_dtype_bytes(y->dtype) == 8;
-    for (int64_t i = 0; i < mica_type_elements(y); i++) {
+    for (int64_t i = 0, end = mica_type_elements(y); i < end; i++) {
         int64_t per_block = wide ? 2 : 4;
         uint32_t counter[4], words[4];
         add_to_counter(operands[1]->data, (uint64_t)(i / per_block), counter);

@@ -31,10 +31,7 @@ static ref_number extreme(mica_dtype dtype, ref_number a, ref_number b, int sign
 }
 
 ref_number ref_reduce_step(const char *kind, mica_dtype dtype, ref_number a, ref_number b) {
-    if (!strcmp(kind, "sum"))
-        return (ref_number){.bits = a.bits + b.bits,
-                            .real = a.real + b.real,
-                            .imaginary = a.imaginary + b.imaginary};
+    if (!strcmp(kind, "sum")) return ref_sum(a, b);
     if (!strcmp(kind, "prod")) return ref_product(dtype, a, b);
     if (!strcmp(kind, "max")) return extreme(dtype, a, b, 1);
     if (!strcmp(kind, "min")) return extreme(dtype, a, b, -1);
@@ -77,10 +74,11 @@ mica_status ref_reduce(const mica_node *n, ref_value *const *operands, ref_value
     const mica_type *x = &operands[0]->type, *y = &results[0]->type;
     reduction r = reduction_of(x, mica_node_ints(n, "axes"));
     int64_t outer[MICA_MAX_RANK] = {0};
-    for (int64_t i = 0; i < mica_type_elements(y); i++, ref_advance(y, outer)) {
+    for (int64_t i = 0, end = mica_type_elements(y); i < end; i++, ref_advance(y, outer)) {
         ref_number total = ref_reduce_start(kind, x->dtype);
         int64_t inner[MICA_MAX_RANK] = {0};
-        for (int64_t j = 0; j < mica_type_elements(&r.inner); j++, ref_advance(&r.inner, inner))
+        for (int64_t j = 0, j_end = mica_type_elements(&r.inner); j < j_end;
+             j++, ref_advance(&r.inner, inner))
             total = ref_reduce_step(
                 kind, x->dtype, total,
                 ref_load(x->dtype, operands[0]->data, reduction_position(&r, outer, inner)));
@@ -100,7 +98,7 @@ static mica_status arg_extreme(const mica_node *n, ref_value *const *operands, r
     int64_t axis = mica_node_int(n, "axis");
     reduction r = reduction_of(x, (mica_ints){&axis, 1});
     int64_t outer[MICA_MAX_RANK] = {0};
-    for (int64_t i = 0; i < mica_type_elements(y); i++, ref_advance(y, outer)) {
+    for (int64_t i = 0, end = mica_type_elements(y); i < end; i++, ref_advance(y, outer)) {
         ref_number best = {0};
         int64_t place = 0;
         for (int64_t j = 0; j < x->dims[axis]; j++) {

@@ -18,6 +18,10 @@ ref_number ref_from_double(double real);
 ref_number ref_from_bits(uint64_t bits);
 /* The product: of bits, and of complex numbers, whose imaginary parts are 0 when they are real. */
 ref_number ref_product(mica_dtype dtype, ref_number a, ref_number b);
+static inline ref_number ref_sum(ref_number a, ref_number b) {
+    return (ref_number){
+        .bits = a.bits + b.bits, .real = a.real + b.real, .imaginary = a.imaginary + b.imaginary};
+}
 
 /* A value of the graph while it lives. Values never change once made, so they are shared by
  * counting references; an evaluation is one thread's own, so the count is plain.

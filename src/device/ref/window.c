@@ -11,7 +11,8 @@ mica_status ref_cumulative(const mica_node *n, ref_value *const *operands, ref_v
     mica_type lines = *x;
     lines.dims[axis] = 1;
     int64_t index[MICA_MAX_RANK] = {0};
-    for (int64_t i = 0; i < mica_type_elements(&lines); i++, ref_advance(&lines, index)) {
+    for (int64_t i = 0, end = mica_type_elements(&lines); i < end;
+         i++, ref_advance(&lines, index)) {
         ref_number total = ref_reduce_start(kind, x->dtype);
         for (int64_t j = 0; j < size; j++) {
             int64_t at[MICA_MAX_RANK];
@@ -57,10 +58,11 @@ mica_status ref_reduce_window(const mica_node *n, ref_value *const *operands, re
     const char *kind = mica_node_string(n, "kind");
     mica_type window = window_type(n);
     int64_t index[MICA_MAX_RANK] = {0}, position;
-    for (int64_t i = 0; i < mica_type_elements(y); i++, ref_advance(y, index)) {
+    for (int64_t i = 0, end = mica_type_elements(y); i < end; i++, ref_advance(y, index)) {
         ref_number total = ref_reduce_start(kind, x->dtype);
         int64_t w[MICA_MAX_RANK] = {0};
-        for (int64_t j = 0; j < mica_type_elements(&window); j++, ref_advance(&window, w))
+        for (int64_t j = 0, j_end = mica_type_elements(&window); j < j_end;
+             j++, ref_advance(&window, w))
             if (find_place(n, x, index, w, &position))
                 total = ref_reduce_step(kind, x->dtype, total,
                                         ref_load(x->dtype, operands[0]->data, position));
@@ -75,7 +77,8 @@ static int64_t selected(const mica_node *n, const ref_value *x, const mica_type 
     int sign = !strcmp(mica_node_string(n, "select"), "max") ? 1 : -1;
     ref_number best = {0};
     int64_t w[MICA_MAX_RANK] = {0}, position, place = -1;
-    for (int64_t j = 0; j < mica_type_elements(window); j++, ref_advance(window, w)) {
+    for (int64_t j = 0, j_end = mica_type_elements(window); j < j_end;
+         j++, ref_advance(window, w)) {
         if (!find_place(n, &x->type, index, w, &position)) continue;
         ref_number value = ref_load(x->type.dtype, x->data, position);
         if (place >= 0 && !ref_beats(x->type.dtype, value, best, sign)) continue;
@@ -93,17 +96,18 @@ mica_status ref_select_and_scatter(const mica_node *n, ref_value *const *operand
     if (mica_dtype_kind_of(x->dtype) == MICA_KIND_FLOAT) sums.dtype = MICA_DTYPE_f64;
     ref_value *total;
     MICA_TRY(ref_value_create(&sums, &total));
-    for (int64_t i = 0; i < mica_type_elements(x); i++)
+    for (int64_t i = 0, end = mica_type_elements(x); i < end; i++)
         ref_store(sums.dtype, total->data, i, (ref_number){0});
     int64_t index[MICA_MAX_RANK] = {0};
-    for (int64_t i = 0; i < mica_type_elements(source); i++, ref_advance(source, index)) {
+    for (int64_t i = 0, end = mica_type_elements(source); i < end;
+         i++, ref_advance(source, index)) {
         int64_t place = selected(n, operands[0], &window, index);
         if (place < 0) continue;
         ref_number before = ref_load(sums.dtype, total->data, place);
         ref_number number = ref_load(x->dtype, operands[1]->data, i);
         ref_store(sums.dtype, total->data, place, ref_reduce_step("sum", x->dtype, before, number));
     }
-    for (int64_t i = 0; i < mica_type_elements(x); i++)
+    for (int64_t i = 0, end = mica_type_elements(x); i < end; i++)
         ref_store(x->dtype, results[0]->data, i, ref_load(sums.dtype, total->data, i));
     ref_value_release(total);
     return NULL;
