@@ -14,14 +14,22 @@ static bool contains(mica_ints list, int64_t axis) {
     return false;
 }
 
-/* Sets an operand's index from its batch axes, its contracted axes and, for the rest in order,
- * result axes from `next` on. */
-static void dot_index(const mica_type *type, mica_ints batch, mica_ints contract,
-                      const int64_t *result, const int64_t *inner, int32_t next, int64_t *index) {
+/* How far apart in row-major order neighbours along an axis are. */
+static int64_t step_of(const mica_type *type, int64_t axis) {
+    int64_t step = 1;
+    for (int64_t k = axis + 1; k < type->rank; k++) step *= type->dims[k];
+    return step;
+}
+
+/* The position of an operand's element from its batch axes and, for the rest in order, the result's
+ * axes from `next` on; contracted axes are at 0. */
+static int64_t dot_position(const mica_type *type, mica_ints batch, mica_ints contract,
+                            const int64_t *result, int32_t next) {
+    int64_t index[MICA_MAX_RANK] = {0};
     for (int32_t k = 0; k < batch.n; k++) index[batch.data[k]] = result[k];
-    for (int32_t k = 0; k < contract.n; k++) index[contract.data[k]] = inner[k];
     for (int32_t k = 0; k < type->rank; k++)
         if (!contains(batch, k) && !contains(contract, k)) index[k] = result[next++];
+    return ref_position(type, index);
 }
 
 mica_status ref_dot(const mica_node *n, ref_value *const *operands, ref_value **results) {
@@ -31,18 +39,27 @@ mica_status ref_dot(const mica_node *n, ref_value *const *operands, ref_value **
     mica_ints rhs_batch = mica_node_ints(n, "rhs_batch");
     const mica_type *a = &operands[0]->type, *b = &operands[1]->type, *y = &results[0]->type;
     mica_type inner_type = {.kind = MICA_TENSOR, .rank = lhs_contract.n};
-    for (int32_t k = 0; k < lhs_contract.n; k++) inner_type.dims[k] = a->dims[lhs_contract.data[k]];
+    int64_t a_steps[MICA_MAX_RANK], b_steps[MICA_MAX_RANK];
+    for (int32_t k = 0; k < lhs_contract.n; k++) {
+        inner_type.dims[k] = a->dims[lhs_contract.data[k]];
+        a_steps[k] = step_of(a, lhs_contract.data[k]);
+        b_steps[k] = step_of(b, rhs_contract.data[k]);
+    }
     int32_t rhs_rest = a->rank - lhs_contract.n; /* where the rest of b begins in the result */
-    int64_t result[MICA_MAX_RANK] = {0};
+    int64_t result[MICA_MAX_RANK] = {0}, terms = mica_type_elements(&inner_type);
     for (int64_t i = 0, end = mica_type_elements(y); i < end; i++, ref_advance(y, result)) {
         ref_number sum = {0};
-        int64_t inner[MICA_MAX_RANK] = {0}, ai[MICA_MAX_RANK], bi[MICA_MAX_RANK];
-        for (int64_t j = 0, j_end = mica_type_elements(&inner_type); j < j_end; j++) {
-            dot_index(a, lhs_batch, lhs_contract, result, inner, lhs_batch.n, ai);
-            dot_index(b, rhs_batch, rhs_contract, result, inner, rhs_rest, bi);
-            accumulate(a->dtype, &sum, ref_load(a->dtype, operands[0]->data, ref_position(a, ai)),
-                       ref_load(b->dtype, operands[1]->data, ref_position(b, bi)));
-            ref_advance(&inner_type, inner);
+        int64_t inner[MICA_MAX_RANK] = {0};
+        int64_t a_first = dot_position(a, lhs_batch, lhs_contract, result, lhs_batch.n);
+        int64_t b_first = dot_position(b, rhs_batch, rhs_contract, result, rhs_rest);
+        for (int64_t j = 0; j < terms; j++, ref_advance(&inner_type, inner)) {
+            int64_t ai = a_first, bi = b_first;
+            for (int32_t k = 0; k < inner_type.rank; k++) {
+                ai += inner[k] * a_steps[k];
+                bi += inner[k] * b_steps[k];
+            }
+            accumulate(a->dtype, &sum, ref_load(a->dtype, operands[0]->data, ai),
+                       ref_load(b->dtype, operands[1]->data, bi));
         }
         ref_store(y->dtype, results[0]->data, i, sum);
     }
@@ -108,10 +125,9 @@ mica_status ref_conv(const mica_node *n, ref_value *const *operands, ref_value *
     read_layout(read_layout(read_layout(mica_node_string(n, "layout"), &p.x), &p.kernel), &p.y);
     int64_t channels = y->dims[p.y.channels], group_inputs = k->dims[p.kernel.channels];
     int64_t group_batch = x->dims[p.x.batch] / batch_groups;
-    mica_type taps = *k;      /* the part of the kernel that belongs to one channel of the result */
-    int64_t channel_step = 1; /* from one channel's to the next's */
+    int64_t channel_step = step_of(k, p.kernel.batch);
+    mica_type taps = *k; /* the part of the kernel that belongs to one channel of the result */
     taps.dims[p.kernel.batch] = 1;
-    for (int32_t a = p.kernel.batch + 1; a < k->rank; a++) channel_step *= k->dims[a];
     int64_t result[MICA_MAX_RANK] = {0};
     for (int64_t i = 0, end = mica_type_elements(y); i < end; i++, ref_advance(y, result)) {
         ref_number sum = {0};
