@@ -297,7 +297,8 @@ int type_from_object(PyObject *object, mica_type *out_type);
 /* ---- transform.c, control.c, callback.c, tree.c
  * -------------------------------------------------*/
 
-extern PyMethodDef transform_methods[], control_methods[], tree_methods[], callback_methods[];
+extern PyMethodDef transform_methods[], control_methods[], layers_methods[], tree_methods[],
+    callback_methods[];
 
 /* Values in the current trace from a sequence of arrays (None gives the null value when allowed).
  * Free with PyMem_Free; NULL with an error set. */
