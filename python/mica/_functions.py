@@ -223,7 +223,8 @@ def std(x: Array, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
 
 def var(x: Array, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
     """The variance over axes: the mean of the squared distance from the mean."""
-    x = _float(x, "var")
+    x = as_array(x)
+    x = x if x.dtype.kind == "float" else x.astype("f32")
     centred = x - x.mean(axis, True)
     return (centred * centred).mean(axis, keepdims)
 
@@ -369,7 +370,7 @@ def _each(value: int | Sequence[int], n: int, what: str, name: str) -> tuple[int
     """One number per spatial axis."""
     numbers = (value,) * n if isinstance(value, int) else tuple(value)
     if len(numbers) != n or builtins.any(number < 1 for number in numbers):
-        raise ValueError(f"[{what}] {name} {numbers} must be {n} positive numbers")
+        raise ValueError(f"[{what}] {name} {numbers} must have {n} entries above 0")
     return numbers
 
 

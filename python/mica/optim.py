@@ -100,7 +100,7 @@ class Optimizer:
 
 
 def _scalar(rate: Any) -> Any:
-    return _mica.constant(value=float(rate)) if isinstance(rate, (int, float)) else as_array(rate)
+    return _mica.full((), float(rate), "f64") if isinstance(rate, (int, float)) else as_array(rate)
 
 
 def sgd(
