@@ -163,6 +163,7 @@ and_, or_, not_, bool_ = (getattr(_mica, _name) for _name in ("and", "or", "not"
 del _name
 
 from . import fft, linalg, nn, optim, random, tree  # noqa: E402  (after the names they use)
+from ._files import load, save  # noqa: E402  (they use the module tree)
 
 __all__ = [
     "DType",
@@ -218,6 +219,7 @@ __all__ = [
     "jvp",
     "linalg",
     "linspace",
+    "load",
     "log_softmax",
     "logsumexp",
     "matmul",
@@ -241,6 +243,7 @@ __all__ = [
     "remat",
     "repeat",
     "roll",
+    "save",
     "scan",
     "set_default_device",
     "set_threads",
