@@ -2,6 +2,7 @@
 #ifndef MICA_MICA_H
 #define MICA_MICA_H
 
+#include "arrays.h"
 #include "data.h"
 #include "graph.h"
 #include "io.h"

@@ -84,6 +84,16 @@ static PyObject *raise_as(PyObject *exception, mica_status status) {
     return NULL;
 }
 
+PyObject *raise_file_status(mica_status status) {
+    switch (mica_status_code(status)) {
+    case MICA_NOT_FOUND: return raise_as(PyExc_FileNotFoundError, status);
+    case MICA_DATA_LOSS:
+    case MICA_RESOURCE_EXHAUSTED:
+    case MICA_FAILED_PRECONDITION: return raise_as(PyExc_OSError, status);
+    default: return raise_status(status);
+    }
+}
+
 PyObject *raise_status(mica_status status) {
     if (raise_interrupt(status)) return NULL;
     return raise_as(exception_for(mica_status_code(status)), status);

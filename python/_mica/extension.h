@@ -91,6 +91,7 @@ const mica_type *array_type(PyObject *array);
 
 /* Raises what the status says; releases it; returns NULL. */
 PyObject *raise_status(mica_status status);
+PyObject *raise_file_status(mica_status status); /* the same, with OSError for files */
 /* The same for a primitive: a wrong dtype is a TypeError. */
 PyObject *raise_op_status(mica_op op, const mica_type *const *types, int32_t n, mica_status status);
 /* Keeps the current Python exception for the caller of a run, and makes a status of it. */
@@ -297,7 +298,8 @@ int type_from_object(PyObject *object, mica_type *out_type);
 /* ---- transform.c, control.c, callback.c, tree.c
  * -------------------------------------------------*/
 
-extern PyMethodDef transform_methods[], control_methods[], tree_methods[], callback_methods[];
+extern PyMethodDef arrays_methods[], transform_methods[], control_methods[], layers_methods[],
+    tree_methods[], callback_methods[];
 
 /* Values in the current trace from a sequence of arrays (None gives the null value when allowed).
  * Free with PyMem_Free; NULL with an error set. */

@@ -213,15 +213,11 @@ PyObject *array_method_all(PyObject *self, PyObject *args, PyObject *kwargs) {
 PyObject *array_method_mean(PyObject *self, PyObject *args, PyObject *kwargs) {
     reduction r;
     if (parse_reduction(self, args, kwargs, "mean", &r) < 0) return NULL;
-    if (!mica_op_takes(MICA_OP_exp, array_type(self)->dtype)) { /* floats and complex numbers */
-        PyErr_Format(PyExc_TypeError, "[mean] needs a float dtype, not %s; use astype",
-                     mica_dtype_name(array_type(self)->dtype));
-        return NULL;
-    }
     /* A sum of halves, or their number, may be beyond what they hold when the mean is not. */
     mica_dtype dtype = array_type(self)->dtype;
     bool is_half = dtype == MICA_DTYPE_f16 || dtype == MICA_DTYPE_bf16;
-    PyObject *wide = is_half ? array_convert(self, MICA_DTYPE_f32) : Py_NewRef(self);
+    bool is_whole = !mica_op_takes(MICA_OP_exp, dtype); /* its mean is an f32 */
+    PyObject *wide = is_half || is_whole ? array_convert(self, MICA_DTYPE_f32) : Py_NewRef(self);
     PyObject *sum = wide ? reduce(wide, "sum", &r) : NULL;
     PyObject *count = sum ? scalar_like(sum, (double)r.count) : NULL;
     PyObject *mean = count ? apply2(MICA_OP_div, sum, count) : NULL;

@@ -163,6 +163,8 @@ PyMODINIT_FUNC PyInit__mica(void) {
         dtypes_add_to(module) < 0 || ops_add_to(module) < 0 ||
         PyModule_AddFunctions(module, transform_methods) < 0 ||
         PyModule_AddFunctions(module, control_methods) < 0 ||
+        PyModule_AddFunctions(module, layers_methods) < 0 ||
+        PyModule_AddFunctions(module, arrays_methods) < 0 ||
         PyModule_AddFunctions(module, callback_methods) < 0 ||
         PyModule_AddFunctions(module, tree_methods) < 0 || tf_add_to(module) < 0 ||
         PyModule_AddStringConstant(module, "__version__", mica_version()) < 0)

@@ -4,15 +4,66 @@
 
 #include <string.h>
 
-/* Converts both operands; false with an error, or with none when the operator does not apply. */
+static bool is_float_array(PyObject *array) {
+    mica_dtype_kind kind = mica_dtype_kind_of(array_type(array)->dtype);
+    return kind == MICA_KIND_FLOAT || kind == MICA_KIND_COMPLEX;
+}
+
+static bool is_weak(PyObject *array) {
+    return is_traced(array) && ((TracedObject *)array)->weak;
+}
+
+/* An array of integers or bools that no other operand tells its dtype. */
+static bool is_whole(PyObject *array) {
+    return !is_float_array(array) && !is_weak(array);
+}
+
+/* Exchanges an array in a slot; false with an error, the slot then NULL. */
+static bool convert_in_place(PyObject **slot, mica_dtype dtype) {
+    PyObject *converted = array_convert(*slot, dtype);
+    Py_SETREF(*slot, converted);
+    return converted != NULL;
+}
+
+/* An array and what stands beside it, as arrays: the rule of dtypes, which docs/jax_pytorch.md
+ * tells. Two Mica arrays stay as they are, so nothing widens unasked. Scalars, numpy's arrays and
+ * lists take the array's dtype where that is a float one; beside fractions integers become f32. */
+static bool pair_from(PyObject *array, PyObject *other, PyObject *pair[2]) {
+    bool is_scalar = is_weak_scalar(other) || PyComplex_Check(other), has_fraction;
+    pair[0] = Py_NewRef(array);
+    pair[1] = is_scalar ? NULL : as_operand(other, array);
+    if (!is_scalar && !pair[1]) return false;
+    if (is_array(other)) {
+        if (is_whole(array) && is_weak(other) && is_float_array(other))
+            return convert_in_place(&pair[0], MICA_DTYPE_f32);
+        if (is_whole(other) && is_weak(array) && is_float_array(array))
+            return convert_in_place(&pair[1], MICA_DTYPE_f32);
+        return true;
+    }
+    has_fraction = is_scalar ? PyFloat_Check(other) : is_float_array(pair[1]);
+    if (has_fraction && is_whole(array) && !convert_in_place(&pair[0], MICA_DTYPE_f32))
+        return false;
+    if (is_scalar) return (pair[1] = as_operand(other, pair[0])) != NULL;
+    mica_dtype dtype = array_type(pair[0])->dtype, given = array_type(pair[1])->dtype;
+    bool loses_part = mica_dtype_kind_of(given) == MICA_KIND_COMPLEX &&
+                      mica_dtype_kind_of(dtype) != MICA_KIND_COMPLEX;
+    if (is_weak(array) || !is_float_array(pair[0]) || loses_part) return true;
+    return convert_in_place(&pair[1], dtype);
+}
+
+/* Converts both operands; false with an error. */
 static bool both_operands(PyObject *a, PyObject *b, PyObject *out[2]) {
-    PyObject *like = is_array(a) ? a : b;
-    out[0] = as_operand(a, like);
-    if (!out[0]) return false;
-    out[1] = as_operand(b, like);
-    if (out[1]) return true;
-    Py_DECREF(out[0]);
-    return false;
+    PyObject *pair[2];
+    bool is_first = is_array(a);
+    bool ok = pair_from(is_first ? a : b, is_first ? b : a, pair);
+    if (!ok) {
+        Py_XDECREF(pair[0]);
+        Py_XDECREF(pair[1]);
+        return false;
+    }
+    out[0] = pair[!is_first];
+    out[1] = pair[is_first];
+    return true;
 }
 
 /* Objects that are no numbers and no arrays leave the operator to the other operand. */
@@ -70,19 +121,19 @@ static PyObject *number_positive(PyObject *a) {
     return a;
 }
 
-static bool is_float_array(PyObject *array) {
-    mica_dtype_kind kind = mica_dtype_kind_of(array_type(array)->dtype);
-    return kind == MICA_KIND_FLOAT || kind == MICA_KIND_COMPLEX;
-}
-
+/* Integers are divided as f32. */
 static PyObject *number_divide(PyObject *a, PyObject *b) {
-    PyObject *array = is_array(a) ? a : b;
-    if (!is_float_array(array)) {
-        PyErr_Format(PyExc_TypeError, "[div] / needs a float dtype, not %s; use // or astype",
-                     mica_dtype_name(array_type(array)->dtype));
-        return NULL;
-    }
-    return binary(MICA_OP_div, a, b);
+    PyObject *operands[2], *result = NULL;
+    if (is_tensor(a) && is_tensor(b) && is_float_array(a)) return binary(MICA_OP_div, a, b);
+    if (!is_operand(a) || !is_operand(b)) Py_RETURN_NOTIMPLEMENTED;
+    if (!both_operands(a, b, operands)) return NULL;
+    bool ok = is_float_array(operands[0]) || is_float_array(operands[1]) ||
+              (convert_in_place(&operands[0], MICA_DTYPE_f32) &&
+               convert_in_place(&operands[1], MICA_DTYPE_f32));
+    if (ok) result = apply_op(MICA_OP_div, operands, 2, NULL);
+    Py_XDECREF(operands[0]);
+    Py_XDECREF(operands[1]);
+    return result;
 }
 
 /* A chain of primitives whose intermediate results are dropped at the end: each step consumes no

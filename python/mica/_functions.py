@@ -216,9 +216,15 @@ def mean(x: Array, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor
     return as_array(x).mean(axis, keepdims)
 
 
+def std(x: Array, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
+    """The standard deviation over axes: the root of the variance."""
+    return _mica.sqrt(var(x, axis, keepdims))
+
+
 def var(x: Array, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
     """The variance over axes: the mean of the squared distance from the mean."""
-    x = _float(x, "var")
+    x = as_array(x)
+    x = x if x.dtype.kind == "float" else x.astype("f32")
     centred = x - x.mean(axis, True)
     return (centred * centred).mean(axis, keepdims)
 
@@ -360,6 +366,122 @@ def log_softmax(x: Array, axis: int = -1) -> Tensor:
 Padding = str | Sequence[tuple[int, int]]
 
 
+def _each(value: int | Sequence[int], n: int, what: str, name: str) -> tuple[int, ...]:
+    """One number per spatial axis."""
+    numbers = (value,) * n if isinstance(value, int) else tuple(value)
+    if len(numbers) != n or builtins.any(number < 1 for number in numbers):
+        raise ValueError(f"[{what}] {name} {numbers} must have {n} entries above 0")
+    return numbers
+
+
+def _pads(
+    padding: Padding, sizes: Sequence[int], widths: Sequence[int], steps: Sequence[int], what: str
+) -> list[tuple[int, int]]:
+    """What lies before and behind each spatial axis, for windows of these widths."""
+    if padding == "valid":
+        return [(0, 0)] * len(sizes)
+    if padding == "same":
+        totals = [
+            builtins.max(0, (-(-size // step) - 1) * step + width - size)
+            for size, width, step in zip(sizes, widths, steps, strict=True)
+        ]
+        return [(total // 2, total - total // 2) for total in totals]
+    if isinstance(padding, str):
+        raise ValueError(f"[{what}] padding '{padding}' is neither valid nor same")
+    pads = [tuple(pair) for pair in padding]
+    if len(pads) != len(sizes) or builtins.any(len(pair) != 2 for pair in pads):
+        raise ValueError(f"[{what}] padding {pads} must be {len(sizes)} pairs")
+    return pads
+
+
+def conv(
+    x: Array,
+    kernel: Array,
+    *,
+    strides: int | Sequence[int] = 1,
+    padding: Padding | None = None,
+    dilation: int | Sequence[int] | None = None,
+    groups: int = 1,
+    layout: str | None = None,
+    low: Sequence[int] | None = None,
+    high: Sequence[int] | None = None,
+    lhs_dilation: int | Sequence[int] = 1,
+    rhs_dilation: int | Sequence[int] | None = None,
+    batch_groups: int = 1,
+) -> Tensor:
+    """The convolution (as correlation) of images with a kernel.
+
+    Parameters
+    ----------
+    x : array
+        By default (batch, sizes, channels), with one to three sizes.
+    kernel : array
+        By default (window, channels / groups, results).
+    strides, dilation : int or sequence of int
+        One per size; dilation is the distance between the kernel's elements, also `rhs_dilation`.
+    padding : "valid", "same" or pairs (low, high)
+        By default "valid"; `low` and `high` give the same as two sequences.
+    groups : int
+    layout : str, optional
+        Names the axes of x, the kernel and the result, such as 'N01C,01IO,N01C'.
+    lhs_dilation : int or sequence of int
+        The distance between the elements of x, with zeros between them.
+    batch_groups : int
+        The groups of the batch, for gradients of grouped convolutions.
+
+    Examples
+    --------
+    >>> import mica
+    >>> mica.conv(mica.ones((1, 5, 5, 3)), mica.ones((3, 3, 3, 8)), padding="same").shape
+    (1, 5, 5, 8)
+    """
+    x, kernel = as_array(x), as_array(kernel)
+    n = x.ndim - 2
+    if not 1 <= n <= 3 or kernel.ndim != x.ndim:
+        raise ValueError(
+            f"[conv] x {tuple(x.shape)} and kernel {tuple(kernel.shape)} need the same 3 to 5 axes"
+        )
+    places = "012"[:n]
+    layout = layout or f"N{places}C,{places}IO,N{places}C"
+    parts = layout.split(",")
+    if len(parts) != 3:
+        raise ValueError(f"[conv] layout '{layout}' must name the axes of x, kernel and result")
+    if dilation is not None and rhs_dilation is not None:
+        raise TypeError("[conv] dilation and rhs_dilation are the same; give one")
+    gaps = dilation if rhs_dilation is None else rhs_dilation
+    gaps = _each(1 if gaps is None else gaps, n, "conv", "dilation")
+    steps = _each(strides, n, "conv", "strides")
+    spread = _each(lhs_dilation, n, "conv", "lhs_dilation")
+    if (low is None) != (high is None) or (low is not None and padding is not None):
+        raise TypeError("[conv] give padding, or both low and high")
+    if low is None:
+        try:
+            sizes = [
+                (x.shape[parts[0].index(p)] - 1) * d + 1
+                for p, d in zip(places, spread, strict=True)
+            ]
+            widths = [
+                (kernel.shape[parts[1].index(p)] - 1) * d + 1
+                for p, d in zip(places, gaps, strict=True)
+            ]
+        except (ValueError, IndexError):
+            raise ValueError(f"[conv] layout '{layout}' lacks an axis of {places}") from None
+        pads = _pads("valid" if padding is None else padding, sizes, widths, steps, "conv")
+        low, high = [a for a, _ in pads], [b for _, b in pads]
+    return _mica.conv(
+        x,
+        kernel,
+        layout=layout,
+        strides=steps,
+        low=tuple(low),
+        high=tuple(high),
+        lhs_dilation=spread,
+        rhs_dilation=gaps,
+        groups=groups,
+        batch_groups=batch_groups,
+    )
+
+
 def _pool(
     x: Any,
     what: str,
@@ -372,22 +494,9 @@ def _pool(
     n = x.ndim - 2
     if n < 1:
         raise ValueError(f"[{what}] needs (batch, sizes, channels), not {tuple(x.shape)}")
-    windows = (window,) * n if isinstance(window, int) else tuple(window)
-    strides = windows if strides is None else strides
-    steps = (strides,) * n if isinstance(strides, int) else tuple(strides)
-    if len(windows) != n or len(steps) != n:
-        raise ValueError(f"[{what}] {windows} and {steps} must have {n} entries")
-    if padding == "valid":
-        pads = [(0, 0)] * n
-    elif padding == "same":
-        pads = []
-        for size, width, step in zip(x.shape[1:-1], windows, steps, strict=True):
-            total = builtins.max(0, (-(-size // step) - 1) * step + width - size)
-            pads.append((total // 2, total - total // 2))
-    elif isinstance(padding, str):
-        raise ValueError(f"[{what}] padding '{padding}' is neither valid nor same")
-    else:
-        pads = [tuple(pair) for pair in padding]
+    windows = _each(window, n, what, "window")
+    steps = windows if strides is None else _each(strides, n, what, "strides")
+    pads = _pads(padding, x.shape[1:-1], windows, steps, what)
     ones = (1,) * (n + 2)
     return _mica.reduce_window(
         x,

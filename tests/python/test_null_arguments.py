@@ -43,6 +43,7 @@ EXAMPLES = {
     "mica_dataset_function[3]": "functions",
     "mica_dataset *const *": "datasets",
     "mica_graph *const *": "graphs",
+    "mica_array *": "(&(mica_array){\"x\", type, room})",
     "mica_tensor *const *": "tensors",
     "mlc_tensors": "((mlc_tensors){mlc_tensors_, 1})",
     "mlc_graphs": "((mlc_graphs){mlc_graphs_, 1})",
@@ -73,6 +74,7 @@ OBJECTS = {
     "mica_tf_generators": "generators",
     "mica_dataset": "dataset",
     "mica_iterator": "iterator",
+    "mica_arrays": "arrays",
     "mica_bundle": "bundle",
     "mica_bundle_writer": "writer",
     "mica_folder_writer": "folder",
@@ -166,6 +168,7 @@ static mica_tf_shape shape;
 static mica_dataset *dataset, *datasets[2];
 static mica_dataset_function functions[3];
 static mica_iterator *iterator;
+static mica_arrays *arrays;
 static mica_bundle *bundle;
 static mica_bundle_writer *writer;
 static mica_folder_writer *folder;
@@ -209,6 +212,8 @@ static void set_up(void) {
     TRY(mica_dataset_tensors(&tf_value, 1, &dataset));
     datasets[0] = dataset;
     TRY(mica_iterator_create(dataset, NULL, &iterator));
+    TRY(mica_arrays_save("x.npz", &(mica_array){"x", type, room}, 1));
+    TRY(mica_arrays_open("x.npz", &arrays));
     TRY(mica_bundle_writer_create("bundle", &writer));
     TRY(mica_bundle_writer_add(writer, "x", MICA_TF_float32, MICA_INTS(2, 2), room, 16));
     TRY(mica_bundle_writer_finish(writer));

@@ -201,17 +201,46 @@ def test_python_scalars_adopt_the_dtype():
         assert (x + 1).dtype == dtype
         assert (2.5 * x).dtype == dtype
     assert (mica.tensor([1, 2], dtype="u8") + 1).dtype == "u8"
-    with pytest.raises(TypeError, match="cannot become dtype i32"):
-        mica.tensor([1]) + 1.5
+    assert (mica.tensor([1]) + 1.5).tolist() == [2.5]
     with pytest.raises(OverflowError, match="does not fit dtype u8"):
         mica.tensor([1], dtype="u8") + 256
+
+
+def test_integers_are_divided_as_floats():
+    quotient = mica.tensor([1, 3]) / mica.tensor([2, 4])
+    assert (quotient.dtype, quotient.tolist()) == (mica.f32, [0.5, 0.75])
+    assert (1 / mica.tensor([4], "u8")).tolist() == [0.25]
+    assert mica.jit(lambda a, n: a / n)(mica.tensor([1]), 2).tolist() == [0.5]
+
+
+@pytest.mark.parametrize("function", [lambda f: f, mica.jit])
+def test_what_stands_beside_a_float_array_takes_its_dtype(function):
+    for dtype in ("f16", "f32", "f64"):
+        x = mica.tensor([1.0, 2.0], dtype)
+        for other in (np.array([1.5, 2]), np.array([1, 2]), np.float64(2), [0.5, 1], np.array(2)):
+            assert function(lambda x, y=other: x + y)(x).dtype == dtype
+            assert function(lambda x, y=other: y * x)(x).dtype == dtype
+    with pytest.raises(TypeError, match="dtypes differ: f32\\[1\\] and c128"):
+        mica.tensor([1.0]) + np.array([1j])
+
+
+@pytest.mark.parametrize("function", [lambda f: f, mica.jit])
+def test_integers_beside_fractions_are_floats(function):
+    x = mica.tensor([1, 2])
+    for other in (0.5, np.array([0.5, 0.5]), np.float32(0.5), [0.5, 0.5]):
+        result = function(lambda x, y=other: x + y)(x)
+        assert (result.dtype, result.tolist()) == (mica.f32, [1.5, 2.5])
+        assert function(lambda x, y=other: x > y)(x).tolist() == [True, True]
+    assert mica.jit(lambda x, n: x * n)(x, 0.5).tolist() == [0.5, 1.0]
+    with pytest.raises(TypeError, match="dtypes differ"):
+        x + np.array([1, 2])  # i64: nothing widens, nothing is cut
 
 
 def test_two_dtypes_do_not_mix():
     with pytest.raises(TypeError, match=r"\[add\].*f32.*f64|\[add\].*f64.*f32"):
         mica.tensor([1.0]) + mica.tensor([1.0], dtype="f64")
-    with pytest.raises(TypeError, match=r"\[div\]"):
-        mica.tensor([1]) / mica.tensor([2])
+    with pytest.raises(TypeError, match=r"\[mul\]"):
+        mica.tensor([1]) * mica.tensor([1.0])
     with pytest.raises(TypeError, match=r"\[exp\]"):
         mica.exp(mica.tensor([1]))
 

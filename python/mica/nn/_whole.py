@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from . import _mica
-from ._control import composite
-from ._functions import where, zeros
-from ._mica import Tensor
-from ._tracing import as_array, stage
+from .. import _mica
+from .._control import composite
+from .._functions import where, zeros
+from .._mica import Tensor
+from .._tracing import as_array, stage
 
 Array = Any
 
@@ -244,6 +244,3 @@ def attention(
     factor = q.shape[-1] ** -0.5 if scale is None else float(scale)
     operands = (q, k, v) if mask is None else (q, k, v, as_array(mask))
     return stage("attention", lambda *values: _mica.attend(values, factor, causal)[0], *operands)
-
-
-__all__ = ["attention", "cross_entropy", "lstm"]
