@@ -342,6 +342,17 @@ static bool read_masks(attention *a) {
     return true;
 }
 
+static bool is_product(mica_value v) {
+    const mica_node *transpose = node_if(v, MICA_OP_transpose);
+    return node_if(transpose ? transpose->operands[0] : v, MICA_OP_dot) != NULL;
+}
+
+/* A product, maybe scaled: of the two that are added, the one that is no bias. */
+static bool is_score(mica_value v) {
+    const mica_node *mul = node_if(v, MICA_OP_mul);
+    return is_product(v) || (mul && (is_product(mul->operands[0]) || is_product(mul->operands[1])));
+}
+
 /* From the softmax's operand down to the product of q and k. */
 static bool read_scores(attention *a) {
     mica_value scores = a->softmax->operands[0];
@@ -360,9 +371,10 @@ static bool read_scores(attention *a) {
     }
     const mica_node *add = node_if(scores, MICA_OP_add);
     if (add) {
-        stretch(add->operands[1], a->rank, &a->bias);
+        int32_t side = is_score(add->operands[0]) ? 0 : 1;
+        stretch(add->operands[1 - side], a->rank, &a->bias);
         a->has_bias = true;
-        scores = add->operands[0];
+        scores = add->operands[side];
     }
     const mica_node *mul = node_if(scores, MICA_OP_mul);
     for (int32_t i = 0; mul && i < 2; i++)
@@ -389,11 +401,12 @@ static bool pass_masks(attention *a, mica_value *ds) {
     for (int32_t pass = 0; pass < 2; pass++) {
         if (pass == 0 ? !a->choice.node : !a->scale.node) continue;
         const mica_node *user = only_user(a->g, *ds);
-        bool fits = user != NULL;
-        if (fits && pass == 0)
+        bool fits;
+        if (!user) return miss(a, "something else uses the derivative of the scores");
+        if (pass == 0)
             fits = user->op == MICA_OP_select && mica_value_same(user->operands[0], a->choice) &&
                    mica_value_same(user->operands[1], *ds) && is_zero(user->operands[2]);
-        else if (fits)
+        else
             fits = user->op == MICA_OP_mul && (mica_value_same(user->operands[0], a->scale) ||
                                                mica_value_same(user->operands[1], a->scale));
         if (!fits) return miss(a, "the derivative does not go back through mask and scale");
