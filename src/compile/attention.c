@@ -279,17 +279,21 @@ static bool is_zero(mica_value v) {
 
 /* ---- scores -----------------------------------------------------------------------------------*/
 
+static bool is_ascending(mica_ints axes) {
+    for (int32_t i = 1; i < axes.n; i++)
+        if (axes.data[i] <= axes.data[i - 1]) return false;
+    return true;
+}
+
 static void stretch(mica_value v, int32_t rank, stretched *out) {
     const mica_node *broadcast = node_if(v, MICA_OP_broadcast);
+    if (broadcast && !is_ascending(mica_node_ints(broadcast, "axes"))) broadcast = NULL;
     *out = (stretched){.value = broadcast ? broadcast->operands[0] : v};
     const mica_type *type = mica_value_type(out->value);
-    if (broadcast) {
-        mica_ints axes = mica_node_ints(broadcast, "axes");
-        for (int32_t i = 0; i < rank; i++) out->dims[i] = 1;
-        for (int32_t i = 0; i < axes.n; i++) out->dims[axes.data[i]] = type->dims[i];
-    } else {
-        memcpy(out->dims, type->dims, (size_t)rank * sizeof *out->dims);
-    }
+    for (int32_t i = 0; i < rank; i++) out->dims[i] = broadcast ? 1 : type->dims[i];
+    if (!broadcast) return;
+    mica_ints axes = mica_node_ints(broadcast, "axes");
+    for (int32_t i = 0; i < axes.n; i++) out->dims[axes.data[i]] = type->dims[i];
 }
 
 static bool is_iota(mica_value v, int64_t axis) {
@@ -497,7 +501,7 @@ static bool is_softmax(const mica_node *n) {
     char config[20];
     if (n->op != MICA_OP_call || strcmp(mica_node_string(n, "name"), "softmax") != 0) return false;
     snprintf(config, sizeof config, "axis=%d", (int)n->results[0].rank - 1);
-    return n->results[0].rank >= 2 && !strcmp(mica_node_string(n, "config"), config);
+    return n->results[0].rank >= 3 && !strcmp(mica_node_string(n, "config"), config);
 }
 
 bool mica_has_softmax(const mica_graph *g) {

@@ -4,7 +4,7 @@
 
 #include "compile/passes.h"
 
-/* Whether the graph has a softmax along its last axis: what the search begins with. */
+/* Whether the graph has a softmax along the last of three axes or more: where the search begins. */
 bool mica_has_softmax(const mica_graph *g);
 /* The graph with softmax(scale q k^T + mask) v, and its derivative, as calls of mica.attention and
  * mica.attention.back where the claimer claims these. NULL: there is none. */

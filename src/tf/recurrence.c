@@ -124,7 +124,9 @@ static bool is_counter(recurrence *r, int32_t i) {
     const mica_type *type = mica_tf_type(r->c, i);
     const mica_tf_node *sum = node_if(r->body, r->body->outputs[i], MICA_TF_AddV2);
     int64_t step, start;
-    if (type->rank != 0 || mica_dtype_kind_of(type->dtype) == MICA_KIND_FLOAT || !sum) return false;
+    if (type->kind != MICA_TENSOR || type->rank != 0 ||
+        mica_dtype_kind_of(type->dtype) == MICA_KIND_FLOAT || !sum)
+        return false;
     for (int32_t k = 0; k < 2; k++)
         if (parameter_of(r->body, sum->inputs[k]) == i && body_int(r, sum->inputs[1 - k], &step) &&
             step == 1)
@@ -163,7 +165,7 @@ static bool same(mica_tf_ref a, mica_tf_ref b) {
 
 static bool is_state(recurrence *r, int32_t i) {
     const mica_type *type = mica_tf_type(r->c, i);
-    return type->dtype == MICA_DTYPE_f32 && type->rank == 2;
+    return type->kind == MICA_TENSOR && type->dtype == MICA_DTYPE_f32 && type->rank == 2;
 }
 
 /* Every carried value is a counter, the array, or one of one or two states. */
@@ -219,6 +221,8 @@ static bool read_call(recurrence *r, const test_view *v, const mica_tf_node *cal
                         mica_arena_alloc(arena, (size_t)(g->n_parameters + 1) * sizeof *in.loop)};
     bool *varies = mica_arena_alloc(arena, (size_t)g->n_nodes + 1);
     if (!in.frame || !in.loop || !varies) return miss(r, "memory is out");
+    if (g->n_parameters != call->n_inputs || result >= g->n_outputs)
+        return miss(r, "the condition calls a function with other arguments");
     in.varies = varies;
     for (int32_t i = 0; i < g->n_parameters; i++) {
         int32_t of = parameter_of(v->frame->graph, call->inputs[i]);
@@ -584,14 +588,18 @@ static void build(recurrence *r) {
 
 /* ---- recognising ------------------------------------------------------------------------------*/
 
-static bool is_worth_reading(const mica_tf_lowering *c, const mica_tf_graph *body) {
-    int32_t products = 0, reads = 0;
+static bool is_worth_reading(const mica_tf_lowering *c, const mica_tf_graph *cond,
+                             const mica_tf_graph *body) {
+    int32_t products = 0, reads = 0, n = c->n_inputs;
+    if (!c->frame || body->n_outputs != n || body->n_parameters != n || cond->n_parameters != n ||
+        cond->n_outputs != 1)
+        return false;
     for (int32_t i = 0; i < body->n_nodes; i++) {
         if (!body->nodes[i].operation) continue;
         products += body->nodes[i].operation->op == MICA_TF_MatMul;
         reads += body->nodes[i].operation->op == MICA_TF_ReadElement;
     }
-    return products >= 2 && reads && c->frame && body->n_outputs == c->n_inputs;
+    return products >= 2 && reads;
 }
 
 static bool recognise(recurrence *r, mica_tf_graph *cond) {
@@ -604,7 +612,8 @@ static bool recognise(recurrence *r, mica_tf_graph *cond) {
 }
 
 bool mica_tf_lower_recurrence(mica_tf_lowering *c, mica_tf_graph *cond, mica_tf_graph *body) {
-    if (!is_worth_reading(c, body) || mica_tf_is_disabled() || !mica_selection_has(NULL, "match"))
+    if (!is_worth_reading(c, cond, body) || mica_tf_is_disabled() ||
+        !mica_selection_has(NULL, "match"))
         return false;
     recurrence r = {.c = c,
                     .body = body,
