@@ -67,11 +67,13 @@ static mica_node *keep(mica_rewrite *w, const mica_node *n, const mica_claimer *
     return made;
 }
 
-static void report(const mica_node *n, bool claimed) {
+/* One line per composite that a device might claim; those that hold such are opened, silently. */
+static void report(const mica_node *n, bool claimed, const mica_claimer *claimer) {
+    if (n->op != MICA_OP_call || !mica_log_on(MICA_LOG_MATCH)) return;
     const char *name = mica_node_string(n, "name");
-    if (n->op == MICA_OP_call && !strncmp(name, "mica.", 5) && mica_log_on(MICA_LOG_MATCH))
-        mica_log_write(MICA_LOG_MATCH, "%s of %s is %s", name, mica_type_text(&n->results[0]).chars,
-                       claimed ? "claimed" : "not claimed: sizes, dtype or settings");
+    if (strncmp(name, "mica.", 5) != 0 || (!claimed && has_claims(n->regions[0], claimer))) return;
+    mica_log_write(MICA_LOG_MATCH, "%s of %s is %s", name, mica_type_text(&n->results[0]).chars,
+                   claimed ? "claimed" : "not claimed: sizes, dtype or settings");
 }
 
 static mica_status match_calls(const mica_graph *g, const mica_claimer *claimer,
@@ -90,7 +92,7 @@ static mica_status match_calls(const mica_graph *g, const mica_claimer *claimer,
             operands[k] = *mica_rewrite_slot(&w, n->operands[k]);
         bool claimed = is_claimed(n, claimer);
         mica_node *made = claimed ? claim(&w, n, operands) : keep(&w, n, claimer, operands);
-        report(n, claimed);
+        report(n, claimed, claimer);
         mica_rewrite_keep(&w, n, made);
         mica_free(operands);
     }

@@ -135,17 +135,17 @@ static bool is_counter(recurrence *r, int32_t i) {
 }
 
 /* The array as it came, or with room behind its elements for their unknown sizes. */
-static bool is_array(recurrence *r, mica_tf_ref ref, int32_t i) {
+static bool is_array(recurrence *r, mica_tf_ref ref, int32_t i, int depth) {
     const mica_tf_node *wider = node_if(r->body, ref, MICA_TF_ConcatV2);
     int64_t axis;
     if (!wider) return parameter_of(r->body, ref) == i;
-    return body_int(r, wider->inputs[wider->n_inputs - 1], &axis) && axis > 0 &&
-           is_array(r, wider->inputs[0], i);
+    return depth < MICA_MAX_RANK && body_int(r, wider->inputs[wider->n_inputs - 1], &axis) &&
+           axis > 0 && is_array(r, wider->inputs[0], i, depth + 1);
 }
 
 static bool find_array(recurrence *r, int32_t i, const mica_tf_node *write) {
     int64_t place = 0;
-    if (r->array != NONE || !is_array(r, write->inputs[0], i))
+    if (r->array != NONE || !is_array(r, write->inputs[0], i, 0))
         return miss(r, "more than one array is written");
     r->array = i;
     r->time = parameter_of(r->body, write->inputs[1]);

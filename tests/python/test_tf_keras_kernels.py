@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -150,16 +151,25 @@ print(json.dumps(found))
 """
 
 
-def run(tmp_path, text, **environment):
+SAVED = """
+import json, sys
+import tensorflow as tf
+model = tf.saved_model.load(sys.argv[1])
+print(json.dumps({"saved": model.serve([[0, 1, 2, 3, 1], [3, 3, 0, 0, 2]]).numpy().tolist()}))
+"""
+
+
+def run(tmp_path, text, *arguments, **environment):
     script = tmp_path / "script.py"
-    script.write_text(SHARED + text, encoding="utf-8")
+    script.write_text(text, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "mica.tf", str(script)],
+        [sys.executable, "-m", "mica.tf", str(script), *arguments],
         capture_output=True,
         text=True,
         timeout=600,
         check=False,
-        env={**os.environ, **environment},
+        # With one tier each program is made once.
+        env={**os.environ, "MICA_TIER": "built-in", **environment},
     )
     assert done.returncode == 0, done.stderr
     lines, name = {}, None
@@ -171,10 +181,10 @@ def run(tmp_path, text, **environment):
     return json.loads(done.stdout.splitlines()[-1]), lines
 
 
-def run_both(tmp_path, text):
+def run_both(tmp_path, text, *arguments):
     """The lines of the log by case, after the results were compared."""
-    values, lines = run(tmp_path, text, MICA_LOG="match")
-    plain, no_lines = run(tmp_path, text, MICA_LOG="match", MICA_PASSES="-match")
+    values, lines = run(tmp_path, text, *arguments, MICA_LOG="match")
+    plain, no_lines = run(tmp_path, text, *arguments, MICA_LOG="match", MICA_PASSES="-match")
     assert not no_lines
     for name, results in values.items():
         for value, expected in zip(results, plain[name], strict=True):
@@ -184,12 +194,12 @@ def run_both(tmp_path, text):
 
 @pytest.fixture(scope="module")
 def recurrences(tmp_path_factory):
-    return run_both(tmp_path_factory.mktemp("recurrences"), RECURRENCES)
+    return run_both(tmp_path_factory.mktemp("recurrences"), SHARED + RECURRENCES)
 
 
 @pytest.fixture(scope="module")
 def attention(tmp_path_factory):
-    return run_both(tmp_path_factory.mktemp("attention"), ATTENTION)
+    return run_both(tmp_path_factory.mktemp("attention"), SHARED + ATTENTION)
 
 
 def claims(lines, kernel):
@@ -227,6 +237,12 @@ def test_fit_trains_recurrent_layers_on_their_kernels(recurrences, kind):
 
 def test_the_states_after_the_last_step_come_from_the_kernel_too(recurrences):
     assert claims(recurrences["states"], "mica.lstm_steps") == 1
+
+
+def test_a_recurrent_layer_of_a_saved_model_runs_on_its_kernel(tmp_path):
+    """The model is one that TensorFlow saved, with a loop over lists of tensors."""
+    model = Path(__file__).parents[1] / "tf" / "saved_models" / "recurrent"
+    assert claims(run_both(tmp_path, SAVED, str(model))[None], "mica.gru_steps") == 1
 
 
 @pytest.mark.parametrize(
