@@ -15,7 +15,7 @@
 #include "tf/lower_rules.h"
 #include "tf/recurrence.h"
 
-enum { MOST_BIASES = 4, MOST_GATES = 4, DEEPEST_SUM = 8, DEEPEST_CALL = 4, NONE = -1 };
+enum { MOST_BIASES = 4, DEEPEST_SUM = 8, DEEPEST_CALL = 4, NONE = -1 };
 
 /* The sum that gates are cut from. */
 typedef struct gate_sum {
@@ -75,7 +75,16 @@ static bool is_carried(const mica_tf_lowering *c, const mica_tf_graph *body, int
     return c->inputs[i].node && parameter_of(body, body->outputs[i]) != i;
 }
 
-/* flags[i]: node i is not the same in every step. */
+/* A variable that the loop has as an operand, with its value of before the loop: none assigns. */
+static bool reads_outside(const mica_tf_lowering *c, const mica_tf_graph *body,
+                          const mica_tf_node *node) {
+    if (node->operation->op != MICA_TF_ReadVariableOp) return false;
+    int32_t i = parameter_of(body, node->inputs[0]);
+    return i != NONE && c->variables[i] >= 0 &&
+           c->session->variables[c->variables[i]].value.node != NULL;
+}
+
+/* flags[i]: node i is not the same in every step, or cannot be lowered outside. */
 static bool *find_varying(mica_tf_lowering *c, const mica_tf_graph *body, const mica_tf_graph *g) {
     bool *varies = mica_arena_alloc(&c->session->arena, (size_t)g->n_nodes + 1);
     if (!varies) return NULL;
@@ -85,7 +94,7 @@ static bool *find_varying(mica_tf_lowering *c, const mica_tf_graph *body, const 
         const mica_tf_node *node = &g->nodes[i];
         if (!node->operation) continue;
         varies[i] = mica_tf_rows[node->operation->op].effect != MICA_TF_PURE &&
-                    node->operation->op != MICA_TF_ReadVariableOp;
+                    !(g == body && reads_outside(c, g, node));
         for (int32_t k = 0; k < node->n_inputs; k++) varies[i] |= varies[node->inputs[k].node];
     }
     return varies;
@@ -100,6 +109,14 @@ static void bind_constants(mica_tf_lowering *c, const mica_tf_graph *body, mica_
     }
     frame->caller = c->frame;
     frame->operands = c->refs;
+}
+
+/* What has effects is not lowered by being asked for. */
+static void lower_reads(recurrence *r) {
+    for (int32_t i = 0; i < r->body->n_nodes; i++)
+        if (!r->varies[i] && r->body->nodes[i].operation &&
+            r->body->nodes[i].operation->op == MICA_TF_ReadVariableOp)
+            mica_tf_frame_lower(r->outside, i);
 }
 
 /* An integer that is known now. */
@@ -220,7 +237,7 @@ static bool read_call(recurrence *r, const test_view *v, const mica_tf_node *cal
                     .loop =
                         mica_arena_alloc(arena, (size_t)(g->n_parameters + 1) * sizeof *in.loop)};
     bool *varies = mica_arena_alloc(arena, (size_t)g->n_nodes + 1);
-    if (!in.frame || !in.loop || !varies) return miss(r, "memory is out");
+    if (!in.frame || !in.loop || !varies) return miss(r, "there is no memory");
     if (g->n_parameters != call->n_inputs || result >= g->n_outputs)
         return miss(r, "the condition calls a function with other arguments");
     in.varies = varies;
@@ -231,9 +248,12 @@ static bool read_call(recurrence *r, const test_view *v, const mica_tf_node *cal
         in.frame->values[mica_tf_slot(g, g->parameters[i])] =
             v->frame->values[mica_tf_slot(v->frame->graph, call->inputs[i])];
     }
-    for (int32_t i = 0; i < g->n_nodes; i++)
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const mica_tf_operation *operation = g->nodes[i].operation;
+        if (operation) varies[i] = mica_tf_rows[operation->op].effect != MICA_TF_PURE;
         for (int32_t k = 0; k < g->nodes[i].n_inputs; k++)
             varies[i] |= varies[g->nodes[i].inputs[k].node];
+    }
     in.frame->caller = v->frame;
     in.frame->operands = call->inputs;
     return read_test(r, &in, g->outputs[result], depth + 1);
@@ -258,7 +278,7 @@ static bool count_steps(recurrence *r, mica_tf_graph *cond) {
         .frame = mica_tf_frame_create(c->session, cond, c->g),
         .varies = find_varying(c, r->body, cond),
         .loop = mica_arena_alloc(&c->session->arena, (size_t)(c->n_inputs + 1) * sizeof *v.loop)};
-    if (!v.frame || !v.varies || !v.loop) return miss(r, "memory is out");
+    if (!v.frame || !v.varies || !v.loop) return miss(r, "there is no memory");
     for (int32_t i = 0; i < c->n_inputs; i++) v.loop[i] = i;
     bind_constants(c, r->body, v.frame);
     r->steps = -1;
@@ -507,14 +527,10 @@ static bool check_sum(recurrence *r, const gate_sum *sum, int64_t features, int3
 
 static bool check_shapes(recurrence *r, int32_t gates) {
     mica_tf_lowering *c = r->c;
-    for (int32_t i = 0; i < r->body->n_nodes; i++)
-        if (!r->varies[i] && r->body->nodes[i].operation &&
-            r->body->nodes[i].operation->op == MICA_TF_ReadVariableOp)
-            mica_tf_frame_lower(r->outside, i);
     const mica_type *x = mica_value_type(outside(r, r->input));
     const mica_type *array = mica_tf_type(c, r->array);
     if (!x || x->rank != 3 || x->dtype != MICA_DTYPE_f32 || x->dims[0] != r->steps ||
-        x->dims[1] != r->batch || r->steps <= 0)
+        x->dims[1] != r->batch)
         return miss(r, "the inputs are not (steps, batch, features) of f32");
     if (!array || array->dtype != MICA_DTYPE_f32 ||
         array->dims[0] != (r->writes_all ? r->steps : 1))
@@ -563,6 +579,10 @@ static mica_value state_of(recurrence *r, mica_value steps) {
 
 static void build(recurrence *r) {
     mica_tf_lowering *c = r->c;
+    if (r->steps <= 0) { /* what is carried stays as it came */
+        memcpy(c->outputs, c->inputs, (size_t)c->n_inputs * sizeof *c->outputs);
+        return;
+    }
     mica_value steps[3] = {MICA_NULL_VALUE, MICA_NULL_VALUE, MICA_NULL_VALUE};
     mica_value projected = project(r, &r->sums[0]), hidden = c->inputs[r->hidden];
     if (r->cell != NONE)
@@ -604,11 +624,24 @@ static bool is_worth_reading(const mica_tf_lowering *c, const mica_tf_graph *con
 
 static bool recognise(recurrence *r, mica_tf_graph *cond) {
     if (!sort_carried(r) || !count_steps(r, cond)) return false;
+    if (r->steps <= 0) return true;
     const mica_type *state = mica_tf_type(r->c, r->hidden);
     r->batch = state->dims[0];
     r->size = state->dims[1];
     return (r->cell != NONE ? read_lstm(r) : read_gru(r)) &&
            check_shapes(r, r->cell != NONE ? 4 : 3);
+}
+
+static void report(const recurrence *r, bool found) {
+    const char *name = r->c->info->name;
+    if (!mica_log_on(MICA_LOG_MATCH)) return;
+    if (found && r->steps > 0)
+        mica_log_write(MICA_LOG_MATCH, "%s: %lld steps of %lld x %lld become mica.%s", name,
+                       (long long)r->steps, (long long)r->batch, (long long)r->size,
+                       r->cell != NONE ? "lstm_steps" : "gru_steps");
+    else
+        mica_log_write(MICA_LOG_MATCH, "%s: no recurrence: %s", name,
+                       found ? "there are no steps" : r->miss);
 }
 
 bool mica_tf_lower_recurrence(mica_tf_lowering *c, mica_tf_graph *cond, mica_tf_graph *body) {
@@ -625,14 +658,9 @@ bool mica_tf_lower_recurrence(mica_tf_lowering *c, mica_tf_graph *cond, mica_tf_
                     .cell = NONE};
     if (!r.varies || !r.outside) return false;
     bind_constants(c, body, r.outside);
+    lower_reads(&r);
     bool found = recognise(&r, cond);
     if (found) build(&r);
-    if (!mica_log_on(MICA_LOG_MATCH)) return found;
-    if (found)
-        mica_log_write(MICA_LOG_MATCH, "%s: %lld steps of %lld x %lld become mica.%s",
-                       c->info->name, (long long)r.steps, (long long)r.batch, (long long)r.size,
-                       r.cell != NONE ? "lstm_steps" : "gru_steps");
-    else
-        mica_log_write(MICA_LOG_MATCH, "%s: no recurrence: %s", c->info->name, r.miss);
+    report(&r, found);
     return found;
 }

@@ -76,7 +76,9 @@ for name in ("lstm", "gru"):
     history = model.fit(x, y, batch_size=2, epochs=3, shuffle=False, verbose=0)
     keep(f"{name} fit", history.history["loss"], model.predict(x, verbose=0), *model.get_weights())
 
-@tf.function
+sizes = [tf.TensorSpec([None, None, 4])]
+
+@tf.function(input_signature=sizes)
 def states(x):
     return layer(x)
 
@@ -84,6 +86,9 @@ begin("states")
 keras.utils.set_random_seed(3)
 layer = layers.LSTM(6, return_sequences=True, return_state=True)
 keep("states", *states(tf.constant(x)))
+for shape in (0, 5, 4), (2, 0, 4), (2, 1, 4):
+    begin(f"sizes {shape}")
+    keep(f"sizes {shape}", *states(tf.ones(shape)))
 print(json.dumps(found))
 """
 
@@ -237,6 +242,12 @@ def test_fit_trains_recurrent_layers_on_their_kernels(recurrences, kind):
 
 def test_the_states_after_the_last_step_come_from_the_kernel_too(recurrences):
     assert claims(recurrences["states"], "mica.lstm_steps") == 1
+
+
+def test_batches_and_sequences_without_elements_are_served(recurrences):
+    assert recurrences["sizes (0, 5, 4)"][0].endswith("5 steps of 0 x 6 become mica.lstm_steps")
+    assert recurrences["sizes (2, 0, 4)"][0].endswith("no recurrence: there are no steps")
+    assert claims(recurrences["sizes (2, 1, 4)"], "mica.lstm_steps") == 1
 
 
 def test_a_recurrent_layer_of_a_saved_model_runs_on_its_kernel(tmp_path):
