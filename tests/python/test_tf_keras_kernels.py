@@ -89,6 +89,15 @@ keep("states", *states(tf.constant(x)))
 for shape in (0, 5, 4), (2, 0, 4), (2, 1, 4):
     begin(f"sizes {shape}")
     keep(f"sizes {shape}", *states(tf.ones(shape)))
+
+begin("tape outside")
+x = tf.constant(x)
+function = tf.function(lambda x: layer(x))
+with tf.GradientTape() as tape:
+    tape.watch(x)
+    y, last, cell = function(x)
+    loss = tf.reduce_sum(y * y) + tf.reduce_sum(last * cell)
+keep("tape outside", *tape.gradient(loss, [x, *layer.trainable_variables]))
 print(json.dumps(found))
 """
 
@@ -242,6 +251,10 @@ def test_fit_trains_recurrent_layers_on_their_kernels(recurrences, kind):
 
 def test_the_states_after_the_last_step_come_from_the_kernel_too(recurrences):
     assert claims(recurrences["states"], "mica.lstm_steps") == 1
+
+
+def test_a_function_under_a_tape_goes_back_on_the_kernel(recurrences):
+    assert claims(recurrences["tape outside"], "mica.lstm_steps.back") == 1
 
 
 def test_batches_and_sequences_without_elements_are_served(recurrences):
