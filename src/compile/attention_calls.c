@@ -6,7 +6,8 @@
 
 enum { Q, K, V, MASK, Y, LOG_SUM, DY, DLOG_SUM };
 
-/* a b^T, or a^T b, or a b over the last two axes. */
+/* An axis of a contracted with one of b, both counted from the end; those before the last two are
+ * shared. */
 static mica_value product(mica_graph *g, mica_value a, mica_value b, int64_t from_end_a,
                           int64_t from_end_b) {
     const mica_type *type = mica_value_type(a);

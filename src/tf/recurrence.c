@@ -237,7 +237,7 @@ static bool read_call(recurrence *r, const test_view *v, const mica_tf_node *cal
                     .loop =
                         mica_arena_alloc(arena, (size_t)(g->n_parameters + 1) * sizeof *in.loop)};
     bool *varies = mica_arena_alloc(arena, (size_t)g->n_nodes + 1);
-    if (!in.frame || !in.loop || !varies) return miss(r, "there is no memory");
+    if (!in.frame || !in.loop || !varies) return miss(r, "there was no memory to read it");
     if (g->n_parameters != call->n_inputs || result >= g->n_outputs)
         return miss(r, "the condition calls a function with other arguments");
     in.varies = varies;
@@ -278,7 +278,7 @@ static bool count_steps(recurrence *r, mica_tf_graph *cond) {
         .frame = mica_tf_frame_create(c->session, cond, c->g),
         .varies = find_varying(c, r->body, cond),
         .loop = mica_arena_alloc(&c->session->arena, (size_t)(c->n_inputs + 1) * sizeof *v.loop)};
-    if (!v.frame || !v.varies || !v.loop) return miss(r, "there is no memory");
+    if (!v.frame || !v.varies || !v.loop) return miss(r, "there was no memory to read it");
     for (int32_t i = 0; i < c->n_inputs; i++) v.loop[i] = i;
     bind_constants(c, r->body, v.frame);
     r->steps = -1;
@@ -388,7 +388,7 @@ static bool is_gate(recurrence *r, mica_tf_ref ref, int32_t gates, int32_t i, mi
     return same(*whole, of);
 }
 
-/* The other factor of a product, of which one fulfils `ref`'s being the given parameter. */
+/* The other factor of a product with a parameter. */
 static bool other_factor(recurrence *r, const mica_tf_node *product, int32_t parameter,
                          mica_tf_ref *out) {
     for (int32_t k = 0; product && k < 2; k++)
