@@ -251,7 +251,7 @@ MICA_API void mica_set_interrupt_check(bool (*check)(void));
 /* ---- logging ----------------------------------------------------------------------------------*/
 
 /* Receives the lines that MICA_LOG=<topic>[,<topic>] asks for (warning, pass, run, memory, device,
- * eager, transfer).
+ * eager, match, transfer).
  * NULL: none. By default they go to standard error, and nothing is asked for. */
 MICA_API void mica_set_log(void (*sink)(void *context, const char *topic, const char *line),
                            void *context);

@@ -13,7 +13,7 @@
 static const char *const topic_names[MICA_LOG_TOPICS] = {
     [MICA_LOG_PASS] = "pass",         [MICA_LOG_RUN] = "run",     [MICA_LOG_MEMORY] = "memory",
     [MICA_LOG_DEVICE] = "device",     [MICA_LOG_EAGER] = "eager", [MICA_LOG_WARNING] = "warning",
-    [MICA_LOG_TRANSFER] = "transfer",
+    [MICA_LOG_TRANSFER] = "transfer", [MICA_LOG_MATCH] = "match",
 };
 
 uint32_t mica_log_asked = NOT_READ;

@@ -15,6 +15,7 @@ typedef enum mica_log_topic {
     MICA_LOG_MEMORY,
     MICA_LOG_DEVICE,
     MICA_LOG_EAGER,
+    MICA_LOG_MATCH,    /* what became a kernel of several ops, and what nearly did */
     MICA_LOG_TRANSFER, /* tensors that move to another device, to the host or from it */
     MICA_LOG_TOPICS
 } mica_log_topic;

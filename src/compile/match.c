@@ -1,8 +1,12 @@
 /* Composites that a device computes whole become calls that are not opened: their name gets a
- * reserved beginning. What a device does not claim is left to `inline`. */
+ * reserved beginning. What a device does not claim is left to `inline`. Before that, attention that
+ * is written as products around a softmax becomes such a composite (attention.c); that is looked
+ * for in the simplified graph, where equal values are one. */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "compile/attention.h"
 #include "compile/passes.h"
 #include "compile/rewrite.h"
 
@@ -14,6 +18,7 @@ static bool is_claimed(const mica_node *n, const mica_claimer *claimer) {
 }
 
 static bool has_claims(const mica_graph *g, const mica_claimer *claimer) {
+    if (mica_has_softmax(g)) return true;
     for (int32_t i = 0; i < g->n_nodes; i++) {
         if (is_claimed(g->nodes[i], claimer)) return true;
         for (int32_t k = 0; k < g->nodes[i]->n_regions; k++)
@@ -62,8 +67,17 @@ static mica_node *keep(mica_rewrite *w, const mica_node *n, const mica_claimer *
     return made;
 }
 
-mica_status mica_match(const mica_graph *g, const mica_claimer *claimer, mica_graph **out_graph) {
-    *out_graph = NULL;
+/* One line per composite that a device might claim; those that hold such are opened, silently. */
+static void report(const mica_node *n, bool claimed, const mica_claimer *claimer) {
+    if (n->op != MICA_OP_call || !mica_log_on(MICA_LOG_MATCH)) return;
+    const char *name = mica_node_string(n, "name");
+    if (strncmp(name, "mica.", 5) != 0 || (!claimed && has_claims(n->regions[0], claimer))) return;
+    mica_log_write(MICA_LOG_MATCH, "%s of %s is %s", name, mica_type_text(&n->results[0]).chars,
+                   claimed ? "claimed" : "not claimed: sizes, dtype or settings");
+}
+
+static mica_status match_calls(const mica_graph *g, const mica_claimer *claimer,
+                               mica_graph **out_graph) {
     mica_rewrite w;
     MICA_TRY(mica_rewrite_begin(&w, g));
     for (int32_t i = 0; i < g->n_nodes; i++) {
@@ -76,10 +90,31 @@ mica_status mica_match(const mica_graph *g, const mica_claimer *claimer, mica_gr
         }
         for (int32_t k = 0; k < n->n_operands; k++)
             operands[k] = *mica_rewrite_slot(&w, n->operands[k]);
-        mica_node *made =
-            is_claimed(n, claimer) ? claim(&w, n, operands) : keep(&w, n, claimer, operands);
+        bool claimed = is_claimed(n, claimer);
+        mica_node *made = claimed ? claim(&w, n, operands) : keep(&w, n, claimer, operands);
+        report(n, claimed, claimer);
         mica_rewrite_keep(&w, n, made);
         mica_free(operands);
     }
     return mica_rewrite_end(&w, out_graph);
+}
+
+static mica_status match_attention(const mica_graph *g, const mica_claimer *claimer,
+                                   mica_graph **out_graph) {
+    mica_graph *simple = NULL;
+    *out_graph = NULL;
+    if (!mica_has_softmax(g)) return NULL;
+    MICA_TRY(mica_pass_simplify(g, &simple));
+    mica_status status = mica_match_attention(simple, claimer, out_graph);
+    mica_graph_release(simple);
+    return status;
+}
+
+mica_status mica_match(const mica_graph *g, const mica_claimer *claimer, mica_graph **out_graph) {
+    mica_graph *with_attention = NULL;
+    *out_graph = NULL;
+    MICA_TRY(match_attention(g, claimer, &with_attention));
+    mica_status status = match_calls(with_attention ? with_attention : g, claimer, out_graph);
+    mica_graph_release(with_attention);
+    return status;
 }

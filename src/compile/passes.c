@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/platform.h"
+#include "base/selection.h"
 
 const mica_pass mica_passes[] = {
     {"inline", mica_pass_inline},     {"simplify", mica_pass_simplify},
@@ -12,21 +13,6 @@ const mica_pass mica_passes[] = {
 };
 
 /* ---- selection --------------------------------------------------------------------------------*/
-
-static const char *selection_or_environment(const char *selection) {
-    if (!selection) selection = mica_environment("MICA_PASSES");
-    return selection ? selection : "";
-}
-
-bool mica_pass_is_on(const char *selection, const char *name) {
-    size_t length = strlen(name);
-    for (const char *s = selection_or_environment(selection); *s;) {
-        size_t n = strcspn(s, ",");
-        if (n == length + 1 && s[0] == '-' && memcmp(s + 1, name, length) == 0) return false;
-        s += n + (s[n] == ',');
-    }
-    return true;
-}
 
 static bool is_known(const char *name, size_t n) {
     static const char *const others[] = {"match", "plan", "replay"};
@@ -38,7 +24,7 @@ static bool is_known(const char *name, size_t n) {
 }
 
 static mica_status check_selection(const char *selection) {
-    for (const char *s = selection_or_environment(selection); *s;) {
+    for (const char *s = mica_selection_text(selection); *s;) {
         size_t n = strcspn(s, ",");
         if (n && (s[0] != '-' || !is_known(s + 1, n - 1)))
             return MICA_INVALID(
@@ -85,12 +71,13 @@ mica_status mica_passes_run_for(const mica_graph *g, const char *selection, bool
     mica_graph *current = (mica_graph *)g, *next = NULL;
     mica_graph_retain(current);
     mica_status status = NULL;
-    if (claimer && mica_pass_is_on(selection, "match")) {
+    if (claimer && mica_selection_has(selection, "match")) {
         status = mica_match(current, claimer, &next);
         if (!status) status = replace(&current, next, "match");
     }
     for (const mica_pass *pass = mica_passes; pass->name && !status; pass++) {
-        bool is_fuse = pass->run == mica_pass_fuse, is_on = mica_pass_is_on(selection, pass->name);
+        bool is_fuse = pass->run == mica_pass_fuse,
+             is_on = mica_selection_has(selection, pass->name);
         if (is_fuse ? !fuse : !is_on) continue;
         if (pass->run == mica_pass_contract && !claimer) continue;
         bool is_short = fuse && pass->run == mica_pass_contract;

@@ -43,9 +43,6 @@ MICA_MUST_CHECK mica_status mica_passes_run(const mica_graph *g, const char *sel
 MICA_MUST_CHECK mica_status mica_passes_run_for(const mica_graph *g, const char *selection,
                                                 bool fuse, const mica_claimer *claimer,
                                                 mica_graph **out_graph);
-/* false when `name` is switched off; also for steps outside the array, such as `plan`. */
-bool mica_pass_is_on(const char *selection, const char *name);
-
 /* Claimed composites become calls whose names begin with MICA_CLAIMED. Unlike other passes it may
  * change bits: a device's own order of sums takes the place of the body's. */
 mica_status mica_match(const mica_graph *g, const mica_claimer *claimer, mica_graph **out_graph);

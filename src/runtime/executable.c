@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/platform.h"
+#include "base/selection.h"
 #include "codegen/nest.h"
 #include "compile/passes.h"
 #include "compile/rewrite.h"
@@ -147,13 +148,13 @@ static mica_status compile(mica_device *device, const mica_graph *g, const char 
                                  &program->graph));
     if (fuse) MICA_TRY(generate(device, how == GENERATED_IN_BACKGROUND, program));
     mica_plan_target target = {prepare, discard, program};
-    MICA_TRY(mica_plan_create(program->graph, &target, mica_pass_is_on(selection, "plan"),
+    MICA_TRY(mica_plan_create(program->graph, &target, mica_selection_has(selection, "plan"),
                               &program->plan));
     if (mica_check_is_on()) MICA_TRY(mica_device_open("ref", &program->reference));
     find_facts(program);
     program->is_small = device->vtable->synchronous && program->plan->work <= SMALL_WORK;
     MICA_TRY(upload_constants(device, program));
-    if (mica_pass_is_on(selection, "replay"))
+    if (mica_selection_has(selection, "replay"))
         MICA_TRY(
             mica_replay_create(program, program->graph->n_parameters, program->graph->n_outputs));
     mica_log_write(MICA_LOG_MEMORY, "'%s' on %s: arena %zu bytes, constants %zu bytes",
@@ -216,7 +217,7 @@ static mica_status compile_now(mica_executable *exe) {
 static mica_status prepare_second(mica_executable *exe, mica_graph *copy, const char *selection,
                                   mica_tier tier) {
     if (tier == MICA_TIER_BUILT_IN || !exe->device->vtable->unit_create) return NULL;
-    if (tier == MICA_TIER_AUTO && !mica_pass_is_on(selection, "fuse")) return NULL;
+    if (tier == MICA_TIER_AUTO && !mica_selection_has(selection, "fuse")) return NULL;
     mica_graph_retain(copy);
     exe->source = copy;
     if (!selection) selection = mica_environment("MICA_PASSES");

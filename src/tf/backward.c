@@ -64,14 +64,39 @@ mica_status mica_tf_add_cotangent(mica_tf_walk *w, int32_t slot, mica_tf_ref ref
     return mica_tf_graph_add(w->backward, MICA_TF_AddV2, NULL, both, 2, NULL, &w->cotangents[slot]);
 }
 
+enum { FEW_INPUTS = 4 };
+
+/* A constant, or an integer that is computed of constants alone, such as how often a loop runs: the
+ * way back has to know it, not only to be given it. */
+static bool is_constant(const mica_tf_graph *g, const mica_tf_node *node) {
+    if (!node->operation) return false;
+    if (node->operation->op == MICA_TF_Const) return true;
+    if (mica_tf_rows[node->operation->op].effect != MICA_TF_PURE || node->n_results != 1 ||
+        node->n_inputs == 0 || node->n_inputs > FEW_INPUTS || node->shapes[0].rank != 0 ||
+        (node->dtypes[0] != MICA_TF_int32 && node->dtypes[0] != MICA_TF_int64))
+        return false;
+    for (int32_t i = 0; i < node->n_inputs; i++) {
+        const mica_tf_operation *input = mica_tf_node_of(g, node->inputs[i])->operation;
+        if (!input || input->op != MICA_TF_Const) return false;
+    }
+    return true;
+}
+
+static mica_status repeat_constant(mica_tf_walk *w, const mica_tf_node *node, mica_tf_ref *out) {
+    mica_tf_ref inputs[FEW_INPUTS];
+    for (int32_t i = 0; i < node->n_inputs; i++)
+        MICA_TRY(mica_tf_residual(w, node->inputs[i], &inputs[i]));
+    return mica_tf_graph_add(w->backward, node->operation->op, node->operation->attrs, inputs,
+                             node->n_inputs, NULL, out);
+}
+
 mica_status mica_tf_residual(mica_tf_walk *w, mica_tf_ref ref, mica_tf_ref *out) {
     *out = ref;
     if (w->forward == w->backward) return NULL;
     int32_t slot = mica_tf_slot(w->forward, ref);
     const mica_tf_node *node = mica_tf_node_of(w->forward, ref);
-    if (w->residuals[slot].node < 0 && node->operation && node->operation->op == MICA_TF_Const)
-        MICA_TRY(mica_tf_graph_add(w->backward, MICA_TF_Const, node->operation->attrs, NULL, 0,
-                                   NULL, &w->residuals[slot]));
+    if (w->residuals[slot].node < 0 && is_constant(w->forward, node))
+        MICA_TRY(repeat_constant(w, node, &w->residuals[slot]));
     if (w->residuals[slot].node < 0) {
         MICA_TRY(mica_tf_graph_parameter(w->backward, node->dtypes[ref.index],
                                          &node->shapes[ref.index], "residual",

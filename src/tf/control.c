@@ -3,6 +3,7 @@
 
 #include "tf/host_rules.h"
 #include "tf/lower_rules.h"
+#include "tf/recurrence.h"
 
 static mica_tf_graph *function_attr(const mica_tf_op_info *info, const mica_tf_attr *attrs,
                                     const char *name) {
@@ -269,6 +270,7 @@ void tf_lower_while(mica_tf_lowering *c) {
     mica_tf_graph *cond = function_attr(c->info, c->attrs, "cond");
     region_operands r;
     int32_t n_constants = 0;
+    if (mica_tf_lower_recurrence(c, cond, body)) return;
     bool *is_constant = mica_arena_alloc(&c->session->arena, (size_t)c->n_inputs + 1);
     if (!is_constant) mica_graph_fail(c->g, MICA_NO_MEMORY());
     if (!is_constant || !gather_region_operands(c, 0, &r)) return;

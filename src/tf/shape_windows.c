@@ -257,3 +257,23 @@ mica_status tf_shape_softmax_cross_entropy(mica_tf_inference *c) {
     c->outputs[1] = both;
     return NULL;
 }
+
+mica_status tf_shape_sparse_softmax_cross_entropy(mica_tf_inference *c) {
+    mica_tf_shape x = c->inputs[0], labels = c->inputs[1], rows;
+    if ((x.rank >= 0 && x.rank != 2) || (labels.rank >= 0 && labels.rank != 1))
+        return MICA_INVALID("[%s] logits must be a matrix and labels a vector, not %s and %s",
+                            c->info->name, mica_tf_shape_text(&x).chars,
+                            mica_tf_shape_text(&labels).chars);
+    if (x.rank < 0) x = mica_tf_unknown_of_rank(2);
+    if (labels.rank < 0) labels = mica_tf_unknown_of_rank(1);
+    mica_tf_shape first = {.rank = 1, .dims = {x.dims[0]}};
+    if (!mica_tf_shape_merge(&first, &labels, &rows))
+        return MICA_INVALID("[%s] logits and labels must have the same first dimension, got logits "
+                            "shape %s and labels shape %s",
+                            c->info->name, mica_tf_shape_text(&x).chars,
+                            mica_tf_shape_text(&labels).chars);
+    x.dims[0] = rows.dims[0];
+    c->outputs[0] = rows;
+    c->outputs[1] = x;
+    return NULL;
+}

@@ -430,6 +430,11 @@ def _(tf, x):
     return tf.raw_ops.SoftmaxCrossEntropyWithLogits(features=x, labels=labels)[0]
 
 
+@program("SparseSoftmaxCrossEntropyWithLogits", f(3, 4))
+def _(tf, x):
+    return tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(features=x, labels=[2, 0, 3])[0]
+
+
 row("BiasAdd", {"value": f(2, 3, 2), "bias": f(2)})
 
 # Linear algebra. Eigenvectors and the like are unique but for a phase: products are compared.

@@ -211,13 +211,12 @@ def sparse_softmax_cross_entropy_with_logits(labels, logits, name=None):
     _check_labels(labels, logits)
     narrow = logits.dtype in (_dtypes.float16, _dtypes.bfloat16)
     precise = cast(logits, _dtypes.float32) if narrow else logits
-    classes = shape(precise)[-1]
-    chosen = one_hot(labels, classes, True, False, dtype=_dtypes.bool)
-    logs = log_softmax(precise)
-    loss = -reduce_sum(where(chosen, logs, zeros_like(logs)), -1)
-    count = cast(classes, labels.dtype)
-    inside = ops["LogicalAnd"](labels >= convert_to_tensor(0, labels.dtype), labels < count)
-    loss = where(inside, loss, loss + float("nan"))
+    numbers = labels if labels.dtype in (_dtypes.int32, _dtypes.int64) else cast(labels, "int64")
+    if ranks != (1, 2):
+        numbers = ops["Reshape"](numbers, [-1])
+    loss = ops["SparseSoftmaxCrossEntropyWithLogits"](_as_rows(precise), numbers, name=name)[0]
+    if ranks != (1, 2):
+        loss = ops["Reshape"](loss, shape(labels))
     loss = cast(loss, logits.dtype)
     loss.set_shape(labels.shape)
     if logits.shape.rank is not None:

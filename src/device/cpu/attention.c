@@ -61,8 +61,10 @@ bool mica_cpu_attention_sizes(const mica_node *node, bool is_back, attention_siz
     int32_t r = q->rank;
     double scale;
     int causal;
-    if (sscanf(mica_node_string(node, "config"), "scale=%lf causal=%d", &scale, &causal) != 2)
-        return false;
+    float never = -__builtin_inff();
+    int read = sscanf(mica_node_string(node, "config"), "scale=%lf causal=%d never=%f", &scale,
+                      &causal, &never);
+    if (read < 2) return false;
     *out = (attention_sizes){.loops = mica_cpu_isa_current()->lstm,
                              .rows = mica_cpu_isa_current()->attention,
                              .batch = 1,
@@ -71,6 +73,8 @@ bool mica_cpu_attention_sizes(const mica_node *node, bool is_back, attention_siz
                              .d = q->dims[r - 1],
                              .e = v->dims[r - 1],
                              .scale = (float)scale,
+                             .never = never,
+                             .keeps = read == 3,
                              .causal = causal};
     if (k->dims[r - 1] != out->d || v->dims[r - 2] != out->keys || out->d > ATTENTION_WIDEST ||
         out->e > ATTENTION_WIDEST)
@@ -78,7 +82,6 @@ bool mica_cpu_attention_sizes(const mica_node *node, bool is_back, attention_siz
     if (is_back && !check_results(node, q, n - 4)) return false;
     for (int32_t i = 0; i < r - 2; i++) out->batch *= q->dims[i];
     if (n == plain + 1 && !plan_mask(mica_operand_type(node, 3), q, out)) return false;
-    if (is_back && out->mask == MASK_ADDED) return false; /* it has a gradient of its own */
     int64_t columns = out->loops->columns;
     out->keys_padded = padded(out->keys, columns);
     out->d_padded = padded(out->d, columns);
@@ -117,7 +120,7 @@ int64_t mica_cpu_attention_mask(const attention_sizes *s, const void *mask, int6
         if (s->mask == MASK_ADDED)
             scores[i] += added[at];
         else if (hidden[at])
-            scores[i] = -__builtin_inff();
+            scores[i] = s->never;
     }
     return n;
 }
@@ -215,6 +218,7 @@ static void attend_rows(const attention_run *run, rows_state *r) {
         bool idle = sum == 0;
         for (int64_t k = 0; k < s->e; k++) y[k] = idle ? 0 : r->out[i * s->e_padded + k] / sum;
         run->log_sum[row + i] = idle ? 0 : r->top[i] + s->rows->logarithm(sum);
+        if (s->keeps && r->top[i] == s->never) run->log_sum[row + i] = __builtin_inff();
     }
 }
 

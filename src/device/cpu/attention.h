@@ -23,7 +23,8 @@ typedef struct attention_sizes {
     const mica_cpu_attention *rows;
     int64_t batch, queries, keys, d, e; /* d: of queries and keys, e: of values */
     int64_t keys_padded, d_panels, e_panels, d_padded, e_padded;
-    float scale;
+    float scale, never; /* never: the score of a hidden key; -inf unless `keeps` */
+    bool keeps;         /* of a query whose keys are all hidden the mean of v, not 0 */
     bool causal;
     attention_mask mask;
     cpu_space mask_batch; /* where the mask of a batch begins */

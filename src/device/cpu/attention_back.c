@@ -72,8 +72,12 @@ static void rows_back(block *b, int64_t i, int64_t group, int64_t j, int64_t n) 
         int64_t query = b->first + i + r;
         float *row = scores + r * KEYS, *slope = slopes + r * KEYS;
         int64_t count = mica_cpu_attention_mask(s, b->run->mask, b->batch, query, j, n, row);
-        s->rows->back(row, slope, count, b->run->log_sum[b->batch * s->queries + query],
-                      b->more[i + r], s->scale);
+        float log_sum = b->run->log_sum[b->batch * s->queries + query];
+        if (s->keeps && log_sum == __builtin_inff()) {
+            for (int64_t k = 0; k < n; k++) row[k] = 1 / (float)s->keys, slope[k] = 0;
+            continue;
+        }
+        s->rows->back(row, slope, count, log_sum, b->more[i + r], s->scale);
         for (int64_t k = count; k < n; k++) row[k] = slope[k] = 0;
     }
     attention_left(slopes, KEYS, n, group, 1, b->left);

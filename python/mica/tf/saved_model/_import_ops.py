@@ -208,15 +208,6 @@ def _fused(builder, inputs, attributes):
     raise NotImplementedError("the model was rewritten for one machine; save it as it was")
 
 
-@_of("SparseSoftmaxCrossEntropyWithLogits")
-def _sparse_softmax_cross_entropy(builder, inputs, attributes):
-    features, labels = inputs
-    loss = nn.sparse_softmax_cross_entropy_with_logits(labels, features)
-    size = ops["Shape"](features)[-1]
-    hot = ops["OneHot"](labels, size, scalar(1, features), scalar(0, features))
-    return {"loss": loss, "backprop": ops["Softmax"](features) - hot}
-
-
 @_of("ReverseSequence")
 def _reverse_sequence(builder, inputs, attributes):
     return {
