@@ -93,6 +93,23 @@ void tf_lower_select(mica_tf_lowering *c) {
     c->outputs[0] = mica_select(c->g, c->inputs[0], c->inputs[1], c->inputs[2]);
 }
 
+/* Negative numbers become the unsigned ones that are equal modulo 2^32 or 2^64, and parts of complex
+ * numbers wrap around in narrow integers, as int32 does when it is cut. */
+static mica_value converted(mica_graph *g, mica_value x, mica_dtype dtype) {
+    mica_dtype from = mica_value_type(x)->dtype;
+    mica_dtype_kind kind = mica_dtype_kind_of(from), wanted = mica_dtype_kind_of(dtype);
+    bool is_whole = wanted == MICA_KIND_SIGNED || wanted == MICA_KIND_UNSIGNED;
+    if (kind == MICA_KIND_COMPLEX && is_whole && mica_dtype_bytes(dtype) < 4)
+        return mica_convert(g, mica_convert(g, x, MICA_DTYPE_i32), dtype);
+    mica_value y = mica_convert(g, x, dtype);
+    if ((kind != MICA_KIND_FLOAT && kind != MICA_KIND_COMPLEX) ||
+        (dtype != MICA_DTYPE_u32 && dtype != MICA_DTYPE_u64))
+        return y;
+    mica_value whole = mica_convert(g, x, MICA_DTYPE_i64);
+    mica_value below = mica_compare(g, whole, mica_zeros_like(g, whole), "lt");
+    return mica_select(g, below, mica_convert(g, whole, dtype), y);
+}
+
 void tf_lower_cast(mica_tf_lowering *c) {
     mica_dtype dtype = mica_tf_dtype_core((mica_tf_dtype)mica_tf_lowering_int(c, "DstT"));
     if (dtype == MICA_DTYPE_COUNT)
@@ -101,7 +118,7 @@ void tf_lower_cast(mica_tf_lowering *c) {
     else
         c->outputs[0] = mica_tf_type(c, 0)->dtype == dtype
                             ? c->inputs[0]
-                            : mica_convert(c->g, c->inputs[0], dtype);
+                            : converted(c->g, c->inputs[0], dtype);
 }
 
 /* x where x > 0; NaN stays NaN, and the derivative at 0 is 0. */
