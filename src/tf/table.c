@@ -578,7 +578,7 @@ static char role_in_row(const mica_tf_operation *operation, int32_t i) {
 /* Whether a derivative with respect to these inputs can depend on the value of input i. */
 static bool derivative_needs(const mica_tf_operation *of, int32_t i, const mica_tf_attr *inputs) {
     char role = role_in_row(of, i);
-    if (role != 'b') return role != 'l';
+    if (role != 'b') return role != 'l' && role != 'z';
     for (int32_t k = 0; k < inputs->n; k++)
         if (inputs->as.ints[k] != i) return true;
     return false;

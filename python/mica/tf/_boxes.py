@@ -10,6 +10,7 @@ from ._array import range, reshape, shape, stack, where
 from ._core import convert_to_tensor, ops
 from ._elementwise import floor
 from ._math import cast
+from ._refusals import operand
 from ._select import gather_nd
 from ._static import of_rank
 
@@ -107,6 +108,11 @@ def _number(value, dtype=_dtypes.float32):
     return convert_to_tensor(value, dtype)
 
 
+def _check_threshold(value, op: str, place: int) -> None:
+    """Refuse a threshold that is no float, be it a whole number of Python."""
+    operand(convert_to_tensor(value), _dtypes.float32, op, place)
+
+
 def _suppressed(boxes, scores, most, iou, threshold, sigma=0.0, pads=False):
     return ops["NonMaxSuppressionV5"](
         _number(boxes),
@@ -128,6 +134,8 @@ def non_max_suppression(
     name=None,
 ):
     """Return the places of the best boxes, without those that overlap with better ones."""
+    _check_threshold(iou_threshold, "NonMaxSuppressionV3", 3)
+    _check_threshold(score_threshold, "NonMaxSuppressionV3", 4)
     return _suppressed(boxes, scores, max_output_size, iou_threshold, score_threshold)[0]
 
 
@@ -142,7 +150,10 @@ def non_max_suppression_with_scores(
 ):
     """Return places and scores; with a sigma, overlapping boxes lose score instead of leaving."""
     found = _suppressed(
-        boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma
+        boxes,
+        scores,
+        max_output_size,
+        *map(convert_to_tensor, (iou_threshold, score_threshold, soft_nms_sigma)),
     )
     return found[0], found[1]
 
@@ -160,7 +171,7 @@ def non_max_suppression_padded(
     tile_size=512,
 ):
     """Return places, filled up with zeros, and how many they are; of several pictures too."""
-    boxes, scores = _number(boxes), _number(scores)
+    boxes, scores = (cast(x, _dtypes.float32) for x in map(convert_to_tensor, (boxes, scores)))
 
     def one(parts):
         found = _suppressed(
@@ -222,8 +233,8 @@ def combined_non_max_suppression(
     """Return the best boxes of all classes of each picture, their scores, classes and number."""
     return CombinedNonMaxSuppression(
         *ops["CombinedNonMaxSuppression"](
-            _number(boxes),
-            _number(scores),
+            operand(boxes, _dtypes.float32, "CombinedNonMaxSuppression", 0),
+            operand(scores, _dtypes.float32, "CombinedNonMaxSuppression", 1),
             _number(max_output_size_per_class, _dtypes.int32),
             _number(max_total_size, _dtypes.int32),
             _number(iou_threshold),

@@ -18,12 +18,14 @@ from ._array import (
     where,
     zeros_like,
 )
+from ._context import executing_eagerly
 from ._core import Tensor, convert_to_tensor, ops
 from ._elementwise import clip_by_norm, softsign
 from ._math import cast, reduce_mean, reduce_sum, sigmoid, tanh
 from ._missing import finder as _finder
 from ._missing import namespace as _namespace
 from ._patches import dilation2d, erosion2d, max_pool_with_argmax
+from ._refusals import refusal
 from ._reduce import in_top_k, reduce_logsumexp, reduce_max, top_k, zero_fraction
 from ._select import batch_to_space, one_hot, space_to_batch
 from ._sequences import collapse_repeated, ctc_greedy_decoder, ctc_loss, ctc_unique_labels
@@ -148,6 +150,8 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
     if given in (_dtypes.float16, _dtypes.bfloat16):
         logits = cast(logits, _dtypes.float32)
     labels = cast(labels, logits.dtype)
+    if axis < -1:
+        raise refusal(f"softmax_cross_entropy_with_logits: axis must be at least -1, not {axis}")
     if axis != -1 and axis != (rank or 0) - 1:
         order = _order_to_last(logits, axis)
         logits, labels = transpose(logits, order), transpose(labels, order)
@@ -358,7 +362,7 @@ def sufficient_statistics(x, axes, shift=None, keepdims=False, name=None):
     for a in axes:
         count = count * cast(shape(x)[a], x.dtype)
     if shift is not None:
-        shift = convert_to_tensor(shift, x.dtype)
+        shift = convert_to_tensor(shift, x.dtype if executing_eagerly() else None)
         x = x - shift
     total = reduce_sum(x, axes, keepdims)
     return count, total, reduce_sum(ops["Square"](x), axes, keepdims), shift
