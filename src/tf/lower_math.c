@@ -191,7 +191,7 @@ void tf_lower_mean(mica_tf_lowering *c) {
     mica_value divisor = mica_scalar(c->g, type.dtype, (double)count);
     bool is_integer = mica_dtype_kind_of(type.dtype) == MICA_KIND_SIGNED ||
                       mica_dtype_kind_of(type.dtype) == MICA_KIND_UNSIGNED;
-    if (is_integer && count == 0)
+    if (count == 0 && (is_integer || mica_dtype_kind_of(type.dtype) == MICA_KIND_COMPLEX))
         c->outputs[0] = keep_axes(c, sum); /* of nothing */
     else
         c->outputs[0] = keep_axes(c, mica_div(c->g, sum, divisor));

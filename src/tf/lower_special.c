@@ -530,22 +530,18 @@ void tf_lower_zeta(mica_tf_lowering *c) {
     give(c, apply(c->g, &zeta, v, DEPTH), narrow);
 }
 
-/* NaN at the poles, 0 too, of either sign; the derivative stays. */
+/* NaN at the poles, 0 too, of either sign. */
 static mica_value digamma(mica_graph *g, mica_value x) {
     mica_value zero = mica_zeros_like(g, x);
     mica_value hole = mica_select(g, mica_compare(g, x, zero, "eq"), number(g, x, NAN), zero);
     return mica_add(g, mica_digamma(g, x), hole);
 }
 
-void tf_lower_digamma(mica_tf_lowering *c) {
-    c->outputs[0] = digamma(c->g, c->inputs[0]);
-}
-
+SPECIAL(digamma, digamma)
 SPECIAL(lgamma, mica_lgamma)
 
 SLOPE(lgamma) {
-    (void)depth;
-    return digamma(g, x[0]);
+    return apply(g, &special_digamma, x, depth);
 }
 
 /* (-1)^(a + 1) a! zeta(a + 1, x); digamma for a = 0. */
@@ -567,6 +563,11 @@ static const special polygamma = {2, value_polygamma, slope_polygamma};
 static mica_value slope_polygamma(mica_graph *g, const mica_value *v, int32_t depth) {
     mica_value next[] = {plus(g, v[0], 1), v[1]};
     return apply(g, &polygamma, next, depth);
+}
+
+SLOPE(digamma) {
+    mica_value first[] = {number(g, x[0], 1), x[0]};
+    return apply(g, &polygamma, first, depth);
 }
 
 void tf_lower_polygamma(mica_tf_lowering *c) {

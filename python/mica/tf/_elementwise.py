@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from . import _dtypes
 from ._array import where, zeros_like
-from ._core import convert_to_tensor, ops
+from ._context import executing_eagerly
+from ._core import Tensor, convert_to_tensor, ops
 from ._math import _pair, cast, reduce_sum
+from .errors import InvalidArgumentError
 
 # Names of tf as well as of tf.math.
 acos = ops["Acos"]
@@ -90,6 +92,11 @@ def truncatemod(x, y, name=None):
 
 
 def _divide(op: str, x, y):
+    numbers = (int, float)
+    if executing_eagerly() and isinstance(x, numbers) and isinstance(y, Tensor):
+        x = convert_to_tensor(x, y.dtype)
+    elif executing_eagerly() and isinstance(y, numbers) and isinstance(x, Tensor):
+        y = convert_to_tensor(y, x.dtype)
     x, y = _pair(x, y)
     return ops[op](x, y)
 
@@ -275,6 +282,9 @@ def global_norm(t_list, name=None):
 
 
 def _half_of_squares(t):
+    if not t.dtype.is_floating:
+        text = f"Value for attr 'T' of {t.dtype.name} is not in the list of allowed values [Op:L2Loss]"
+        raise InvalidArgumentError(None, None, text) if executing_eagerly() else TypeError(text)
     return reduce_sum(t * t) * convert_to_tensor(0.5, t.dtype)
 
 

@@ -346,11 +346,15 @@ def bincount(
         counts = unsorted_segment_sum(values, where(inside, arr, nowhere), length)
         counts.set_shape([None if static_value(length) is None else int(static_value(length))])
         return _bounded(counts, binary_output)
-    rows = shape(arr)[0]
-    offsets = expand_dims(cast(range(rows), arr.dtype) * length, 1)
+    lead = shape(arr)[:-1]  # nothing of a vector
+    if arr.shape.rank is None:
+        check_true(size(lead) <= 1, "bincount along an axis takes vectors and matrices")
+    rows = ops["Prod"](lead, 0)
+    offsets = reshape(cast(range(rows), arr.dtype) * length, concat([lead, [1]], 0))
     ids = where(inside, arr + offsets, nowhere)
     flat = unsorted_segment_sum(values, ids, cast(rows, arr.dtype) * length)
-    return _bounded(reshape(flat, ops["Pack"]([cast(rows, arr.dtype), length])), binary_output)
+    sizes = concat([cast(lead, arr.dtype), expand_dims(length, 0)], 0)
+    return _bounded(reshape(flat, sizes), binary_output)
 
 
 def _bounded(counts, binary_output):

@@ -216,7 +216,10 @@ def sparse_softmax_cross_entropy_with_logits(labels, logits, name=None):
     narrow = logits.dtype in (_dtypes.float16, _dtypes.bfloat16)
     precise = cast(logits, _dtypes.float32) if narrow else logits
     classes = shape(precise)[-1]
-    chosen = one_hot(labels, classes, True, False, dtype=_dtypes.bool)
+    # The gather is each label itself; it refuses what is out of range, where ops do.
+    places = labels if labels.dtype == _dtypes.int64 else cast(labels, _dtypes.int32)
+    places = ops["GatherV2"](ops["Range"](0, classes, 1), places, 0)
+    chosen = one_hot(places, classes, True, False, dtype=_dtypes.bool)
     logs = log_softmax(precise)
     loss = -reduce_sum(where(chosen, logs, zeros_like(logs)), -1)
     count = cast(classes, labels.dtype)

@@ -279,6 +279,9 @@ def _turn(angle):
 
 def _third(x, size, count):
     """Return the sum over k of x[k] cos(pi k (2 j + 1) / 2 n) for each j."""
+    known = static_value(size)
+    if known is not None:
+        _check_empty("IRFFT", x, [int(known) + 1])
     turned = cast(x, _COMPLEX[x.dtype]) * _turn(cast(range(size), x.dtype) * (PI / 2) / count)
     wide = pad_along(turned, -1, 0, size)
     transformed = ops["IFFT"](wide)[..., :size]
