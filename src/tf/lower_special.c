@@ -510,6 +510,8 @@ static mica_value value_zeta(mica_graph *g, const mica_value *v) {
     mica_value y = hurwitz(g, mica_select(g, one, number(g, x, 2), x), v[1]);
     y = at_poles(g, x, v[1], y);
     y = mica_select(g, one, number(g, y, INFINITY), y);
+    mica_value beyond = mica_compare(g, x, number(g, x, INFINITY), "eq");
+    y = mica_select(g, beyond, mica_pow(g, v[1], mica_neg(g, x)), y); /* of the first term alone */
     mica_value known =
         mica_and(g, mica_compare(g, x, number(g, x, 1), "ge"), mica_compare(g, v[1], v[1], "eq"));
     return mica_select(g, known, y, number(g, y, NAN));

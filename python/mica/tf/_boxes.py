@@ -6,9 +6,9 @@ import collections
 from builtins import range as builtins_range
 
 from . import _dtypes
-from ._array import range, reshape, shape, stack, where
+from ._array import range, reshape, shape, stack, where, zeros_like
 from ._core import convert_to_tensor, ops
-from ._elementwise import floor
+from ._elementwise import floor, is_finite
 from ._math import cast
 from ._refusals import operand
 from ._select import gather_nd
@@ -67,20 +67,26 @@ def crop_and_resize(
     y, x = y[:, :, None] + 0.0 * x[:, None, :], x[:, None, :] + 0.0 * y[:, :, None]
     which = which[:, None, None] + cast(0.0 * y, _dtypes.int32)
 
-    def at(row, column):
+    def at(pixels, row, column):
         row = _clamped(row, size[1])
         column = _clamped(column, size[2])
-        return gather_nd(image, stack([which, row, column], -1))
+        return gather_nd(pixels, stack([which, row, column], -1))
 
-    if method == "nearest":
-        found = at(_rounded(y), _rounded(x))
-    else:
+    def between(pixels):
         top, left = floor(y), floor(x)
         bottom, right = ops["Ceil"](y), ops["Ceil"](x)
         across, down = (x - left)[..., None], (y - top)[..., None]
-        above = at(top, left) + (at(top, right) - at(top, left)) * across
-        below = at(bottom, left) + (at(bottom, right) - at(bottom, left)) * across
-        found = above + (below - above) * down
+        corner, under = at(pixels, top, left), at(pixels, bottom, left)
+        above = corner + (at(pixels, top, right) - corner) * across
+        below = under + (at(pixels, bottom, right) - under) * across
+        return above + (below - above) * down
+
+    if method == "bilinear":
+        found = between(image)
+    else:  # the boxes have the derivative of the other method
+        moved = between(ops["StopGradient"](image))
+        moved = where(is_finite(moved), moved - ops["StopGradient"](moved), zeros_like(moved))
+        found = at(image, _rounded(y), _rounded(x)) + moved
     found = where(is_inside, found, convert_to_tensor(extrapolation_value, _dtypes.float32))
     sizes = [n if isinstance(n, int) else None for n in (rows, columns)]
     found.set_shape([count, *sizes, image.shape[3]])

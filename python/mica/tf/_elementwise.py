@@ -92,18 +92,22 @@ def truncatemod(x, y, name=None):
 
 
 def _divide(op: str, x, y):
+    return ops[op](*_numbers(x, y))
+
+
+def _numbers(x, y):
+    """As _pair, but a Python number must fit: the other's dtype; in functions, if first, its own."""
     numbers = (int, float)
-    if executing_eagerly() and isinstance(x, numbers) and isinstance(y, Tensor):
-        x = convert_to_tensor(x, y.dtype)
-    elif executing_eagerly() and isinstance(y, numbers) and isinstance(x, Tensor):
+    if isinstance(x, numbers) and isinstance(y, Tensor):
+        x = convert_to_tensor(x, y.dtype if executing_eagerly() else None)
+    elif isinstance(y, numbers) and isinstance(x, Tensor):
         y = convert_to_tensor(y, x.dtype)
-    x, y = _pair(x, y)
-    return ops[op](x, y)
+    return _pair(x, y)
 
 
 def realdiv(x, y, name=None):
     """Return x / y of floats."""
-    return ops["RealDiv"](*_pair(x, y), name=name)
+    return ops["RealDiv"](*_numbers(x, y), name=name)
 
 
 def divide_no_nan(x, y, name=None):

@@ -557,7 +557,9 @@ def _rgb_to_hsv(x):
     least = where(red_is_least, r, where(ops["LogicalAnd"](g <= r, g < b), g, b))
     spread = value - least
     one = ops["OnesLike"](spread)
-    saturation = where(value > 0, spread / where(value > 0, value, one), 0.0 * value)
+    # As TensorFlow counts it: a channel that is not positive has no influence on the saturation.
+    colour = value - where(least > 0, least, ops["StopGradient"](least))
+    saturation = where(value > 0, colour / where(value > 0, value, one), 0.0 * value)
     safe = where(spread > 0, spread, one)
     hue = where(red, (g - b) / safe, where(green, (b - r) / safe + 2.0, (r - g) / safe + 4.0))
     hue = hue / 6.0

@@ -11,7 +11,7 @@ from ._core import convert_to_tensor, ops
 from ._elementwise import cos
 from ._math import cast
 from ._missing import finder as _finder
-from ._refusals import refusal
+from ._refusals import check_true, refusal
 from ._select import pad, pad_along, roll
 from ._static import static_value
 
@@ -302,6 +302,10 @@ def mdct(signals, frame_length, window_fn=vorbis_window, pad_end=False, norm=Non
     if length % 4:
         raise ValueError("The frame length must be a multiple of 4.")
     pieces = frame(x, length, length // 2, pad_end)
+    if in_graph() and pieces.shape[-2] == 0:
+        message = f"[RFFT] there are no pieces of length {length} in signals of shape {x.shape}"
+        check_true(convert_to_tensor(False), message)
+        return pieces[..., : length // 2]
     if window_fn is not None:
         pieces = pieces * window_fn(length, dtype=pieces.dtype)
     elif norm is None:
