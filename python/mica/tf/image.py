@@ -999,6 +999,9 @@ def _flipped(image, axis: int, draw):
     is_single = ops["Equal"](ops["Rank"](image), 3)
     turned = where(is_single, numbers < 0.5, round(numbers) == 1.0)
     turned = reshape(turned, concat([leading, [1, 1, 1]], 0))
+    if image.shape.rank == 4:  # a sum with weights, as TensorFlow's: 0 times infinity is NaN
+        part = cast(turned, image.dtype)
+        return part * reverse(image, [axis]) + (1 - part) * image
     return where(turned, reverse(image, [axis]), image)
 
 
