@@ -88,13 +88,6 @@ void tf_lower_softplus(mica_tf_lowering *c) {
     c->outputs[0] = mica_add(g, large, mica_log1p(g, small));
 }
 
-void tf_lower_relu6(mica_tf_lowering *c) {
-    mica_graph *g = c->g;
-    mica_value x = c->inputs[0], zero = mica_zeros_like(g, x), six = mica_full_like(g, x, 6.0);
-    mica_value high = mica_select(g, mica_compare(g, x, six, "ge"), six, x);
-    c->outputs[0] = mica_select(g, mica_compare(g, x, zero, "le"), zero, high);
-}
-
 void tf_lower_elu(mica_tf_lowering *c) {
     mica_graph *g = c->g;
     mica_value x = c->inputs[0], zero = mica_zeros_like(g, x);

@@ -142,6 +142,88 @@ static bool broadcast(mica_tf_lowering *c, mica_value *out) {
     return true;
 }
 
+/* x unless y is beyond it or NaN. */
+static mica_value chosen(mica_graph *g, const mica_value *x, const char *direction) {
+    mica_value beyond = mica_compare(g, x[0], x[1], direction);
+    const mica_type *type = mica_value_type(x[1]);
+    if (type && mica_dtype_kind_of(type->dtype) == MICA_KIND_FLOAT)
+        beyond = mica_or(g, beyond, mica_compare(g, x[1], x[1], "ne"));
+    return mica_select(g, beyond, x[1], x[0]);
+}
+
+/* Ties belong to x, and where one is NaN the gradient is y's. */
+static void back_chosen(mica_graph *g, const mica_value *x, mica_value cotangent,
+                        const char *direction, mica_value *out) {
+    mica_value zero = mica_zeros_like(g, cotangent);
+    mica_value first = mica_compare(g, x[0], x[1], direction);
+    out[0] = mica_select(g, first, cotangent, zero);
+    out[1] = mica_select(g, first, zero, cotangent);
+}
+
+static mica_value larger(mica_graph *g, const mica_value *x) {
+    return chosen(g, x, "lt");
+}
+
+static mica_value smaller(mica_graph *g, const mica_value *x) {
+    return chosen(g, x, "gt");
+}
+
+static void back_larger(mica_graph *g, const mica_value *x, mica_value y, mica_value cotangent,
+                        mica_value *out) {
+    (void)y;
+    back_chosen(g, x, cotangent, "ge", out);
+}
+
+static void back_smaller(mica_graph *g, const mica_value *x, mica_value y, mica_value cotangent,
+                         mica_value *out) {
+    (void)y;
+    back_chosen(g, x, cotangent, "le", out);
+}
+
+void tf_lower_maximum(mica_tf_lowering *c) {
+    mica_value operands[2];
+    if (broadcast(c, operands)) lower(c, operands, 2, &(kink){larger, back_larger});
+}
+
+void tf_lower_minimum(mica_tf_lowering *c) {
+    mica_value operands[2];
+    if (broadcast(c, operands)) lower(c, operands, 2, &(kink){smaller, back_smaller});
+}
+
+/* x where x > 0; NaN stays NaN. */
+static mica_value rectified(mica_graph *g, const mica_value *x) {
+    mica_value zero = mica_zeros_like(g, x[0]);
+    return mica_select(g, mica_compare(g, x[0], zero, "le"), zero, x[0]);
+}
+
+/* 0 at 0 and where x is NaN. */
+static void back_rectified(mica_graph *g, const mica_value *x, mica_value y, mica_value cotangent,
+                           mica_value *out) {
+    (void)x;
+    mica_value zero = mica_zeros_like(g, y);
+    out[0] = mica_select(g, mica_compare(g, y, zero, "gt"), cotangent, zero);
+}
+
+void tf_lower_relu(mica_tf_lowering *c) {
+    lower(c, c->inputs, 1, &(kink){rectified, back_rectified});
+}
+
+static mica_value rectified_to_six(mica_graph *g, const mica_value *x) {
+    mica_value six = number(g, x[0], 6.0), y = rectified(g, x);
+    return mica_select(g, mica_compare(g, x[0], six, "ge"), six, y);
+}
+
+static void back_rectified_to_six(mica_graph *g, const mica_value *x, mica_value y,
+                                  mica_value cotangent, mica_value *out) {
+    back_rectified(g, x, y, cotangent, out);
+    mica_value below = mica_compare(g, y, number(g, y, 6.0), "lt");
+    out[0] = mica_select(g, below, out[0], mica_zeros_like(g, y));
+}
+
+void tf_lower_relu6(mica_tf_lowering *c) {
+    lower(c, c->inputs, 1, &(kink){rectified_to_six, back_rectified_to_six});
+}
+
 static mica_value power(mica_graph *g, const mica_value *x) {
     return mica_pow(g, x[0], x[1]);
 }

@@ -71,24 +71,6 @@ void tf_lower_add_n(mica_tf_lowering *c) {
     c->outputs[0] = sum;
 }
 
-/* x unless `other` is beyond it or NaN: ties, and their gradient, belong to x. */
-static void choose(mica_tf_lowering *c, const char *direction) {
-    mica_graph *g = c->g;
-    mica_value x = c->inputs[0], y = c->inputs[1];
-    mica_value beyond = mica_compare(g, x, y, direction);
-    if (mica_dtype_kind_of(mica_tf_type(c, 0)->dtype) == MICA_KIND_FLOAT)
-        beyond = mica_or(g, beyond, mica_compare(g, y, y, "ne"));
-    c->outputs[0] = mica_select(g, beyond, y, x);
-}
-
-void tf_lower_maximum(mica_tf_lowering *c) {
-    choose(c, "lt");
-}
-
-void tf_lower_minimum(mica_tf_lowering *c) {
-    choose(c, "gt");
-}
-
 void tf_lower_select(mica_tf_lowering *c) {
     c->outputs[0] = mica_select(c->g, c->inputs[0], c->inputs[1], c->inputs[2]);
 }
@@ -119,12 +101,6 @@ void tf_lower_cast(mica_tf_lowering *c) {
         c->outputs[0] = mica_tf_type(c, 0)->dtype == dtype
                             ? c->inputs[0]
                             : converted(c->g, c->inputs[0], dtype);
-}
-
-/* x where x > 0; NaN stays NaN, and the derivative at 0 is 0. */
-void tf_lower_relu(mica_tf_lowering *c) {
-    mica_value x = c->inputs[0], zero = mica_zeros_like(c->g, x);
-    c->outputs[0] = mica_select(c->g, mica_compare(c->g, x, zero, "le"), zero, x);
 }
 
 /* ---- products ---------------------------------------------------------------------------------*/

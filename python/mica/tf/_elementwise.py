@@ -287,7 +287,9 @@ def global_norm(t_list, name=None):
 
 def _half_of_squares(t):
     if not t.dtype.is_floating:
-        text = f"Value for attr 'T' of {t.dtype.name} is not in the list of allowed values [Op:L2Loss]"
+        text = (
+            f"Value for attr 'T' of {t.dtype.name} is not in the list of allowed values [Op:L2Loss]"
+        )
         raise InvalidArgumentError(None, None, text) if executing_eagerly() else TypeError(text)
     return reduce_sum(t * t) * convert_to_tensor(0.5, t.dtype)
 

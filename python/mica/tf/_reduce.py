@@ -265,6 +265,16 @@ def _segment_mean(data, segment_ids, num_segments, name=None):
     return cast(ops["TruncateDiv"](total, counts), data.dtype)
 
 
+def _as_long(data, ids):
+    """As they are; one of one element and another length: refused when the function runs."""
+    sizes = [x.shape[0] if x.shape.rank else None for x in (data, ids)]
+    if None in sizes or sizes[0] == sizes[1] or 1 not in sizes:
+        return data, ids
+    words = f"segment_ids should be the same size as dimension 0 of input: {sizes[1]}, {sizes[0]}"
+    check_true(convert_to_tensor(False), words)
+    return data[:1], ids[:1]
+
+
 def _sorted(function, extreme=None):
     """The segments of sorted numbers; `extreme`: what infinities alone give, 0 where is nothing."""
 
@@ -275,6 +285,7 @@ def _sorted(function, extreme=None):
             raise errors.InvalidArgumentError(None, None, message)
         none = convert_to_tensor([-1], ids.dtype)
         if not executing_eagerly():
+            data, ids = _as_long(data, ids)
             before = concat([zeros_like(ids[:1]), ids[:-1]], 0)
             check_true(before <= ids, "segment ids are not increasing, or negative")
         count = concat([none, ids], 0)[-1] + 1

@@ -216,9 +216,11 @@ def sparse_softmax_cross_entropy_with_logits(labels, logits, name=None):
     narrow = logits.dtype in (_dtypes.float16, _dtypes.bfloat16)
     precise = cast(logits, _dtypes.float32) if narrow else logits
     classes = shape(precise)[-1]
-    # The gather is each label itself; it refuses what is out of range, where ops do.
-    places = labels if labels.dtype == _dtypes.int64 else cast(labels, _dtypes.int32)
-    places = ops["GatherV2"](ops["Range"](0, classes, 1), places, 0)
+    if not executing_eagerly():  # each label itself: the gather refuses what is out of range
+        places = labels if labels.dtype == _dtypes.int64 else cast(labels, _dtypes.int32)
+        places = ops["GatherV2"](ops["Range"](0, classes, 1), places, 0)
+    else:
+        places = labels
     chosen = one_hot(places, classes, True, False, dtype=_dtypes.bool)
     logs = log_softmax(precise)
     loss = -reduce_sum(where(chosen, logs, zeros_like(logs)), -1)
