@@ -96,7 +96,7 @@ def _divide(op: str, x, y):
 
 
 def _numbers(x, y):
-    """As _pair, but a Python number must fit: the other's dtype; in functions, if first, its own."""
+    """As _pair, but a Python number has the other's dtype; in functions, where first, its own."""
     numbers = (int, float)
     if isinstance(x, numbers) and isinstance(y, Tensor):
         x = convert_to_tensor(x, y.dtype if executing_eagerly() else None)

@@ -25,8 +25,8 @@ from ._math import cast, reduce_mean, reduce_sum, sigmoid, tanh
 from ._missing import finder as _finder
 from ._missing import namespace as _namespace
 from ._patches import dilation2d, erosion2d, max_pool_with_argmax
-from ._refusals import refusal
 from ._reduce import in_top_k, reduce_logsumexp, reduce_max, top_k, zero_fraction
+from ._refusals import refusal
 from ._select import batch_to_space, one_hot, space_to_batch
 from ._sequences import collapse_repeated, ctc_greedy_decoder, ctc_loss, ctc_unique_labels
 from ._static import of_rank, static_value
