@@ -347,8 +347,9 @@ def weighted_moments(x, axes, frequency_weights, keepdims=False, name=None):
     weights = cast(frequency_weights, x.dtype)
     whole = weights + zeros_like(x)
     total = reduce_sum(whole, axes, True)
-    mean = reduce_sum(weights * x, axes, True) / total
-    variance = reduce_sum(weights * ops["Square"](x - mean), axes, True) / total
+    mean = ops["DivNoNan"](reduce_sum(weights * x, axes, True), total)
+    spread = ops["SquaredDifference"](x, mean)
+    variance = ops["DivNoNan"](reduce_sum(weights * spread, axes, True), total)
     if not keepdims:
         final = reduce_sum(whole, axes)
         mean, variance = reshape(mean, shape(final)), reshape(variance, shape(final))
