@@ -120,7 +120,8 @@ static void print_axis(printer *p, int32_t axis, int64_t first) {
     mica_text_append_char(p->text, ']');
 }
 
-/* Complex numbers have no text: one list, of whatever shape, of as many marks as are to be shown. */
+/* Complex numbers have no text: one list, of whatever shape, of as many marks as are to be shown.
+ */
 static void print_marks(printer *p, int64_t n) {
     int64_t shown = p->summarize >= 0 && p->summarize < n ? p->summarize : n;
     if (p->shape.rank) mica_text_append_char(p->text, '[');

@@ -75,8 +75,8 @@ void tf_lower_select(mica_tf_lowering *c) {
     c->outputs[0] = mica_select(c->g, c->inputs[0], c->inputs[1], c->inputs[2]);
 }
 
-/* Negative numbers become the unsigned ones that are equal modulo 2^32 or 2^64, and parts of complex
- * numbers wrap around in narrow integers, as int32 does when it is cut. */
+/* Negative numbers become the unsigned ones that are equal modulo 2^32 or 2^64, and parts of
+ * complex numbers wrap around in narrow integers, as int32 does when it is cut. */
 static mica_value converted(mica_graph *g, mica_value x, mica_dtype dtype) {
     mica_dtype from = mica_value_type(x)->dtype;
     mica_dtype_kind kind = mica_dtype_kind_of(from), wanted = mica_dtype_kind_of(dtype);
@@ -98,9 +98,8 @@ void tf_lower_cast(mica_tf_lowering *c) {
         MICA_TF_FAIL(c, "[Cast] to %s is not possible",
                      mica_tf_dtype_name((mica_tf_dtype)mica_tf_lowering_int(c, "DstT")));
     else
-        c->outputs[0] = mica_tf_type(c, 0)->dtype == dtype
-                            ? c->inputs[0]
-                            : converted(c->g, c->inputs[0], dtype);
+        c->outputs[0] = mica_tf_type(c, 0)->dtype == dtype ? c->inputs[0]
+                                                           : converted(c->g, c->inputs[0], dtype);
 }
 
 /* ---- products ---------------------------------------------------------------------------------*/

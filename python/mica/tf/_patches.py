@@ -138,9 +138,9 @@ def max_pool_with_argmax(
     places = stack(_windows(numbers, kernel, step, [1, 1], padding, -1), -1)
     # NaN is the largest where it comes first in a window, and else passed over.
     first = ops["ArgMax"](places >= 0, -1)
-    is_odd = values != values
-    best = ops["ArgMax"](where(is_odd, convert_to_tensor(lowest, x.dtype), values), -1)
-    best = where(_picked(is_odd, first), first, best)
+    is_nan = values != values
+    best = ops["ArgMax"](where(is_nan, convert_to_tensor(lowest, x.dtype), values), -1)
+    best = where(_picked(is_nan, first), first, best)
     found = cast(_picked(places, best), output_dtype)
     found.set_shape(output.shape)
     return where(output == output, output, _picked(values, best)), found
