@@ -33,6 +33,7 @@ bool mica_tf_checks_values(mica_tf_op op) {
     case MICA_TF_UnsortedSegmentProd:
     case MICA_TF_ReadElement:
     case MICA_TF_WriteElement:
+    case MICA_TF_SparseSoftmaxCrossEntropyWithLogits:
     case MICA_TF_FloorDiv:
     case MICA_TF_FloorMod:
     case MICA_TF_TruncateDiv:
@@ -97,6 +98,9 @@ static bool find_bounds(mica_tf_op op, const mica_type *x, const mica_type *inte
         return true;
     case MICA_TF_ReadElement:
     case MICA_TF_WriteElement: one_bound(b, 0, x->rank ? x->dims[0] : 0); return x->rank > 0;
+    case MICA_TF_SparseSoftmaxCrossEntropyWithLogits:
+        one_bound(b, 0, x->rank == 2 ? x->dims[1] : 0);
+        return x->rank == 2;
     case MICA_TF_Pow: one_bound(b, 0, INT64_MAX); return kind == MICA_KIND_SIGNED;
     default: return true; /* a divisor */
     }
@@ -165,6 +169,10 @@ static mica_status refused(const mica_tf_bounds *b, const integers *x, int64_t i
     case MICA_TF_WriteElement:
         return MICA_INVALID("[%s] Trying to modify element %lld in a list with %lld elements.", op,
                             value, high);
+    case MICA_TF_SparseSoftmaxCrossEntropyWithLogits:
+        return MICA_INVALID("[%s] Received a label value of %lld which is outside the valid range "
+                            "of [0, %lld): label%s",
+                            op, value, high, place_text(x->type, i).chars);
     case MICA_TF_Pow:
         return MICA_INVALID("[%s] Integers to negative integer powers are not allowed", op);
     default: break;

@@ -62,16 +62,8 @@ static void print_element(mica_text *text, const void *data, mica_dtype dtype, i
         return;
     case MICA_DTYPE_f32: print_real(text, ((const float *)data)[i], true); return;
     case MICA_DTYPE_f64: print_real(text, ((const double *)data)[i], false); return;
-    default: break;
+    default: mica_text_append_char(text, '?'); return; /* complex numbers */
     }
-    bool is_single = dtype == MICA_DTYPE_c64;
-    mica_text_append_char(text, '(');
-    for (int64_t k = 2 * i; k < 2 * i + 2; k++) {
-        if (k & 1) mica_text_append_char(text, ',');
-        print_real(text, is_single ? ((const float *)data)[k] : ((const double *)data)[k],
-                   is_single);
-    }
-    mica_text_append_char(text, ')');
 }
 
 typedef struct printer {
@@ -95,7 +87,17 @@ static void print_one(printer *p, int64_t i) {
     if (p->quote) mica_text_append_char(p->text, '"');
 }
 
-/* Nested brackets; inner lists of a matrix stand on lines of their own. */
+/* Between the elements of an axis; inner lists stand on lines of their own. */
+static void print_space(printer *p, int32_t axis) {
+    if (axis + 1 == p->shape.rank) {
+        mica_text_append_char(p->text, ' ');
+        return;
+    }
+    for (int32_t k = axis + 1; k < p->shape.rank; k++) mica_text_append_char(p->text, '\n');
+    for (int32_t k = 0; k <= axis; k++) mica_text_append_char(p->text, ' ');
+}
+
+/* Nested brackets. */
 static void print_axis(printer *p, int32_t axis, int64_t first) {
     if (axis == p->shape.rank) {
         print_one(p, first);
@@ -106,16 +108,9 @@ static void print_axis(printer *p, int32_t axis, int64_t first) {
     bool cut = p->summarize >= 0 && size - p->summarize > p->summarize;
     mica_text_append_char(p->text, '[');
     for (int64_t i = 0; i < size; i++) {
-        if (i) {
-            if (axis + 1 == p->shape.rank)
-                mica_text_append_char(p->text, ' ');
-            else {
-                for (int32_t k = axis + 1; k < p->shape.rank; k++)
-                    mica_text_append_char(p->text, '\n');
-                for (int32_t k = 0; k <= axis; k++) mica_text_append_char(p->text, ' ');
-            }
-        }
-        if (cut && i == p->summarize) {
+        bool is_gap = cut && i == p->summarize;
+        if (i || is_gap) print_space(p, axis);
+        if (is_gap) {
             mica_text_append(p->text, "...");
             i = size - p->summarize - 1;
             continue;
@@ -125,6 +120,18 @@ static void print_axis(printer *p, int32_t axis, int64_t first) {
     mica_text_append_char(p->text, ']');
 }
 
+/* Complex numbers have no text: one list, of whatever shape, of as many marks as are to be shown.
+ */
+static void print_marks(printer *p, int64_t n) {
+    int64_t shown = p->summarize >= 0 && p->summarize < n ? p->summarize : n;
+    if (p->shape.rank) mica_text_append_char(p->text, '[');
+    for (int64_t i = 0; i < shown; i++) mica_text_append(p->text, i ? " ?" : "?");
+    if (shown < n) mica_text_append(p->text, "...");
+    if (p->shape.rank) mica_text_append_char(p->text, ']');
+}
+
+/* As TensorFlow writes a tensor: where there are no elements, rows are left out (and of booleans
+ * the brackets too). */
 static mica_status append_value(mica_text *text, mica_tf_value value, int64_t summarize,
                                 bool quote) {
     printer p = {.text = text, .value = value, .summarize = summarize, .quote = quote};
@@ -134,6 +141,14 @@ static mica_status append_value(mica_text *text, mica_tf_value value, int64_t su
         mica_text_printf(text, "<%s>", mica_tf_dtype_name(value.dtype));
         return NULL;
     }
+    int64_t n = 1;
+    for (int32_t i = 0; i < p.shape.rank; i++) n *= p.shape.dims[i];
+    if (n == 0) p.summarize = 0;
+    if (value.dtype == MICA_TF_complex64 || value.dtype == MICA_TF_complex128) {
+        print_marks(&p, n);
+        return NULL;
+    }
+    if (n == 0 && value.dtype == MICA_TF_bool) return NULL;
     if (is_tensor) MICA_TRY(mica_tf_open(value, &p.data));
     print_axis(&p, 0, 0);
     if (is_tensor) mica_tf_close(value);

@@ -318,16 +318,21 @@ static void add_part(parts *p, const char *bytes, size_t n) {
     mica_tf_writer_end(&p->words);
 }
 
+/* What is left after the last split is a part, be it empty. */
 static void split_words(parts *p, const char *s, size_t n, int64_t most) {
-    size_t at = 0;
-    for (;;) {
+    if (most == 0) {
+        add_part(p, s, n);
+        return;
+    }
+    for (size_t at = 0, begin;;) {
         while (at < n && mica_tf_is_space(s[at])) at++;
+        if (p->in_row == most) {
+            add_part(p, s + at, n - at);
+            return;
+        }
         if (at == n) return;
-        size_t begin = at;
-        if (most >= 0 && p->in_row == most)
-            at = n;
-        else
-            while (at < n && !mica_tf_is_space(s[at])) at++;
+        begin = at;
+        while (at < n && !mica_tf_is_space(s[at])) at++;
         add_part(p, s + begin, at - begin);
     }
 }

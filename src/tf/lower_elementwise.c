@@ -20,8 +20,6 @@ LOWER_1(ceil, mica_ceil)
 LOWER_1(sin, mica_sin)
 LOWER_1(cos, mica_cos)
 LOWER_1(tan, mica_tan)
-LOWER_1(asin, mica_asin)
-LOWER_1(acos, mica_acos)
 LOWER_1(atan, mica_atan)
 LOWER_1(sinh, mica_sinh)
 LOWER_1(cosh, mica_cosh)
@@ -86,13 +84,6 @@ void tf_lower_softplus(mica_tf_lowering *c) {
     mica_value small = mica_exp(g, mica_select(g, positive, mica_neg(g, x), x));
     mica_value large = mica_select(g, positive, x, mica_zeros_like(g, x));
     c->outputs[0] = mica_add(g, large, mica_log1p(g, small));
-}
-
-void tf_lower_relu6(mica_tf_lowering *c) {
-    mica_graph *g = c->g;
-    mica_value x = c->inputs[0], zero = mica_zeros_like(g, x), six = mica_full_like(g, x, 6.0);
-    mica_value high = mica_select(g, mica_compare(g, x, six, "ge"), six, x);
-    c->outputs[0] = mica_select(g, mica_compare(g, x, zero, "le"), zero, high);
 }
 
 void tf_lower_elu(mica_tf_lowering *c) {

@@ -71,26 +71,25 @@ void tf_lower_add_n(mica_tf_lowering *c) {
     c->outputs[0] = sum;
 }
 
-/* x unless `other` is beyond it or NaN: ties, and their gradient, belong to x. */
-static void choose(mica_tf_lowering *c, const char *direction) {
-    mica_graph *g = c->g;
-    mica_value x = c->inputs[0], y = c->inputs[1];
-    mica_value beyond = mica_compare(g, x, y, direction);
-    if (mica_dtype_kind_of(mica_tf_type(c, 0)->dtype) == MICA_KIND_FLOAT)
-        beyond = mica_or(g, beyond, mica_compare(g, y, y, "ne"));
-    c->outputs[0] = mica_select(g, beyond, y, x);
-}
-
-void tf_lower_maximum(mica_tf_lowering *c) {
-    choose(c, "lt");
-}
-
-void tf_lower_minimum(mica_tf_lowering *c) {
-    choose(c, "gt");
-}
-
 void tf_lower_select(mica_tf_lowering *c) {
     c->outputs[0] = mica_select(c->g, c->inputs[0], c->inputs[1], c->inputs[2]);
+}
+
+/* Negative numbers become the unsigned ones that are equal modulo 2^32 or 2^64, and parts of
+ * complex numbers wrap around in narrow integers, as int32 does when it is cut. */
+static mica_value converted(mica_graph *g, mica_value x, mica_dtype dtype) {
+    mica_dtype from = mica_value_type(x)->dtype;
+    mica_dtype_kind kind = mica_dtype_kind_of(from), wanted = mica_dtype_kind_of(dtype);
+    bool is_whole = wanted == MICA_KIND_SIGNED || wanted == MICA_KIND_UNSIGNED;
+    if (kind == MICA_KIND_COMPLEX && is_whole && mica_dtype_bytes(dtype) < 4)
+        return mica_convert(g, mica_convert(g, x, MICA_DTYPE_i32), dtype);
+    mica_value y = mica_convert(g, x, dtype);
+    if ((kind != MICA_KIND_FLOAT && kind != MICA_KIND_COMPLEX) ||
+        (dtype != MICA_DTYPE_u32 && dtype != MICA_DTYPE_u64))
+        return y;
+    mica_value whole = mica_convert(g, x, MICA_DTYPE_i64);
+    mica_value below = mica_compare(g, whole, mica_zeros_like(g, whole), "lt");
+    return mica_select(g, below, mica_convert(g, whole, dtype), y);
 }
 
 void tf_lower_cast(mica_tf_lowering *c) {
@@ -99,15 +98,8 @@ void tf_lower_cast(mica_tf_lowering *c) {
         MICA_TF_FAIL(c, "[Cast] to %s is not possible",
                      mica_tf_dtype_name((mica_tf_dtype)mica_tf_lowering_int(c, "DstT")));
     else
-        c->outputs[0] = mica_tf_type(c, 0)->dtype == dtype
-                            ? c->inputs[0]
-                            : mica_convert(c->g, c->inputs[0], dtype);
-}
-
-/* x where x > 0; NaN stays NaN, and the derivative at 0 is 0. */
-void tf_lower_relu(mica_tf_lowering *c) {
-    mica_value x = c->inputs[0], zero = mica_zeros_like(c->g, x);
-    c->outputs[0] = mica_select(c->g, mica_compare(c->g, x, zero, "le"), zero, x);
+        c->outputs[0] = mica_tf_type(c, 0)->dtype == dtype ? c->inputs[0]
+                                                           : converted(c->g, c->inputs[0], dtype);
 }
 
 /* ---- products ---------------------------------------------------------------------------------*/
@@ -174,7 +166,7 @@ void tf_lower_mean(mica_tf_lowering *c) {
     mica_value divisor = mica_scalar(c->g, type.dtype, (double)count);
     bool is_integer = mica_dtype_kind_of(type.dtype) == MICA_KIND_SIGNED ||
                       mica_dtype_kind_of(type.dtype) == MICA_KIND_UNSIGNED;
-    if (is_integer && count == 0)
+    if (count == 0 && (is_integer || mica_dtype_kind_of(type.dtype) == MICA_KIND_COMPLEX))
         c->outputs[0] = keep_axes(c, sum); /* of nothing */
     else
         c->outputs[0] = keep_axes(c, mica_div(c->g, sum, divisor));

@@ -151,9 +151,10 @@ void tf_lower_roll(mica_tf_lowering *c) {
 /* ---- coordinates ------------------------------------------------------------------------------*/
 
 /* params[indices[..., 0], ..., indices[..., k-1]] */
-void tf_lower_gather_nd(mica_tf_lowering *c) {
-    const mica_type *x = mica_tf_type(c, 0), *indices = mica_tf_type(c, 1);
+static mica_value gather(mica_graph *g, mica_value params, mica_value places) {
+    const mica_type *x = mica_value_type(params), *indices = mica_value_type(places);
     int64_t sizes[MICA_MAX_RANK], offset[MICA_MAX_RANK], named[MICA_MAX_RANK];
+    if (!x || !indices) return MICA_NULL_VALUE;
     int32_t depth = (int32_t)indices->dims[indices->rank - 1], n_offset = 0;
     for (int32_t i = 0; i < x->rank; i++) {
         sizes[i] = i < depth ? 1 : x->dims[i];
@@ -162,15 +163,20 @@ void tf_lower_gather_nd(mica_tf_lowering *c) {
         else
             offset[n_offset] = indices->rank - 1 + n_offset, n_offset++;
     }
-    mica_value params = mica_tf_with_room(c, c->inputs[0], sizes, 0);
-    c->outputs[0] = mica_gather(c->g, params, c->inputs[1], (mica_ints){offset, n_offset},
-                                (mica_ints){named, depth}, MICA_NO_INTS, MICA_NO_INTS,
-                                (mica_ints){named, depth}, indices->rank - 1,
-                                (mica_ints){sizes, x->rank}, "fill");
+    return mica_gather(g, params, places, (mica_ints){offset, n_offset}, (mica_ints){named, depth},
+                       MICA_NO_INTS, MICA_NO_INTS, (mica_ints){named, depth}, indices->rank - 1,
+                       (mica_ints){sizes, x->rank}, "fill");
 }
 
-static mica_value scatter(mica_tf_lowering *c, const char *kind, mica_value target,
-                          mica_value indices, mica_value updates) {
+void tf_lower_gather_nd(mica_tf_lowering *c) {
+    const mica_type *x = mica_tf_type(c, 0), *indices = mica_tf_type(c, 1);
+    int64_t sizes[MICA_MAX_RANK], depth = indices->dims[indices->rank - 1];
+    for (int32_t i = 0; i < x->rank; i++) sizes[i] = i < depth ? 1 : x->dims[i];
+    c->outputs[0] = gather(c->g, mica_tf_with_room(c, c->inputs[0], sizes, 0), c->inputs[1]);
+}
+
+static mica_value scatter(mica_graph *g, const char *kind, mica_value target, mica_value indices,
+                          mica_value updates) {
     const mica_type *x = mica_value_type(target), *places = mica_value_type(indices);
     int64_t window[MICA_MAX_RANK], named[MICA_MAX_RANK];
     if (!x || !places) return MICA_NULL_VALUE;
@@ -179,7 +185,7 @@ static mica_value scatter(mica_tf_lowering *c, const char *kind, mica_value targ
     for (int32_t i = 0; i < depth; i++) named[i] = i;
     for (int32_t i = depth; i < x->rank; i++)
         window[n_window] = places->rank - 1 + n_window, n_window++;
-    return mica_scatter(c->g, target, indices, updates, kind, (mica_ints){window, n_window},
+    return mica_scatter(g, target, indices, updates, kind, (mica_ints){window, n_window},
                         (mica_ints){named, depth}, MICA_NO_INTS, MICA_NO_INTS,
                         (mica_ints){named, depth}, places->rank - 1, "fill");
 }
@@ -192,16 +198,16 @@ void tf_lower_scatter_nd(mica_tf_lowering *c) {
     if (is_bool) updates = mica_convert(c->g, updates, MICA_DTYPE_u8);
     mica_value zero = mica_scalar(c->g, is_bool ? MICA_DTYPE_u8 : mica_tf_type(c, 1)->dtype, 0);
     mica_value target = mica_broadcast_to(c->g, zero, (mica_ints){shape.dims, shape.rank});
-    target = scatter(c, is_bool ? "max" : "add", target, c->inputs[0], updates);
+    target = scatter(c->g, is_bool ? "max" : "add", target, c->inputs[0], updates);
     c->outputs[0] = is_bool ? mica_convert(c->g, target, MICA_DTYPE_bool) : target;
 }
 
 void tf_lower_scatter_add(mica_tf_lowering *c) {
-    c->outputs[0] = scatter(c, "add", c->inputs[0], c->inputs[1], c->inputs[2]);
+    c->outputs[0] = scatter(c->g, "add", c->inputs[0], c->inputs[1], c->inputs[2]);
 }
 
 void tf_lower_scatter_sub(mica_tf_lowering *c) {
-    c->outputs[0] = scatter(c, "add", c->inputs[0], c->inputs[1], mica_neg(c->g, c->inputs[2]));
+    c->outputs[0] = scatter(c->g, "add", c->inputs[0], c->inputs[1], mica_neg(c->g, c->inputs[2]));
 }
 
 /* Updates that are no numbers change nothing. */
@@ -213,16 +219,51 @@ static mica_value numbers_or(mica_tf_lowering *c, mica_value x, double neutral) 
 
 void tf_lower_scatter_max(mica_tf_lowering *c) {
     mica_value updates = numbers_or(c, c->inputs[2], -INFINITY);
-    c->outputs[0] = scatter(c, "max", c->inputs[0], c->inputs[1], updates);
+    c->outputs[0] = scatter(c->g, "max", c->inputs[0], c->inputs[1], updates);
 }
 
 void tf_lower_scatter_min(mica_tf_lowering *c) {
     mica_value updates = numbers_or(c, c->inputs[2], INFINITY);
-    c->outputs[0] = scatter(c, "min", c->inputs[0], c->inputs[1], updates);
+    c->outputs[0] = scatter(c->g, "min", c->inputs[0], c->inputs[1], updates);
 }
 
+/* Operands: target, indices, updates; of the gradient then the result and its cotangent. */
+static mica_graph *update_region(mica_tf_lowering *c, bool backward) {
+    mica_graph *g = NULL;
+    mica_value x[3], cotangent;
+    mica_status status = mica_graph_create(backward ? "gradient" : "function", &g);
+    if (!status) {
+        for (int32_t i = 0; i < 3; i++) x[i] = mica_parameter(g, mica_tf_type(c, i));
+        if (backward) {
+            mica_parameter(g, mica_tf_type(c, 0));
+            cotangent = mica_parameter(g, mica_tf_type(c, 0));
+            mica_output(g, scatter(g, "set", cotangent, x[1], mica_zeros_like(g, x[2])));
+            mica_output(g, gather(g, cotangent, x[1]));
+        } else {
+            mica_output(g, scatter(g, "set", x[0], x[1], x[2]));
+        }
+        status = mica_graph_check(g);
+    }
+    if (!status) return g;
+    mica_graph_fail(c->g, status);
+    mica_graph_release(g);
+    return NULL;
+}
+
+/* The cotangent of each update is that at its place, though a later update may have won there. */
 void tf_lower_scatter_update(mica_tf_lowering *c) {
-    c->outputs[0] = scatter(c, "set", c->inputs[0], c->inputs[1], c->inputs[2]);
+    const mica_type *type = mica_tf_type(c, 0);
+    mica_dtype_kind kind = mica_dtype_kind_of(type->dtype);
+    bool flows = kind == MICA_KIND_FLOAT || kind == MICA_KIND_COMPLEX;
+    if (!flows || mica_type_elements(type) == 0) {
+        c->outputs[0] = scatter(c->g, "set", c->inputs[0], c->inputs[1], c->inputs[2]);
+        return;
+    }
+    mica_graph *function = update_region(c, false);
+    mica_graph *gradient = function ? update_region(c, true) : NULL;
+    if (gradient) mica_call(c->g, "", "", function, "", gradient, c->inputs, 3, c->outputs);
+    mica_graph_release(function);
+    mica_graph_release(gradient);
 }
 
 void tf_lower_one_hot(mica_tf_lowering *c) {

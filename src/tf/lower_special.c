@@ -510,6 +510,8 @@ static mica_value value_zeta(mica_graph *g, const mica_value *v) {
     mica_value y = hurwitz(g, mica_select(g, one, number(g, x, 2), x), v[1]);
     y = at_poles(g, x, v[1], y);
     y = mica_select(g, one, number(g, y, INFINITY), y);
+    mica_value beyond = mica_compare(g, x, number(g, x, INFINITY), "eq");
+    y = mica_select(g, beyond, mica_pow(g, v[1], mica_neg(g, x)), y); /* of the first term alone */
     mica_value known =
         mica_and(g, mica_compare(g, x, number(g, x, 1), "ge"), mica_compare(g, v[1], v[1], "eq"));
     return mica_select(g, known, y, number(g, y, NAN));
@@ -530,22 +532,18 @@ void tf_lower_zeta(mica_tf_lowering *c) {
     give(c, apply(c->g, &zeta, v, DEPTH), narrow);
 }
 
-/* NaN at the poles, 0 too, of either sign; the derivative stays. */
+/* NaN at the poles, 0 too, of either sign. */
 static mica_value digamma(mica_graph *g, mica_value x) {
     mica_value zero = mica_zeros_like(g, x);
     mica_value hole = mica_select(g, mica_compare(g, x, zero, "eq"), number(g, x, NAN), zero);
     return mica_add(g, mica_digamma(g, x), hole);
 }
 
-void tf_lower_digamma(mica_tf_lowering *c) {
-    c->outputs[0] = digamma(c->g, c->inputs[0]);
-}
-
+SPECIAL(digamma, digamma)
 SPECIAL(lgamma, mica_lgamma)
 
 SLOPE(lgamma) {
-    (void)depth;
-    return digamma(g, x[0]);
+    return apply(g, &special_digamma, x, depth);
 }
 
 /* (-1)^(a + 1) a! zeta(a + 1, x); digamma for a = 0. */
@@ -567,6 +565,11 @@ static const special polygamma = {2, value_polygamma, slope_polygamma};
 static mica_value slope_polygamma(mica_graph *g, const mica_value *v, int32_t depth) {
     mica_value next[] = {plus(g, v[0], 1), v[1]};
     return apply(g, &polygamma, next, depth);
+}
+
+SLOPE(digamma) {
+    mica_value first[] = {number(g, x[0], 1), x[0]};
+    return apply(g, &polygamma, first, depth);
 }
 
 void tf_lower_polygamma(mica_tf_lowering *c) {

@@ -114,6 +114,8 @@ mica_status tf_shape_segments(mica_tf_inference *c) {
     int64_t count;
     bool known;
     MICA_TRY(mica_tf_input_number(c, 2, &count, &known));
+    bool is_later = c->graph && ids->rank < 0; /* TensorFlow looks when the function runs */
+    if (known && count < 0 && is_later) return NULL;
     if (known && count < 0)
         return MICA_INVALID("[%s] Input num_segments == %lld must not be negative.", c->info->name,
                             (long long)count);

@@ -125,11 +125,23 @@ static int32_t image_rank(const mica_tf_inference *c, const mica_tf_shape *x) {
     return x->rank >= 0 ? x->rank : mica_tf_attr_find(c->info, c->attrs, "strides")->n;
 }
 
+/* Of volumes TensorFlow refuses such windows when the function runs. */
+static bool reaches_nowhere(const mica_tf_inference *c) {
+    const mica_tf_attr *ksize = mica_tf_attr_find(c->info, c->attrs, "ksize");
+    for (int32_t i = 0; i < ksize->n; i++)
+        if (ksize->as.ints[i] < 1) return true;
+    return false;
+}
+
 mica_status tf_shape_pool(mica_tf_inference *c) {
     mica_tf_windows w;
     int32_t rank = image_rank(c, &c->inputs[0]);
-    MICA_TRY(mica_tf_windows_read(c->info, c->attrs, rank, &w));
     mica_tf_shape x = c->inputs[0].rank < 0 ? mica_tf_unknown_of_rank(rank) : c->inputs[0];
+    if (c->graph && rank == 5 && reaches_nowhere(c)) {
+        c->outputs[0] = mica_tf_unknown_of_rank(rank);
+        return NULL;
+    }
+    MICA_TRY(mica_tf_windows_read(c->info, c->attrs, rank, &w));
     c->outputs[0] = x;
     return spatial_sizes(c, &w, &x, &c->outputs[0]);
 }

@@ -578,7 +578,7 @@ static char role_in_row(const mica_tf_operation *operation, int32_t i) {
 /* Whether a derivative with respect to these inputs can depend on the value of input i. */
 static bool derivative_needs(const mica_tf_operation *of, int32_t i, const mica_tf_attr *inputs) {
     char role = role_in_row(of, i);
-    if (role != 'b') return role != 'l';
+    if (role != 'b') return role != 'l' && role != 'z';
     for (int32_t k = 0; k < inputs->n; k++)
         if (inputs->as.ints[k] != i) return true;
     return false;
@@ -589,9 +589,10 @@ char mica_tf_operation_role(const mica_tf_operation *operation, int32_t i) {
     if (operation->op == MICA_TF_Vjp || operation->op == MICA_TF_Jvp) {
         const mica_tf_operation *of = operation->attrs[0].as.operation;
         if (i >= operation->attrs[1].as.integer || of->op == MICA_TF_CustomGradient) return 'd';
+        if (role_in_row(of, i) == 'h') return 'd';
         return derivative_needs(of, i, &operation->attrs[3]) ? mica_tf_operation_role(of, i) : '-';
     }
     if (operation->op == MICA_TF_CustomGradient) return role_of_custom(operation, i);
     char role = role_in_row(operation, i);
-    return role == 'l' || role == 'b' ? 'd' : role;
+    return role == 'l' || role == 'b' ? 'd' : role == 'h' ? '-' : role;
 }

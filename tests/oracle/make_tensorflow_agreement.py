@@ -8,10 +8,11 @@ need a kernel which its CPU build lacks, or a derivative that it does not have, 
 TensorFlow by accident (something is done with a None that nobody gave).
 
     python make_tensorflow_agreement.py [--calls n] [--match text] [--golden file] [--keep]
-    python make_tensorflow_agreement.py --recheck [--match text]
+    python make_tensorflow_agreement.py --recheck | --relist [--match text]
 
 `--keep` asks for the calls only that are not stored yet; `--recheck` asks again the stored ones
-that fail, and leaves out those that today's rules leave out.
+that fail, `--relist` those that disagreements.txt lists, and leaves out those that today's rules
+leave out.
 """
 
 import argparse
@@ -36,14 +37,19 @@ PER_FUNCTION = 45
 GAPS = {
     "No OpKernel was registered": "no kernel",
     "Could not find device for node": "no kernel",
+    "Current CPU implementations do not yet support": "no kernel",
+    "The input data type is not supported": "no kernel",
     "gradient registry has no entry": "no derivative",
     "No gradient defined for op": "no derivative",
     "gradient has not been implemented": "no derivative",
     "Grad not implemented": "no derivative",
     "Grad() takes": "no derivative",
+    "/SymbolicGradient": "no derivative",
     "object has no attribute": "fails by accident",
     "list indices must be integers or slices, not tuple": "fails by accident",
 }
+# What a derivative says that does not take a dtype which the function itself takes.
+REFUSED_DTYPES = ("not in list of allowed values", "ScaleAndTranslateGrad")
 NONE = ("'NoneType' object is not", "instances of 'NoneType'", "'NoneType' and ")
 
 
@@ -52,13 +58,17 @@ def gives_none(spelled) -> bool:
     return spelled is None or (isinstance(spelled, list) and any(map(gives_none, spelled)))
 
 
+def gap(answer: dict) -> str | None:
+    """What TensorFlow lacks, where that is why it fails."""
+    return next((why for text, why in GAPS.items() if text in answer.get("w", "")), None)
+
+
 def unanswered(call: dict, first: dict, second: dict) -> str | None:
     """Why a call is left out."""
     if "x" in first or "x" in second:
         return "crashes or hangs"
-    for text, why in GAPS.items():
-        if text in first.get("w", ""):
-            return why
+    if gap(first):
+        return gap(first)
     if any(text in first.get("w", "") for text in NONE):
         if not any(gives_none(value) for _, value in call["a"]):
             return "fails by accident"
@@ -74,8 +84,22 @@ def ask(calls: list[dict]) -> tuple[dict, collections.Counter]:
         )
 
     kept, dropped = {}, collections.Counter()
-    for call, first, second in zip(calls, run(1), run(171), strict=True):
+    found = list(zip(calls, run(1), run(171), strict=True))
+    refused = [
+        call
+        for call, first, _ in found
+        if call["o"] and any(text in first.get("w", "") for text in REFUSED_DTYPES)
+    ]
+    values = processes.answers([{**call, "o": 0} for call in refused], sys.executable, "tensorflow")
+    narrow = {
+        reviewed.key(call)
+        for call, answer in zip(refused, values, strict=True)
+        if "r" in answer or gap(answer)
+    }
+    for call, first, second in found:
         why = unanswered(call, first, second)
+        if not why and reviewed.key(call) in narrow:
+            why = "no derivative"
         if why:
             dropped[why] += 1
         else:
@@ -83,16 +107,17 @@ def ask(calls: list[dict]) -> tuple[dict, collections.Counter]:
     return kept, dropped
 
 
-def recheck(path: Path, match: str) -> None:
-    """Leaves stored calls out that fail in TensorFlow and have no answer by the rules."""
+def recheck(path: Path, match: str, listed: bool) -> None:
+    """Leaves stored calls out, of those that fail or are listed, that have no answer."""
     calls, answers, facts = golden.read(path)
-    failing = [
+    names = reviewed.read()
+    asked = [
         call
         for call, answer in zip(calls, answers, strict=True)
-        if match in call["f"] and "e" in answer
+        if match in call["f"] and (reviewed.key(call) in names if listed else "e" in answer)
     ]
-    kept, dropped = ask(failing)
-    gone = {reviewed.key(call) for call in failing} - set(kept)
+    kept, dropped = ask(asked)
+    gone = {reviewed.key(call) for call in asked} - set(kept)
     rows = [
         (call, answer)
         for call, answer in zip(calls, answers, strict=True)
@@ -101,7 +126,7 @@ def recheck(path: Path, match: str) -> None:
     counts = collections.Counter(facts["dropped"])
     counts.update(dropped)
     golden.write(*zip(*rows, strict=True), {**facts, "dropped": dict(counts)}, path)
-    print(f"{len(failing)} asked again, {len(gone)} left out: {dict(dropped)}")
+    print(f"{len(asked)} asked again, {len(gone)} left out: {dict(dropped)}")
 
 
 def main() -> None:
@@ -111,9 +136,10 @@ def main() -> None:
     parser.add_argument("--golden", type=Path, default=golden.FILE)
     parser.add_argument("--keep", action="store_true", help="keeps the answers that are stored")
     parser.add_argument("--recheck", action="store_true", help="asks what fails again")
+    parser.add_argument("--relist", action="store_true", help="asks what is listed again")
     options = parser.parse_args()
-    if options.recheck:
-        recheck(options.golden, options.match)
+    if options.recheck or options.relist:
+        recheck(options.golden, options.match, options.relist)
         return
     stored: dict = {}
     if options.keep and options.golden.exists():

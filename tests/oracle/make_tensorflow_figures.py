@@ -1,7 +1,8 @@
-"""Make the figures of tests/tf with TensorFlow: make_tensorflow_figures.py [part of a case's name]
+"""Make the figures of tests/tf with TensorFlow: make_tensorflow_figures.py [part of a name]
 
 Every case runs in every one of its modes; the modes have to agree with each other, so that one
-figure serves them all. With a part of a name those cases alone are made anew.
+figure serves them all. With a part of their names, or the name of their file in tf_cases, those
+cases alone are made anew.
 """
 # needs: tensorflow-cpu==2.21.0
 
@@ -89,7 +90,7 @@ def main() -> int:
     lines, failures = [], 0
     start = time.time()
     for name, case in corpus.load().items():
-        if part not in name:
+        if part not in name and part != case.file:
             continue
         line, wrong = figures(runner, case)
         lines.append(line)

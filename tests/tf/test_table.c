@@ -18,7 +18,8 @@ TEST(a_role_is_written_for_every_input) {
         if ((int)strlen(info->roles) > info->n_inputs && info->n_inputs > 0)
             test_report(__FILE__, __LINE__, "%s has %d inputs and roles %s", info->name,
                         info->n_inputs, info->roles);
-        for (const char *role = info->roles; *role; role++) CHECK(strchr("dz-solb", *role) != NULL);
+        for (const char *role = info->roles; *role; role++)
+            CHECK(strchr("dz-solbh", *role) != NULL);
     }
 }
 

@@ -6,7 +6,7 @@ import builtins as _builtins
 
 from .. import _mica
 from . import _dtypes
-from ._context import building
+from ._context import building, executing_eagerly
 from ._context import in_graph as _in_graph
 from ._core import Tensor, convert_to_tensor, ops
 from ._shapes import as_shape
@@ -213,6 +213,8 @@ def unstack(value, num=None, axis=0, name="unstack"):
         num = value.shape[axis]
         if num is None:
             raise ValueError(f"Cannot infer argument `num` from shape {value.shape}")
+    if num == 0 and executing_eagerly():
+        return []
     return ops["Unpack"](value, num=num, axis=axis, name=name)
 
 
@@ -320,4 +322,6 @@ def get_static_value(tensor, partial: bool = False):
 
 def ensure_shape(x, shape, name=None):
     """Return x, which is refused unless its shape is compatible with the given one."""
+    if as_shape(shape).rank is None and not executing_eagerly():
+        raise ValueError("ensure_shape needs a shape of known rank inside a function")
     return ops["EnsureShape"](x, shape=as_shape(shape), name=name)

@@ -6,10 +6,11 @@ import collections
 from builtins import range as builtins_range
 
 from . import _dtypes
-from ._array import range, reshape, shape, stack, where
+from ._array import range, reshape, shape, stack, where, zeros_like
 from ._core import convert_to_tensor, ops
-from ._elementwise import floor
+from ._elementwise import floor, is_finite
 from ._math import cast
+from ._refusals import operand
 from ._select import gather_nd
 from ._static import of_rank
 
@@ -66,20 +67,26 @@ def crop_and_resize(
     y, x = y[:, :, None] + 0.0 * x[:, None, :], x[:, None, :] + 0.0 * y[:, :, None]
     which = which[:, None, None] + cast(0.0 * y, _dtypes.int32)
 
-    def at(row, column):
+    def at(pixels, row, column):
         row = _clamped(row, size[1])
         column = _clamped(column, size[2])
-        return gather_nd(image, stack([which, row, column], -1))
+        return gather_nd(pixels, stack([which, row, column], -1))
 
-    if method == "nearest":
-        found = at(_rounded(y), _rounded(x))
-    else:
+    def between(pixels):
         top, left = floor(y), floor(x)
         bottom, right = ops["Ceil"](y), ops["Ceil"](x)
         across, down = (x - left)[..., None], (y - top)[..., None]
-        above = at(top, left) + (at(top, right) - at(top, left)) * across
-        below = at(bottom, left) + (at(bottom, right) - at(bottom, left)) * across
-        found = above + (below - above) * down
+        corner, under = at(pixels, top, left), at(pixels, bottom, left)
+        above = corner + (at(pixels, top, right) - corner) * across
+        below = under + (at(pixels, bottom, right) - under) * across
+        return above + (below - above) * down
+
+    if method == "bilinear":
+        found = between(image)
+    else:  # the boxes have the derivative of the other method
+        moved = between(ops["StopGradient"](image))
+        moved = where(is_finite(moved), moved - ops["StopGradient"](moved), zeros_like(moved))
+        found = at(image, _rounded(y), _rounded(x)) + moved
     found = where(is_inside, found, convert_to_tensor(extrapolation_value, _dtypes.float32))
     sizes = [n if isinstance(n, int) else None for n in (rows, columns)]
     found.set_shape([count, *sizes, image.shape[3]])
@@ -107,6 +114,11 @@ def _number(value, dtype=_dtypes.float32):
     return convert_to_tensor(value, dtype)
 
 
+def _check_threshold(value, op: str, place: int) -> None:
+    """Refuse a threshold that is no float, be it a whole number of Python."""
+    operand(convert_to_tensor(value), _dtypes.float32, op, place)
+
+
 def _suppressed(boxes, scores, most, iou, threshold, sigma=0.0, pads=False):
     return ops["NonMaxSuppressionV5"](
         _number(boxes),
@@ -128,6 +140,8 @@ def non_max_suppression(
     name=None,
 ):
     """Return the places of the best boxes, without those that overlap with better ones."""
+    _check_threshold(iou_threshold, "NonMaxSuppressionV3", 3)
+    _check_threshold(score_threshold, "NonMaxSuppressionV3", 4)
     return _suppressed(boxes, scores, max_output_size, iou_threshold, score_threshold)[0]
 
 
@@ -142,7 +156,10 @@ def non_max_suppression_with_scores(
 ):
     """Return places and scores; with a sigma, overlapping boxes lose score instead of leaving."""
     found = _suppressed(
-        boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma
+        boxes,
+        scores,
+        max_output_size,
+        *map(convert_to_tensor, (iou_threshold, score_threshold, soft_nms_sigma)),
     )
     return found[0], found[1]
 
@@ -160,7 +177,7 @@ def non_max_suppression_padded(
     tile_size=512,
 ):
     """Return places, filled up with zeros, and how many they are; of several pictures too."""
-    boxes, scores = _number(boxes), _number(scores)
+    boxes, scores = (cast(x, _dtypes.float32) for x in map(convert_to_tensor, (boxes, scores)))
 
     def one(parts):
         found = _suppressed(
@@ -222,8 +239,8 @@ def combined_non_max_suppression(
     """Return the best boxes of all classes of each picture, their scores, classes and number."""
     return CombinedNonMaxSuppression(
         *ops["CombinedNonMaxSuppression"](
-            _number(boxes),
-            _number(scores),
+            operand(boxes, _dtypes.float32, "CombinedNonMaxSuppression", 0),
+            operand(scores, _dtypes.float32, "CombinedNonMaxSuppression", 1),
             _number(max_output_size_per_class, _dtypes.int32),
             _number(max_total_size, _dtypes.int32),
             _number(iou_threshold),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from . import _dtypes
 from ._array import where, zeros_like
-from ._core import convert_to_tensor, ops
+from ._context import executing_eagerly
+from ._core import Tensor, convert_to_tensor, ops
 from ._math import _pair, cast, reduce_sum
+from .errors import InvalidArgumentError
 
 # Names of tf as well as of tf.math.
 acos = ops["Acos"]
@@ -90,13 +92,22 @@ def truncatemod(x, y, name=None):
 
 
 def _divide(op: str, x, y):
-    x, y = _pair(x, y)
-    return ops[op](x, y)
+    return ops[op](*_numbers(x, y))
+
+
+def _numbers(x, y):
+    """As _pair, but a Python number has the other's dtype; in functions, where first, its own."""
+    numbers = (int, float)
+    if isinstance(x, numbers) and isinstance(y, Tensor):
+        x = convert_to_tensor(x, y.dtype if executing_eagerly() else None)
+    elif isinstance(y, numbers) and isinstance(x, Tensor):
+        y = convert_to_tensor(y, x.dtype)
+    return _pair(x, y)
 
 
 def realdiv(x, y, name=None):
     """Return x / y of floats."""
-    return ops["RealDiv"](*_pair(x, y), name=name)
+    return ops["RealDiv"](*_numbers(x, y), name=name)
 
 
 def divide_no_nan(x, y, name=None):
@@ -275,6 +286,11 @@ def global_norm(t_list, name=None):
 
 
 def _half_of_squares(t):
+    if not t.dtype.is_floating:
+        text = (
+            f"Value for attr 'T' of {t.dtype.name} is not in the list of allowed values [Op:L2Loss]"
+        )
+        raise InvalidArgumentError(None, None, text) if executing_eagerly() else TypeError(text)
     return reduce_sum(t * t) * convert_to_tensor(0.5, t.dtype)
 
 

@@ -68,10 +68,13 @@ def parallel_stack(values, name="parallel_stack"):
 
 
 def histogram_fixed_width_bins(values, value_range, nbins=100, dtype=_dtypes.int32, name=None):
-    """Return the number of the bin that each value falls into; outer bins take what is beyond."""
+    """Return the number of the bin that each value falls into; outer bins take what is beyond.
+
+    The numbers are int32, whatever dtype is asked for.
+    """
+    _dtypes.as_dtype(dtype)
     x = convert_to_tensor(values)
-    bins = _bins(x, convert_to_tensor(value_range, x.dtype), nbins)
-    return cast(bins, _dtypes.as_dtype(dtype))
+    return _bins(x, convert_to_tensor(value_range, x.dtype), nbins)
 
 
 def _bins(x, bounds, nbins):

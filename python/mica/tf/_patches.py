@@ -135,12 +135,21 @@ def max_pool_with_argmax(
         numbers = numbers + ops["ZerosLike"](reshape(range(sizes[0]), [-1, 1, 1, 1]))
     lowest = x.dtype.min
     values = stack(_windows(x, kernel, step, [1, 1], padding, lowest), -1)
-    places = stack(_windows(numbers, kernel, step, [1, 1], padding, 0), -1)
-    best = ops["ArgMax"](values, -1)
-    picked = ops["GatherV2"](places, expand_dims(best, -1), -1, batch_dims=4)
-    found = cast(ops["Squeeze"](picked, squeeze_dims=[-1]), output_dtype)
+    places = stack(_windows(numbers, kernel, step, [1, 1], padding, -1), -1)
+    # NaN is the largest where it comes first in a window, and else passed over.
+    first = ops["ArgMax"](places >= 0, -1)
+    is_nan = values != values
+    best = ops["ArgMax"](where(is_nan, convert_to_tensor(lowest, x.dtype), values), -1)
+    best = where(_picked(is_nan, first), first, best)
+    found = cast(_picked(places, best), output_dtype)
     found.set_shape(output.shape)
-    return output, found
+    return where(output == output, output, _picked(values, best)), found
+
+
+def _picked(values, places):
+    """Of each row along the last axis the element at a place."""
+    found = ops["GatherV2"](values, expand_dims(places, -1), -1, batch_dims=4)
+    return ops["Squeeze"](found, squeeze_dims=[-1])
 
 
 def extract_volume_patches(input, ksizes, strides, padding, name=None):

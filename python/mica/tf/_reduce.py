@@ -21,9 +21,11 @@ from ._array import (
     where,
     zeros_like,
 )
+from ._context import executing_eagerly
 from ._core import _abs, convert_to_tensor, ops
 from ._elementwise import is_finite, real
 from ._math import cast, reduce_mean, reduce_sum, reduction
+from ._refusals import check_true
 from ._static import static_value
 
 reduce_max = reduction("Max")
@@ -47,9 +49,10 @@ def reduce_logsumexp(input_tensor, axis=None, keepdims=False, name=None):
 def reduce_variance(input_tensor, axis=None, keepdims=False, name=None):
     """Return the variance over axes, divided by the number of elements."""
     x = convert_to_tensor(input_tensor)
-    if x.dtype.is_integer or x.dtype.is_bool:
+    means = reduce_mean(x, axis, keepdims=True)
+    if x.dtype.is_integer:
         raise TypeError(f"Input must be either real or complex. Received integer type {x.dtype}.")
-    difference = x - reduce_mean(x, axis, keepdims=True)
+    difference = x - means
     if difference.dtype.is_complex:
         squares = real(ops["Conj"](difference) * difference)
     else:
@@ -262,6 +265,16 @@ def _segment_mean(data, segment_ids, num_segments, name=None):
     return cast(ops["TruncateDiv"](total, counts), data.dtype)
 
 
+def _as_long(data, ids):
+    """As they are; one of one element and another length: refused when the function runs."""
+    sizes = [x.shape[0] if x.shape.rank else None for x in (data, ids)]
+    if None in sizes or sizes[0] == sizes[1] or 1 not in sizes:
+        return data, ids
+    words = f"segment_ids should be the same size as dimension 0 of input: {sizes[1]}, {sizes[0]}"
+    check_true(convert_to_tensor(False), words)
+    return data[:1], ids[:1]
+
+
 def _sorted(function, extreme=None):
     """The segments of sorted numbers; `extreme`: what infinities alone give, 0 where is nothing."""
 
@@ -271,6 +284,10 @@ def _sorted(function, extreme=None):
             message = "segment ids are not increasing [Op:SegmentSum]"
             raise errors.InvalidArgumentError(None, None, message)
         none = convert_to_tensor([-1], ids.dtype)
+        if not executing_eagerly():
+            data, ids = _as_long(data, ids)
+            before = concat([zeros_like(ids[:1]), ids[:-1]], 0)
+            check_true(before <= ids, "segment ids are not increasing, or negative")
         count = concat([none, ids], 0)[-1] + 1
         result = function(data, ids, count)
         if extreme is not None:
@@ -340,11 +357,15 @@ def bincount(
         counts = unsorted_segment_sum(values, where(inside, arr, nowhere), length)
         counts.set_shape([None if static_value(length) is None else int(static_value(length))])
         return _bounded(counts, binary_output)
-    rows = shape(arr)[0]
-    offsets = expand_dims(cast(range(rows), arr.dtype) * length, 1)
+    lead = shape(arr)[:-1]  # nothing of a vector
+    if arr.shape.rank is None:
+        check_true(size(lead) <= 1, "bincount along an axis takes vectors and matrices")
+    rows = ops["Prod"](lead, 0)
+    offsets = reshape(cast(range(rows), arr.dtype) * length, concat([lead, [1]], 0))
     ids = where(inside, arr + offsets, nowhere)
     flat = unsorted_segment_sum(values, ids, cast(rows, arr.dtype) * length)
-    return _bounded(reshape(flat, ops["Pack"]([cast(rows, arr.dtype), length])), binary_output)
+    sizes = concat([cast(lead, arr.dtype), expand_dims(length, 0)], 0)
+    return _bounded(reshape(flat, sizes), binary_output)
 
 
 def _bounded(counts, binary_output):
@@ -357,8 +378,9 @@ def confusion_matrix(
     labels, predictions, num_classes=None, weights=None, dtype=_dtypes.int32, name=None
 ):
     """Return how often each prediction (column) was made for each label (row)."""
-    labels = cast(convert_to_tensor(labels), _dtypes.int64)
-    predictions = cast(convert_to_tensor(predictions), _dtypes.int64)
+    labels, predictions = convert_to_tensor(labels), convert_to_tensor(predictions)
+    labels, predictions = _squeezed(labels, predictions), _squeezed(predictions, labels)
+    labels, predictions = cast(labels, _dtypes.int64), cast(predictions, _dtypes.int64)
     if num_classes is None:
         largest = ops["Maximum"](reduce_max(predictions), reduce_max(labels))
         num_classes = largest + 1
@@ -370,6 +392,14 @@ def confusion_matrix(
         counts = ops["ScatterNd"](places, cast(values, _dtypes.int32), ops["Pack"]([n, n]))
         return cast(counts, dtype)
     return ops["ScatterNd"](places, values, ops["Pack"]([n, n]), name=name)
+
+
+def _squeezed(x, other):
+    """Without the last axis, of 1, where x has an axis more than the other."""
+    ranks = x.shape.rank, other.shape.rank
+    if None in ranks or ranks[0] != ranks[1] + 1 or x.shape[-1] not in (1, None):
+        return x
+    return ops["Squeeze"](x, [-1])
 
 
 def is_non_decreasing(x, name=None):

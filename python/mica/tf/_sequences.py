@@ -19,6 +19,7 @@ from ._array import (
 from ._core import convert_to_tensor, ops
 from ._math import cast, reduce_sum
 from ._reduce import reduce_logsumexp
+from ._refusals import check_true, refusal
 from ._static import of_rank
 
 _NEVER = -1e30  # the logarithm of what does not happen
@@ -45,7 +46,10 @@ def _dense_labels(labels, label_length, blank_index):
     from .sparse import SparseTensor, to_dense
 
     if not isinstance(labels, SparseTensor):
-        labels = cast(convert_to_tensor(labels), _dtypes.int32)
+        labels = convert_to_tensor(labels)
+        if labels.dtype not in (_dtypes.uint8, _dtypes.int8, _dtypes.int32, _dtypes.int64):
+            raise refusal(f"labels must be uint8, int8, int32 or int64, not {labels.dtype.name}")
+        labels = cast(labels, _dtypes.int32)
         return labels, cast(convert_to_tensor(label_length), _dtypes.int32)
     if blank_index is None:
         raise ValueError(
@@ -186,6 +190,8 @@ def ctc_greedy_decoder(inputs, sequence_length, merge_repeated=True, blank_index
             f"len(sequence_length) != batch_size. inputs: {x.shape}, sequence_length: "
             f"{lengths.shape}",
         )
+    if not (x.shape[1:2].is_fully_defined() and lengths.shape.is_fully_defined()):
+        check_true(shape(lengths)[0] == shape(x)[1], "len(sequence_length) != batch_size")
     classes = shape(x)[2]
     blank = classes - 1 if blank_index is None else blank_index
     if isinstance(blank, int) and blank < 0:

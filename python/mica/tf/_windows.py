@@ -106,7 +106,15 @@ def convolution(
 
 
 def atrous_conv2d(value, filters, rate, padding, name=None):
-    """Return the correlation of images with filters that have gaps."""
+    """Return the correlation of images with filters that have gaps.
+
+    The rank must be known, and for padding SAME the shape of the filters.
+    """
+    value, filters = convert_to_tensor(value), convert_to_tensor(filters)
+    if value.shape.rank is None and filters.shape.rank is None:
+        raise ValueError("atrous_conv2d: the rank of value or filters must be known")
+    if rate != 1 and padding == "SAME" and not filters.shape.is_fully_defined():
+        raise ValueError(f"atrous_conv2d: the shape {filters.shape} of filters must be known")
     return conv2d(value, filters, 1, padding, dilations=rate)
 
 

@@ -557,7 +557,9 @@ def _rgb_to_hsv(x):
     least = where(red_is_least, r, where(ops["LogicalAnd"](g <= r, g < b), g, b))
     spread = value - least
     one = ops["OnesLike"](spread)
-    saturation = where(value > 0, spread / where(value > 0, value, one), 0.0 * value)
+    # As TensorFlow counts it: a channel that is not positive has no influence on the saturation.
+    colour = value - where(least > 0, least, ops["StopGradient"](least))
+    saturation = where(value > 0, colour / where(value > 0, value, one), 0.0 * value)
     safe = where(spread > 0, spread, one)
     hue = where(red, (g - b) / safe, where(green, (b - r) / safe + 2.0, (r - g) / safe + 4.0))
     hue = hue / 6.0
@@ -997,6 +999,9 @@ def _flipped(image, axis: int, draw):
     is_single = ops["Equal"](ops["Rank"](image), 3)
     turned = where(is_single, numbers < 0.5, round(numbers) == 1.0)
     turned = reshape(turned, concat([leading, [1, 1, 1]], 0))
+    if image.shape.rank == 4:  # a sum with weights, as TensorFlow's: 0 times infinity is NaN
+        part = cast(turned, image.dtype)
+        return part * reverse(image, [axis]) + (1 - part) * image
     return where(turned, reverse(image, [axis]), image)
 
 

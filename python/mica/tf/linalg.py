@@ -23,8 +23,9 @@ from ._array import (
     where,
     zeros_like,
 )
+from ._context import executing_eagerly
 from ._core import Tensor, convert_to_tensor, ops
-from ._elementwise import global_norm, real
+from ._elementwise import global_norm, imag, is_finite, real
 from ._math import _pair, cast, reduce_sum
 from ._missing import missing as _missing_name
 from ._reduce import norm, reduce_max
@@ -265,13 +266,24 @@ def qr(input, full_matrices=False, name=None):
 
 def eigh(tensor, name=None):
     """Return eigenvalues, ascending, and eigenvectors of symmetric matrices."""
-    values, vectors = ops["SelfAdjointEigV2"](tensor)
+    values, vectors = ops["SelfAdjointEigV2"](_finite(tensor))
     return values, vectors
 
 
 def eigvalsh(tensor, name=None):
     """Return the eigenvalues of symmetric matrices, ascending."""
-    return ops["SelfAdjointEigV2"](tensor, compute_v=False)[0]
+    return ops["SelfAdjointEigV2"](_finite(tensor), compute_v=False)[0]
+
+
+def _finite(tensor):
+    """Refuse, eagerly, matrices whose lower triangle is not finite."""
+    x = convert_to_tensor(tensor)
+    if executing_eagerly() and x.shape.rank > 1 and x.shape[-1] > 1:
+        lower = ops["MatrixBandPart"](x, -1, 0)
+        parts = [real(lower), imag(lower)] if x.dtype.is_complex else [lower]
+        for part in parts:
+            check_true(is_finite(part), "Self-adjoint eigen decomposition was not successful.")
+    return x
 
 
 def _eig(tensor, vectors):

@@ -18,6 +18,7 @@ from ._array import (
     where,
     zeros_like,
 )
+from ._context import executing_eagerly
 from ._core import Tensor, convert_to_tensor, ops
 from ._elementwise import clip_by_norm, softsign
 from ._math import cast, reduce_mean, reduce_sum, sigmoid, tanh
@@ -25,6 +26,7 @@ from ._missing import finder as _finder
 from ._missing import namespace as _namespace
 from ._patches import dilation2d, erosion2d, max_pool_with_argmax
 from ._reduce import in_top_k, reduce_logsumexp, reduce_max, top_k, zero_fraction
+from ._refusals import refusal
 from ._select import batch_to_space, one_hot, space_to_batch
 from ._sequences import collapse_repeated, ctc_greedy_decoder, ctc_loss, ctc_unique_labels
 from ._static import of_rank, static_value
@@ -148,6 +150,8 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
     if given in (_dtypes.float16, _dtypes.bfloat16):
         logits = cast(logits, _dtypes.float32)
     labels = cast(labels, logits.dtype)
+    if axis < -1:
+        raise refusal(f"softmax_cross_entropy_with_logits: axis must be at least -1, not {axis}")
     if axis != -1 and axis != (rank or 0) - 1:
         order = _order_to_last(logits, axis)
         logits, labels = transpose(logits, order), transpose(labels, order)
@@ -178,7 +182,7 @@ def _as_rows(x):
 
 
 def _check_labels(labels, logits) -> None:
-    """Refuse labels out of range, where they are known; else the loss will be NaN."""
+    """Refuse labels out of range, in TensorFlow's words, where they are known."""
     if not (isinstance(labels, _mica.TFEagerTensor) and isinstance(logits, _mica.TFEagerTensor)):
         return
     values = labels.numpy()
@@ -194,7 +198,10 @@ def _check_labels(labels, logits) -> None:
 
 
 def sparse_softmax_cross_entropy_with_logits(labels, logits, name=None):
-    """Return -log_softmax(logits) at the label of each row; NaN where a label is out of range."""
+    """Return -log_softmax(logits) at the label of each row.
+
+    A label out of range is an error, and NaN on devices that do not check.
+    """
     labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
     ranks = labels.shape.rank, logits.shape.rank
     if None not in ranks and ranks[0] != ranks[1] - 1:
@@ -337,8 +344,9 @@ def weighted_moments(x, axes, frequency_weights, keepdims=False, name=None):
     weights = cast(frequency_weights, x.dtype)
     whole = weights + zeros_like(x)
     total = reduce_sum(whole, axes, True)
-    mean = reduce_sum(weights * x, axes, True) / total
-    variance = reduce_sum(weights * ops["Square"](x - mean), axes, True) / total
+    mean = ops["DivNoNan"](reduce_sum(weights * x, axes, True), total)
+    spread = ops["SquaredDifference"](x, mean)
+    variance = ops["DivNoNan"](reduce_sum(weights * spread, axes, True), total)
     if not keepdims:
         final = reduce_sum(whole, axes)
         mean, variance = reshape(mean, shape(final)), reshape(variance, shape(final))
@@ -357,7 +365,7 @@ def sufficient_statistics(x, axes, shift=None, keepdims=False, name=None):
     for a in axes:
         count = count * cast(shape(x)[a], x.dtype)
     if shift is not None:
-        shift = convert_to_tensor(shift, x.dtype)
+        shift = convert_to_tensor(shift, x.dtype if executing_eagerly() else None)
         x = x - shift
     total = reduce_sum(x, axes, keepdims)
     return count, total, reduce_sum(ops["Square"](x), axes, keepdims), shift

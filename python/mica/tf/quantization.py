@@ -17,18 +17,19 @@ def _check_bits(num_bits: int) -> None:
 
 
 def _nudged(low, high, num_bits: int, narrow_range: bool):
-    """Return the range moved so that 0 is one of its steps, and the step."""
+    """Return the range moved so that 0 is one of its steps, the step, and steps per unit."""
     least, most = (1.0 if narrow_range else 0.0), float(2**num_bits - 1)
     step = (high - low) / (most - least)
     zero = ops["Floor"](least - low / step + 0.5)
     zero = ops["Minimum"](ops["Maximum"](zero, least), most)
-    return (least - zero) * step, (most - zero) * step, step
+    per_unit = (most - least) / (high - low)
+    return (least - zero) * step, (most - zero) * step, step, per_unit
 
 
 def _quantized(x, low, high, num_bits: int, narrow_range: bool):
-    first, last, step = _nudged(low, high, num_bits, narrow_range)
+    first, last, step, per_unit = _nudged(low, high, num_bits, narrow_range)
     bounded = ops["Minimum"](ops["Maximum"](x, first), last)
-    value = ops["Floor"]((bounded - first) * (1.0 / step) + 0.5) * step + first
+    value = ops["Floor"]((bounded - first) * per_unit + 0.5) * step + first
     value = where(ops["LogicalAnd"](low == 0.0, high == 0.0), zeros_like(value), value)
     # The gradient goes to the input within the range, to the bound that it was clipped to outside;
     # that of NaN nowhere.

@@ -308,6 +308,7 @@ def stateless_truncated_normal(
 ):
     """Return truncated normal numbers that depend on the seed alone."""
     dtype = _float(dtype)
+    mean, stddev = convert_to_tensor(mean, dtype), convert_to_tensor(stddev, dtype)
     key, counter = _key_counter(seed, alg)
     x = ops["StatelessTruncatedNormalV2"](_vector(shape), key, counter, 1, dtype=dtype)
     return _moved(x, mean, stddev, dtype)

@@ -11,6 +11,7 @@ from ._core import convert_to_tensor, ops
 from ._elementwise import cos
 from ._math import cast
 from ._missing import finder as _finder
+from ._refusals import check_true, refusal
 from ._select import pad, pad_along, roll
 from ._static import static_value
 
@@ -196,11 +197,13 @@ def kaiser_window(window_length, beta=12.0, dtype=_dtypes.float32, name=None):
     known = static_value(n)
     if known is not None and int(known) == 1:
         return ops["Fill"]([1], cast(1, dtype), name=name)
+    if known is not None and int(known) == 0:
+        raise refusal("kaiser_window: window_length must be at least 1, not 0")
     alpha = cast(n - 1, dtype) / 2
     beta = convert_to_tensor(beta, dtype)
     inside = 1 - ops["Square"]((cast(range(n), dtype) - alpha) / alpha)
     argument = beta * ops["Sqrt"](ops["Maximum"](inside, convert_to_tensor(0, dtype)))
-    growth = ops["Exp"](ops["Abs"](argument) - ops["Abs"](beta))
+    growth = ops["Exp"](argument - beta)
     return growth * ops["BesselI0e"](argument) / ops["BesselI0e"](beta)
 
 
@@ -276,6 +279,9 @@ def _turn(angle):
 
 def _third(x, size, count):
     """Return the sum over k of x[k] cos(pi k (2 j + 1) / 2 n) for each j."""
+    known = static_value(size)
+    if known is not None:
+        _check_empty("IRFFT", x, [int(known) + 1])
     turned = cast(x, _COMPLEX[x.dtype]) * _turn(cast(range(size), x.dtype) * (PI / 2) / count)
     wide = pad_along(turned, -1, 0, size)
     transformed = ops["IFFT"](wide)[..., :size]
@@ -290,10 +296,16 @@ def idct(input, type=2, n=None, axis=-1, norm=None, name=None):
 def mdct(signals, frame_length, window_fn=vorbis_window, pad_end=False, norm=None, name=None):
     """Return the modified discrete cosine transform of overlapping pieces of signals."""
     x = convert_to_tensor(signals)
+    if x.shape.rank is None:
+        raise ValueError("mdct: the rank of signals must be known")
     length = int(static_value(convert_to_tensor(frame_length)))
     if length % 4:
         raise ValueError("The frame length must be a multiple of 4.")
     pieces = frame(x, length, length // 2, pad_end)
+    if in_graph() and pieces.shape[-2] == 0:
+        message = f"[RFFT] there are no pieces of length {length} in signals of shape {x.shape}"
+        check_true(convert_to_tensor(False), message)
+        return pieces[..., : length // 2]
     if window_fn is not None:
         pieces = pieces * window_fn(length, dtype=pieces.dtype)
     elif norm is None:

@@ -458,7 +458,21 @@ def ngrams(
             made.append(whole[..., : ops["Cast"](is_short, DstT=_dtypes.int32)])
     if not made:
         return data[..., :0]
-    return made[0] if len(made) == 1 else ops["ConcatV2"](made, -1)
+    found = made[0] if len(made) == 1 else ops["ConcatV2"](made, -1)
+    return found if data.shape.rank == 1 else _without_rows(found, data)
+
+
+def _without_rows(found: Tensor, data: Tensor) -> Tensor:
+    """Where there are no rows at all a matrix has one column, and what has more axes none."""
+    static = data.shape[:-1]
+    if static.is_fully_defined() and static.num_elements() > 0:
+        return found
+    sizes = ops["Shape"](found)
+    rows, columns = ops["Prod"](sizes[:-1], 0), int(data.shape.rank == 2)
+    columns = ops["SelectV2"](rows > 0, sizes[-1], columns)
+    found = ops["Reshape"](found, ops["ConcatV2"]([sizes[:-1], ops["ExpandDims"](columns, 0)], 0))
+    found.set_shape([*static.as_list(), None])
+    return found
 
 
 def _padded(data: Tensor, left, right, count: int) -> Tensor:
