@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/shutdown.h"
 #include "base/strings.h"
+#include "tf/gradient/tape.h"
 #include "tf/random.h"
 
 enum { MOST_ENTRIES = 8192, BUCKETS = 4096, MOST_INPUTS = 64 };
@@ -462,7 +463,7 @@ static mica_status run_moved(call *c, mica_tf_value *outputs, int32_t capacity, 
     return status;
 }
 
-mica_status mica_tf_eager(mica_device *device, mica_tf_op op, const mica_tf_attr *attrs,
+static mica_status run_op(mica_device *device, mica_tf_op op, const mica_tf_attr *attrs,
                           const mica_tf_value *inputs, int32_t n_inputs, mica_tf_value *out_outputs,
                           int32_t capacity, int32_t *out_n, mica_tf_operation **out_operation) {
     MICA_GIVEN(MICA_MANY(inputs, n_inputs), MICA_MANY(out_outputs, capacity), out_n);
@@ -513,5 +514,32 @@ mica_status mica_tf_eager(mica_device *device, mica_tf_op op, const mica_tf_attr
                                  : run_moved(&c, out_outputs, capacity, out_n, out_operation);
     if (state) mica_tf_variables_unlock();
     mica_free(room);
+    return status;
+}
+
+mica_status mica_tf_eager(mica_device *device, mica_tf_op op, const mica_tf_attr *attrs,
+                          const mica_tf_value *inputs, int32_t n_inputs, mica_tf_value *out_outputs,
+                          int32_t capacity, int32_t *out_n, mica_tf_operation **out_operation) {
+    bool recording = __atomic_load_n(&mica_tf_n_recording, __ATOMIC_RELAXED) != 0;
+    mica_tf_tape *tapes = recording ? mica_tf_tapes_hide() : NULL;
+    if (!tapes)
+        return run_op(device, op, attrs, inputs, n_inputs, out_outputs, capacity, out_n,
+                      out_operation);
+    mica_tf_operation *operation = NULL;
+    mica_status status =
+        run_op(device, op, attrs, inputs, n_inputs, out_outputs, capacity, out_n, &operation);
+    if (!status) {
+        status = mica_tf_tapes_record(tapes, operation, inputs, n_inputs, out_outputs, *out_n);
+        for (int32_t i = 0; status && i < *out_n; i++) {
+            mica_tf_value_release(out_outputs[i]);
+            out_outputs[i].object = NULL;
+        }
+        if (status) *out_n = 0;
+    }
+    mica_tf_tapes_show(tapes);
+    if (out_operation && !status)
+        *out_operation = operation;
+    else
+        mica_tf_operation_release(operation);
     return status;
 }
