@@ -5,7 +5,7 @@
 #include "base/hash.h"
 #include "base/shutdown.h"
 #include "base/strings.h"
-#include "tf/random.h"
+#include "tf/ops/random/generators.h"
 
 enum { MOST_ENTRIES = 8192, BUCKETS = 4096, MOST_INPUTS = 64 };
 

@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "base/interrupt.h"
 #include "base/strings.h"
-#include "tf/random.h"
+#include "tf/ops/random/generators.h"
 #include "tf/steps.h"
 
 void mica_tf_program_destroy(mica_tf_program *program) {

@@ -1,8 +1,9 @@
 /* tf/: TensorFlow's graphs. See mica/tf.h for the contract.
  *
- * One op, one row of tf_ops.def: the row names a shape function (partial shapes in, partial shapes
- * out), and a lowering (concrete values of a graph of primitives in and out) or a host function
- * (values in and out). Everything that needs to look at a row's text reads it through table.c.
+ * One op, one row of an ops/<family>/rows.def: it names a shape function (partial shapes in,
+ * partial shapes out), and a lowering (concrete values of a graph of primitives in and out) or a
+ * host function (values in and out). Everything that needs to look at a row's text reads it through
+ * table.c.
  *
  * A graph's nodes stand in the order of the program, which is the order of their effects. segment.c
  * cuts them into steps: segments, which are lowered as a whole for given sizes, and host ops.
