@@ -375,7 +375,7 @@ static PyObject *gradient_method(PyObject *self, PyObject *args) {
     Py_ssize_t n = PyList_GET_SIZE(target_list), m = PyList_GET_SIZE(source_list);
     if (given != Py_None && (!PyList_Check(given) || PyList_GET_SIZE(given) != n))
         return PyErr_Format(PyExc_ValueError, "as many output_gradients as targets are needed");
-    /* Tuples: nobody changes them meanwhile. */
+    /* Tuples: the caller may change the lists meanwhile. */
     PyObject *targets = PyList_AsTuple(target_list), *sources = PyList_AsTuple(source_list);
     PyObject *weights = given == Py_None ? NULL : PyList_AsTuple(given), *results = NULL;
     void **cotangents = PyMem_Calloc((size_t)(n + m) + 1, sizeof *cotangents);

@@ -6,7 +6,7 @@
 #include "base/shutdown.h"
 #include "base/strings.h"
 #include "tf/gradient/tape.h"
-#include "tf/random.h"
+#include "tf/ops/random/generators.h"
 
 enum { MOST_ENTRIES = 8192, BUCKETS = 4096, MOST_INPUTS = 64 };
 
@@ -444,7 +444,7 @@ static bool is_all_here(const call *c) {
     return true;
 }
 
-/* With operands brought to the device. Those that are only looked at (shape operands) come too: a
+/* With operands brought to the device. Those that are only read (shape operands) come too: a
  * program has them among its inputs. */
 static mica_status run_moved(call *c, mica_tf_value *outputs, int32_t capacity, int32_t *out_n,
                              mica_tf_operation **out_operation) {

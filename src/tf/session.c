@@ -1,7 +1,7 @@
 /* Lowering: nodes of tf graphs become values of a graph of primitives. */
 #include <string.h>
 
-#include "tf/random.h"
+#include "tf/ops/random/generators.h"
 
 typedef struct mica_tf_memo {
     struct mica_tf_memo *next;

@@ -20,8 +20,8 @@
 
 const mica_tf_row mica_tf_rows[MICA_TF_OP_COUNT] = {
 #define MICA_TF_OP(name, in, out, attrs, roles, shape, run, f, effect, meaning)                    \
-    {tf_shape_##shape, FUNCTIONS_##run(f), MICA_TF_##run, MICA_TF_##effect},
-#include "mica/tf_ops.def"
+    [MICA_TF_##name] = {tf_shape_##shape, FUNCTIONS_##run(f), MICA_TF_##run, MICA_TF_##effect},
+#include "tf/ops/rows.def"
 #undef MICA_TF_OP
 };
 
@@ -30,10 +30,17 @@ static const struct {
     const char *name, *inputs, *outputs, *attrs, *roles, *meaning;
 } texts[MICA_TF_OP_COUNT] = {
 #define MICA_TF_OP(op, in, out, attributes, columns, shape, run, f, effect, line)                  \
-    {#op, in, out, attributes, columns, line},
-#include "mica/tf_ops.def"
+    [MICA_TF_##op] = {#op, in, out, attributes, columns, line},
+#include "tf/ops/rows.def"
 #undef MICA_TF_OP
 };
+
+#define MICA_TF_OP(...) +1
+_Static_assert(0
+#include "tf/ops/rows.def"
+                   == MICA_TF_OP_COUNT,
+               "a number of mica/tf_ops.h without a row, or a row without a number");
+#undef MICA_TF_OP
 
 static mica_tf_op_info infos[MICA_TF_OP_COUNT];
 

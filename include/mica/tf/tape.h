@@ -56,7 +56,7 @@ typedef struct mica_tf_tape_options {
 MICA_API MICA_MUST_CHECK mica_status mica_tf_tape_create(const mica_tf_tape_options *options,
                                                          mica_tf_tape **out_tape);
 MICA_API void mica_tf_tape_retain(mica_tf_tape *tape);
-/* Stops it where it still records on this thread and nobody else holds it. */
+/* Stops it where it still records on this thread and this was the last other reference. */
 MICA_API void mica_tf_tape_release(mica_tf_tape *tape);
 /* From now on what runs on this thread is recorded, until it is stopped. */
 MICA_API MICA_MUST_CHECK mica_status mica_tf_tape_start(mica_tf_tape *tape);

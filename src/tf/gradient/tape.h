@@ -62,7 +62,7 @@ MICA_MUST_CHECK mica_status mica_tf_tapes_record(mica_tf_tape *tapes, mica_tf_op
                                                  const mica_tf_value *inputs, int32_t n_inputs,
                                                  mica_tf_value *outputs, int32_t n_outputs);
 void mica_tf_tape_forget_values(mica_tf_tape *tape);
-/* Stops a tape that records on this thread and that nobody else holds. */
+/* Stops a tape whose last reference but one is that of this thread, where it records. */
 void mica_tf_tape_leave(mica_tf_tape *tape);
 
 #endif

@@ -134,7 +134,7 @@ static mica_status derive(mica_tf_walk *w, const mica_tf_step *step, void *const
     return done ? NULL : mica_tf_walk_vjp(w, step, given);
 }
 
-/* The cotangents of the results; where they are counted they leave the slots that nobody asks for
+/* The cotangents of the results; where they are counted they leave the slots that are not asked for
  * afterwards. */
 static bool take_given(mica_tf_walk *w, const mica_tf_step *step, void **given) {
     bool any = false;
