@@ -59,13 +59,6 @@ def _same(builder, inputs, attributes):
     return {"output": ops["Identity"](inputs[0]), "y": ops["Identity"](inputs[0])}
 
 
-@_of("StatelessCase")
-def _case(builder, inputs, attributes):
-    branches = [builder.function(f.name, "Case", inputs) for f in attributes["branches"].list.func]
-    types = [_dtypes.as_dtype(t) for t in attributes["Tout"].list.type]
-    return {"output": ops["Case"](inputs[0], inputs[1:], Tout=types, branches=branches)}
-
-
 @_of("SymbolicGradient")
 def _symbolic_gradient(builder, inputs, attributes):
     """The gradient of a function: arguments, then cotangents; a result for each argument."""
