@@ -295,7 +295,7 @@ MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_print(const mica_tf_graph *g,
 MICA_API bool mica_tf_graph_has_effects(const mica_tf_graph *g);
 /* Whether it can be a region: nothing in it has to run on the host. Ask when it is complete. */
 MICA_API bool mica_tf_graph_is_lowered(mica_tf_graph *g);
-/* Segments a run goes through, and the nodes of segment i (0 past the end). */
+/* Segments a run passes through, and the nodes of segment i (0 past the end). */
 MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_segments(mica_tf_graph *g, int32_t *out_n);
 MICA_API int32_t mica_tf_graph_segment_size(const mica_tf_graph *g, int32_t i);
 
@@ -303,7 +303,7 @@ MICA_API int32_t mica_tf_graph_segment_size(const mica_tf_graph *g, int32_t i);
  * free with mica_string_free. */
 MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_describe(mica_tf_graph *g, char **out_text);
 
-/* Receives a line for every op that runs by itself: NULL: nobody. */
+/* Receives a line for every op that runs by itself; NULL: none. */
 MICA_API void mica_tf_set_log(void (*log)(void *context, const char *line), void *context);
 
 /* Runs the function. From now on the graph does not change. Arguments and the values of variables

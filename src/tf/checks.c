@@ -1,6 +1,6 @@
 /* What TensorFlow refuses because of the values of integers: places beyond the end, division by
- * zero, negative powers. An op that runs by itself is looked at before. Inside a program on the
- * CPU the integers are looked at where they are: an input before the run, what is computed on the
+ * zero, negative powers. An op that runs by itself is checked before. Inside a program on the
+ * CPU the integers are checked where they are: an input before the run, what is computed on the
  * way as one more result after it, so that kernels have nothing to test. Such places read as zeros
  * and are not written, the quotients are what the processor gives.
  *
@@ -12,7 +12,7 @@
 #include "base/strings.h"
 #include "tf/refusals.h"
 
-/* More than these are not looked at. */
+/* More than these are not checked. */
 enum { MOST_CHECKED = 1 << 20 };
 
 /* ---- which ------------------------------------------------------------------------------------*/
@@ -37,7 +37,7 @@ static bool find_bounds(mica_tf_op op, const mica_tf_looked *l, mica_tf_bounds *
     return refusal_of(op)->find(l, b);
 }
 
-/* ---- looking ----------------------------------------------------------------------------------*/
+/* ---- checking ---------------------------------------------------------------------------------*/
 
 typedef struct integers {
     const mica_type *type;
@@ -90,7 +90,8 @@ static mica_status refused(const mica_tf_bounds *b, const integers *x, int64_t i
     return mica_tf_traits_of[b->op].refuses->say(&r);
 }
 
-/* Whether nothing is refused, for the usual case and without a branch in it; false: look again. */
+/* Whether nothing is refused, for the usual case and without a branch in it; false: find out which.
+ */
 static bool all_within(const mica_tf_bounds *b, const integers *x, int64_t n) {
     if (b->width != 1 || b->low[0] != 0) return false;
     uint64_t high = b->high[0] < 0 ? 0 : (uint64_t)b->high[0], bad = 0;
@@ -164,7 +165,7 @@ static void append(mica_tf_session *session, mica_graph *g, mica_value value,
 }
 
 void mica_tf_lower_check(mica_tf_lowering *c, int32_t input, const mica_tf_bounds *b) {
-    if (!c->session->looks || !c->inputs[input].node) return;
+    if (!c->session->checks_bounds || !c->inputs[input].node) return;
     mica_tensor *constant = c->frame && c->refs ? constant_of(c->frame, c->refs[input]) : NULL;
     if (!constant) {
         append(c->session, c->g, c->inputs[input], b);
@@ -176,7 +177,7 @@ void mica_tf_lower_check(mica_tf_lowering *c, int32_t input, const mica_tf_bound
 
 void mica_tf_lower_checks(mica_tf_lowering *c) {
     mica_tf_op op = c->operation->op;
-    if (!c->session->looks || !mica_tf_checks_values(op)) return;
+    if (!c->session->checks_bounds || !mica_tf_checks_values(op)) return;
     if (op == MICA_TF_ReadElement && mica_tf_lowering_int(c, "inside")) return;
     int32_t input = refusal_of(op)->input;
     int64_t third[MICA_MAX_RANK * 4];

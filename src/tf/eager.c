@@ -443,7 +443,7 @@ static bool is_all_here(const call *c) {
     return true;
 }
 
-/* With operands brought to the device. Those that are only looked at (shape operands) come too: a
+/* With operands brought to the device. Those that are only read (shape operands) come too: a
  * program has them among its inputs. */
 static mica_status run_moved(call *c, mica_tf_value *outputs, int32_t capacity, int32_t *out_n,
                              mica_tf_operation **out_operation) {

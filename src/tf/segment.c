@@ -15,7 +15,7 @@ void mica_tf_find_needed(const mica_tf_graph *g, bool *flags) {
     for (int32_t i = g->n_nodes; i-- > 0;) {
         const mica_tf_node *node = &g->nodes[i];
         if (node->operation && node->operation->info->has_effect) {
-            /* A read that nobody uses has no effect. */
+            /* An unused read has no effect. */
             flags[i] |= !mica_tf_is_a(node->operation, MICA_TF_CATEGORY_READ);
         }
         for (int32_t k = 0; flags[i] && k < node->n_inputs; k++) flags[node->inputs[k].node] = true;

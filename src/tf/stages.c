@@ -2,8 +2,8 @@
  *
  * Forward, the functions of a stage are forward functions; what they return for later is pushed on
  * a stack, a frame for each call. A branch returns its one frame. A loop carries the stack, and its
- * way back is a loop that runs while there are frames: it takes the cotangents of what was carried
- * from after an iteration to before it. */
+ * backward pass is a loop that runs while there are frames: it takes the cotangents of what was
+ * carried from after an iteration to before it. */
 #include <string.h>
 
 #include "tf/backward.h"

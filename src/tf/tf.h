@@ -290,7 +290,7 @@ typedef struct mica_tf_lowering {
 
 typedef void (*mica_tf_lower_function)(mica_tf_lowering *c);
 /* The only caller of lowerings (lower.c). The row's shape function runs first, with the types and
- * values that are known now, so that a lowering never indexes by a number that nobody has bounded;
+ * values that are known now, so that a lowering never indexes by an unbounded number;
  * afterwards the results must have the dtypes and shapes that it promised. Errors stick to c->g. */
 void mica_tf_lower(mica_tf_lowering *c);
 /* Appends an op that was lowered to what mica_tf_recall finds. */
@@ -334,7 +334,7 @@ struct mica_tf_session {
     int32_t n_variables;
     mica_tf_random_slot *randoms;
     int32_t n_randoms;
-    bool looks; /* at values that TensorFlow refuses */
+    bool checks_bounds; /* of values that TensorFlow refuses */
     mica_tf_check *checks;
     struct mica_tf_memo *memo[MICA_TF_MEMO_BUCKETS]; /* what was lowered */
     mica_tf_frame *frames;                           /* all, for their release */
@@ -386,7 +386,7 @@ typedef struct mica_tf_bounds {
     mica_tf_shape shape;         /* of what is indexed */
 } mica_tf_bounds;
 
-/* Integers of a graph of primitives, to be looked at when they are known. */
+/* Integers of a graph of primitives, to be checked when they are known. */
 struct mica_tf_check {
     mica_tf_check *next;
     const mica_graph *g;
