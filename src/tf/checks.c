@@ -26,7 +26,7 @@ bool mica_tf_checks_values(mica_tf_op op) {
     return refusal_of(op) != NULL;
 }
 
-static bool find_bounds(mica_tf_op op, const mica_tf_looked *l, mica_tf_bounds *b) {
+static bool find_bounds(mica_tf_op op, const mica_tf_checked *l, mica_tf_bounds *b) {
     mica_dtype_kind kind = mica_dtype_kind_of(l->integers->dtype);
     int64_t n = mica_type_elements(l->integers);
     memset(b, 0, sizeof *b);
@@ -126,9 +126,9 @@ mica_status mica_tf_check_values(mica_tf_op op, const mica_tf_op_info *info,
                                  const mica_tf_value *inputs) {
     mica_tensor *checked = inputs[refusal_of(op)->input].object;
     int64_t third[MICA_MAX_RANK * 4];
-    mica_tf_looked l = {.x = mica_tensor_type(inputs[0].object),
-                        .integers = mica_tensor_type(checked),
-                        .third = third};
+    mica_tf_checked l = {.x = mica_tensor_type(inputs[0].object),
+                         .integers = mica_tensor_type(checked),
+                         .third = third};
     mica_tf_bounds b;
     if (info->roles[0] && info->roles[1] && info->roles[2] == 's')
         MICA_TRY(mica_tf_tensor_ints(inputs[2].object, third, MICA_MAX_RANK * 4, &l.n_third));
@@ -181,7 +181,7 @@ void mica_tf_lower_checks(mica_tf_lowering *c) {
     if (op == MICA_TF_ReadElement && mica_tf_lowering_int(c, "inside")) return;
     int32_t input = refusal_of(op)->input;
     int64_t third[MICA_MAX_RANK * 4];
-    mica_tf_looked l = {mica_tf_type(c, 0), mica_tf_type(c, input), third, 0};
+    mica_tf_checked l = {mica_tf_type(c, 0), mica_tf_type(c, input), third, 0};
     mica_tf_bounds b;
     if (!l.x || !l.integers) return;
     if (c->n_inputs > 2 && mica_tf_operation_role(c->operation, 2) == 's' &&

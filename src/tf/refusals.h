@@ -5,13 +5,13 @@
 
 #include "tf/tf.h"
 
-/* What is looked at: the type of input 0, the integers, and the value of input 2 where the op has
+/* What is checked: the type of input 0, the integers, and the value of input 2 where the op has
  * it as a shape operand. */
-typedef struct mica_tf_looked {
+typedef struct mica_tf_checked {
     const mica_type *x, *integers;
     const int64_t *third;
     int32_t n_third;
-} mica_tf_looked;
+} mica_tf_checked;
 
 /* An element that is refused. */
 typedef struct mica_tf_refused {
@@ -28,7 +28,7 @@ typedef struct mica_tf_refusal {
     int32_t input; /* whose integers they are */
     /* Sets the bounds, of which op, shape and nothing else is set. false: nothing is refused.
      * NULL: the lowering finds them (mica_tf_lower_check). */
-    bool (*find)(const mica_tf_looked *l, mica_tf_bounds *b);
+    bool (*find)(const mica_tf_checked *l, mica_tf_bounds *b);
     mica_status (*say)(const mica_tf_refused *r);
 } mica_tf_refusal;
 

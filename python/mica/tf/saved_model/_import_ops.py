@@ -122,20 +122,20 @@ def _variable_shape(builder, inputs, attributes):
     return {"output": ops["Shape"](builder.read(inputs[0], fact.dtype), out_type=dtype)}
 
 
-def _scatter_update(op: str):
-    def translate(builder, inputs, attributes):
-        handle, indices, updates = inputs
-        dtype = attributes.get("dtype")
-        value = builder.read(handle, dtype)
-        places = ops["ExpandDims"](indices, -1)
-        ops["AssignVariableOp"](handle, ops[op](value, places, updates))
-        return {}
-
-    return translate
-
-
-for _name in ("Add", "Sub", "Max", "Min", "Update"):
-    TRANSLATIONS[f"ResourceScatter{_name}"] = _scatter_update(f"TensorScatter{_name}")
+@_of(
+    "ResourceScatterAdd",
+    "ResourceScatterSub",
+    "ResourceScatterMax",
+    "ResourceScatterMin",
+    "ResourceScatterUpdate",
+)
+def _scatter_update(builder, inputs, attributes):
+    handle, indices, updates = inputs
+    value = builder.read(handle, attributes.get("dtype"))
+    places = ops["ExpandDims"](indices, -1)
+    scatter = ops[attributes.node.op.replace("Resource", "Tensor")]
+    ops["AssignVariableOp"](handle, scatter(value, places, updates))
+    return {}
 
 
 @_of("ResourceApplyGradientDescent")

@@ -1,7 +1,7 @@
 /* Places that TensorFlow refuses: of slices along an axis, of elements. */
 #include "tf/refusals.h"
 
-static bool find_gather(const mica_tf_looked *l, mica_tf_bounds *b) {
+static bool find_gather(const mica_tf_checked *l, mica_tf_bounds *b) {
     int64_t axis = l->n_third == 1 ? l->third[0] + (l->third[0] < 0) * l->x->rank : -1;
     if (axis < 0 || axis >= l->x->rank) return false; /* the shape function's to say */
     mica_tf_one_bound(b, 0, l->x->dims[axis]);

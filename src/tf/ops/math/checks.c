@@ -1,7 +1,7 @@
 /* Integers that arithmetic refuses: divisors that are 0, negative powers. */
 #include "tf/refusals.h"
 
-static bool find_division(const mica_tf_looked *l, mica_tf_bounds *b) {
+static bool find_division(const mica_tf_checked *l, mica_tf_bounds *b) {
     (void)l;
     b->width = 0; /* all but zero */
     return true;
@@ -13,7 +13,7 @@ static mica_status say_division(const mica_tf_refused *r) {
 
 const mica_tf_refusal tf_refuses_division = {1, find_division, say_division};
 
-static bool find_power(const mica_tf_looked *l, mica_tf_bounds *b) {
+static bool find_power(const mica_tf_checked *l, mica_tf_bounds *b) {
     mica_tf_one_bound(b, 0, INT64_MAX);
     return mica_dtype_kind_of(l->integers->dtype) == MICA_KIND_SIGNED;
 }

@@ -1,7 +1,7 @@
 /* Labels that name no class. */
 #include "tf/refusals.h"
 
-static bool find_labels(const mica_tf_looked *l, mica_tf_bounds *b) {
+static bool find_labels(const mica_tf_checked *l, mica_tf_bounds *b) {
     mica_tf_one_bound(b, 0, l->x->rank == 2 ? l->x->dims[1] : 0);
     return l->x->rank == 2;
 }

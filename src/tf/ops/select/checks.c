@@ -2,7 +2,7 @@
 #include "tf/refusals.h"
 
 /* Each vector along the last axis is a place in a tensor of this shape. */
-static bool find_coordinates(const mica_tf_looked *l, mica_tf_bounds *b) {
+static bool find_coordinates(const mica_tf_checked *l, mica_tf_bounds *b) {
     const mica_type *integers = l->integers;
     int64_t width = integers->rank ? integers->dims[integers->rank - 1] : 0;
     if (width > b->shape.rank || width == 0) return false; /* the shape function's to say */
@@ -11,7 +11,7 @@ static bool find_coordinates(const mica_tf_looked *l, mica_tf_bounds *b) {
     return true;
 }
 
-static bool find_of_shape(const mica_tf_looked *l, mica_tf_bounds *b) {
+static bool find_of_shape(const mica_tf_checked *l, mica_tf_bounds *b) {
     if (l->n_third > MICA_MAX_RANK) return false;
     b->shape.rank = l->n_third;
     for (int32_t i = 0; i < l->n_third; i++) b->shape.dims[i] = l->third[i];
@@ -37,7 +37,7 @@ const mica_tf_refusal tf_refuses_scatter = {1, find_coordinates, say_scatter};
 const mica_tf_refusal tf_refuses_scatter_nd = {0, find_of_shape, say_scatter};
 
 /* Negative ones are left out. */
-static bool find_segments(const mica_tf_looked *l, mica_tf_bounds *b) {
+static bool find_segments(const mica_tf_checked *l, mica_tf_bounds *b) {
     mica_tf_one_bound(b, INT64_MIN, l->n_third == 1 ? l->third[0] : INT64_MAX);
     return true;
 }
@@ -49,7 +49,7 @@ static mica_status say_segments(const mica_tf_refused *r) {
 
 const mica_tf_refusal tf_refuses_segments = {1, find_segments, say_segments};
 
-static bool find_element(const mica_tf_looked *l, mica_tf_bounds *b) {
+static bool find_element(const mica_tf_checked *l, mica_tf_bounds *b) {
     mica_tf_one_bound(b, 0, l->x->rank ? l->x->dims[0] : 0);
     return l->x->rank > 0;
 }
