@@ -141,7 +141,7 @@ static void make_branches(mica_tf_lowering *c, const region_operands *r, mica_gr
         mica_graph_fail(c->g, MICA_NO_MEMORY());
         return;
     }
-    if (c->operation->op == MICA_TF_Case)
+    if (mica_tf_attr_find(c->info, c->attrs, "branches")->n)
         mica_case(c->g, mica_convert(c->g, c->inputs[0], MICA_DTYPE_i32), regions, n, r->values,
                   r->n, results);
     else
