@@ -333,7 +333,7 @@ static mica_status begin_node(mica_tf_walk *walk, int32_t index) {
     const mica_tf_node *node = &w->forward->nodes[index];
     if (!w->put_off || !node->operation) return NULL;
     int32_t first = node->first, n = node->n_results;
-    if (node->operation->op != MICA_TF_ReadVariableOp || walk->cotangents[first]) {
+    if (!mica_tf_is_a(node->operation, MICA_TF_CATEGORY_READ) || walk->cotangents[first]) {
         for (int32_t k = 0; k < n; k++) MICA_TRY(settle(w, first + k));
         return NULL;
     }
@@ -594,7 +594,7 @@ mica_status mica_tf_graph_gradients(mica_tf_graph *g, const mica_tf_gradient_of 
             status = mica_tf_add_cotangent(&w, mica_tf_slot(g, of->targets[i]), of->cotangents[i]);
     if (!status) status = mica_tf_walk_back(&w.walk, NULL, 0);
     for (int32_t i = 0; i < of->n_sources && !status; i++)
-        out_gradients[i] = cotangent_of(&w, mica_tf_slot(g, of->sources[i]));
+        out_gradients[i] = mica_tf_unpack(w.walk.cotangents[mica_tf_slot(g, of->sources[i])]);
     end(&w);
     return status;
 }

@@ -92,6 +92,7 @@ mica_status mica_tf_tape_make(const mica_tf_front *front, mica_tf_tape **out_tap
     *out_tape = NULL;
     if (!tape) return MICA_NO_MEMORY();
     mica_refcount_init(&tape->references);
+    mica_arena_init(&tape->arena);
     tape->front = *front;
     *out_tape = tape;
     return NULL;
@@ -118,7 +119,6 @@ static void clear_entry(const mica_tf_tape *tape, const mica_tf_tape_entry *e) {
     mica_tf_operation_release(e->operation);
     for (int32_t i = 0; i < e->n_inputs; i++) tape->front.release(e->inputs[i]);
     if (e->owner) tape->front.release(e->owner);
-    mica_free(e->inputs);
 }
 
 void mica_tf_tape_drop_last(mica_tf_tape *tape) {
@@ -133,7 +133,9 @@ void mica_tf_tape_clear(mica_tf_tape *tape) {
     if (tape->is_to_clear) return;
     /* What is released may come back to the tape: it is empty by then. */
     mica_tf_tape_entry *entries = tape->entries;
+    mica_arena arena = tape->arena;
     int32_t n = tape->n_entries;
+    mica_arena_init(&tape->arena);
     tape->entries = NULL;
     tape->n_entries = tape->capacity = 0;
     mica_free(tape->keys);
@@ -144,6 +146,7 @@ void mica_tf_tape_clear(mica_tf_tape *tape) {
     tape->n_slots = tape->slots_capacity = tape->mask = 0;
     for (int32_t i = 0; i < n; i++) clear_entry(tape, &entries[i]);
     mica_free(entries);
+    mica_arena_deinit(&arena);
     mica_tf_tape_forget_values(tape);
 }
 
@@ -176,15 +179,17 @@ bool mica_tf_tape_may_follow(mica_tf_dtype dtype) {
     return kind == MICA_KIND_FLOAT || kind == MICA_KIND_COMPLEX;
 }
 
+/* Fills slots of the inputs, -1 where one has none yet; whether the tape follows any of them. */
 static bool follows_any(const mica_tf_tape *tape, const mica_tf_operation *operation,
-                        void *const *inputs, int32_t n) {
+                        void *const *inputs, int32_t n, int32_t *slots) {
+    bool any = false;
     for (int32_t i = 0; i < n; i++) {
-        int32_t slot = slot_of(tape, tape->front.describe(inputs[i], NULL));
-        if (slot < 0 || !tape->followed[slot]) continue;
+        slots[i] = slot_of(tape, tape->front.describe(inputs[i], NULL));
+        if (any || slots[i] < 0 || !tape->followed[slots[i]]) continue;
         char role = operation ? mica_tf_operation_role(operation, i) : 'd';
-        if (role == 'd' || role == 'z') return true;
+        any = role == 'd' || role == 'z';
     }
-    return false;
+    return any;
 }
 
 static mica_status room_for_entry(mica_tf_tape *tape) {
@@ -197,42 +202,55 @@ static mica_status room_for_entry(mica_tf_tape *tape) {
     return NULL;
 }
 
-static mica_status find_slots(mica_tf_tape *tape, const mica_tf_tape_entry *e,
-                              void *const *outputs) {
-    for (int32_t i = 0; i < e->n_inputs; i++)
-        MICA_TRY(need_slot(tape, tape->front.describe(e->inputs[i], NULL), &e->slots[i]));
-    for (int32_t i = 0; i < e->n_outputs; i++)
-        MICA_TRY(
-            need_slot(tape, tape->front.describe(outputs[i], NULL), &e->slots[e->n_inputs + i]));
+enum { FEW = 16 };
+
+/* The slots of the inputs that have none yet, then those of the outputs. */
+static mica_status find_slots(mica_tf_tape *tape, void *const *inputs, int32_t n_inputs,
+                              void *const *outputs, int32_t n_outputs, int32_t *slots) {
+    for (int32_t i = 0; i < n_inputs; i++)
+        if (slots[i] < 0)
+            MICA_TRY(need_slot(tape, tape->front.describe(inputs[i], NULL), &slots[i]));
+    for (int32_t i = 0; i < n_outputs; i++)
+        MICA_TRY(need_slot(tape, tape->front.describe(outputs[i], NULL), &slots[n_inputs + i]));
+    return NULL;
+}
+
+static mica_status append_entry(mica_tf_tape *tape, mica_tf_tape_entry e, void *const *inputs,
+                                void *const *outputs, const int32_t *slots) {
+    size_t n = (size_t)e.n_inputs, m = (size_t)e.n_outputs;
+    MICA_TRY(room_for_entry(tape));
+    e.inputs = mica_arena_alloc(&tape->arena, n * sizeof *e.inputs + (n + m) * sizeof *e.slots);
+    if (!e.inputs) return MICA_NO_MEMORY();
+    e.slots = (int32_t *)(e.inputs + n);
+    if (n) memcpy(e.inputs, inputs, n * sizeof *e.inputs);
+    if (n + m) memcpy(e.slots, slots, (n + m) * sizeof *e.slots);
+    mica_tf_operation_retain(e.operation);
+    if (e.owner) tape->front.retain(e.owner);
+    for (size_t i = 0; i < n; i++) tape->front.retain(inputs[i]);
+    for (size_t i = 0; i < m; i++) {
+        mica_tf_dtype dtype;
+        tape->front.describe(outputs[i], &dtype);
+        if (mica_tf_tape_may_follow(dtype)) tape->followed[slots[n + i]] = 1;
+    }
+    if (e.n_inputs + e.n_outputs > tape->most) tape->most = e.n_inputs + e.n_outputs;
+    tape->entries[tape->n_entries++] = e;
     return NULL;
 }
 
 mica_status mica_tf_tape_keep(mica_tf_tape *tape, mica_tf_operation *operation, void *owner,
                               void *const *inputs, int32_t n_inputs, void *const *outputs,
                               int32_t n_outputs) {
-    if (!follows_any(tape, operation, inputs, n_inputs)) return NULL;
-    MICA_TRY(room_for_entry(tape));
-    size_t n = (size_t)n_inputs, m = (size_t)n_outputs;
-    void **block = mica_alloc(n * sizeof *block + (n + m + 1) * sizeof(int32_t));
-    if (!block) return MICA_NO_MEMORY();
-    mica_tf_tape_entry e = {operation, owner, block, (int32_t *)(block + n), n_inputs, n_outputs};
-    if (n) memcpy(block, inputs, n * sizeof *block);
-    mica_status status = find_slots(tape, &e, outputs);
-    if (status) {
-        mica_free(block);
-        return status;
+    int32_t few[FEW], *slots = few;
+    size_t n = (size_t)n_inputs + (size_t)n_outputs;
+    if (n > FEW && !(slots = mica_alloc(n * sizeof *slots))) return MICA_NO_MEMORY();
+    mica_status status = NULL;
+    mica_tf_tape_entry e = {operation, owner, NULL, NULL, n_inputs, n_outputs};
+    if (follows_any(tape, operation, inputs, n_inputs, slots)) {
+        status = find_slots(tape, inputs, n_inputs, outputs, n_outputs, slots);
+        if (!status) status = append_entry(tape, e, inputs, outputs, slots);
     }
-    mica_tf_operation_retain(operation);
-    if (owner) tape->front.retain(owner);
-    for (int32_t i = 0; i < n_inputs; i++) tape->front.retain(inputs[i]);
-    for (int32_t i = 0; i < n_outputs; i++) {
-        mica_tf_dtype dtype;
-        tape->front.describe(outputs[i], &dtype);
-        if (mica_tf_tape_may_follow(dtype)) tape->followed[e.slots[n_inputs + i]] = 1;
-    }
-    if (n_inputs + n_outputs > tape->most) tape->most = n_inputs + n_outputs;
-    tape->entries[tape->n_entries++] = e;
-    return NULL;
+    if (slots != few) mica_free(slots);
+    return status;
 }
 
 static mica_status check_tensors(const mica_tf_tape *tape, const char *what, void *const *tensors,

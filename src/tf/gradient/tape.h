@@ -9,7 +9,7 @@
 typedef struct mica_tf_tape_entry {
     mica_tf_operation *operation; /* NULL: `owner` knows the derivative */
     void *owner;
-    void **inputs;  /* one block with the slots */
+    void **inputs;  /* in the tape's arena, as the slots are: they do not move */
     int32_t *slots; /* of the inputs, then of the outputs */
     int32_t n_inputs, n_outputs;
 } mica_tf_tape_entry;
@@ -17,6 +17,7 @@ typedef struct mica_tf_tape_entry {
 struct mica_tf_tape {
     mica_refcount references;
     mica_tf_front front;
+    mica_arena arena; /* of the entries */
     int64_t *keys;   /* a hash map from ids (0: free) ... */
     int32_t *places; /* ... to slots */
     int32_t mask, n_slots, slots_capacity;

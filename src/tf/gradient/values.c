@@ -224,7 +224,7 @@ typedef struct packed {
 static mica_status record(mica_tf_tape *tape, mica_tf_operation *operation,
                           const mica_tf_value *inputs, int32_t n_inputs,
                           const mica_tf_value *outputs, int32_t n_outputs, const packed *p) {
-    bool reads = mica_tf_operation_op(operation) == MICA_TF_ReadVariableOp;
+    bool reads = mica_tf_is_a(operation, MICA_TF_CATEGORY_READ);
     if (reads && !tape->ignores_variables) MICA_TRY(follow(tape, inputs[0]));
     int32_t before = tape->n_entries;
     MICA_TRY(mica_tf_tape_keep(tape, operation, NULL, p->inputs, n_inputs, p->outputs, n_outputs));

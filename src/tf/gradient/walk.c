@@ -126,7 +126,7 @@ static mica_status derive(mica_tf_walk *w, const mica_tf_step *step, void *const
     bool done = false;
     if (w->kind->own) MICA_TRY(w->kind->own(w, step, given, &done));
     if (done) return NULL;
-    if (step->operation->op == MICA_TF_ReadVariableOp) { /* a variable's gradient is its value's */
+    if (mica_tf_is_a(step->operation, MICA_TF_CATEGORY_READ)) { /* a variable's, its value's */
         if (w->kind->retain) w->kind->retain(given[0]);
         return mica_tf_walk_add(w, step->inputs[0], given[0]);
     }
