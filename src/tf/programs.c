@@ -3,7 +3,7 @@
  * Each program is in the list of its segment and in that of the process. Neither grows beyond its
  * bound: what was used longest ago is let go, and made again when its key comes back. Runs hold the
  * program they use, so that it may be let go under them. Lists and counts are under one lock, which
- * is held for a look or a change of links; programs are made and destroyed without it. */
+ * is held for a search or a change of links; programs are made and destroyed without it. */
 #include <string.h>
 
 #include "tf/steps.h"
@@ -23,7 +23,7 @@ void mica_tf_program_release(mica_tf_program *program) {
     mica_free(program->donated);
     mica_free(program->written_types);
     mica_free(program->randoms);
-    mica_free(program->looks);
+    mica_free(program->checks);
     mica_free(program);
 }
 
