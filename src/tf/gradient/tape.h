@@ -18,8 +18,8 @@ struct mica_tf_tape {
     mica_refcount references;
     mica_tf_front front;
     mica_arena arena; /* of the entries */
-    int64_t *keys;   /* a hash map from ids (0: free) ... */
-    int32_t *places; /* ... to slots */
+    int64_t *keys;    /* a hash map from ids (0: free) ... */
+    int32_t *places;  /* ... to slots */
     int32_t mask, n_slots, slots_capacity;
     uint8_t *followed; /* by slot */
     mica_tf_tape_entry *entries;
