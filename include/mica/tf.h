@@ -162,6 +162,19 @@ typedef struct mica_tf_attr_info {
     const char *choices; /* STRING: the values it may have, as the row has them; NULL: any */
 } mica_tf_attr_info;
 
+/* What an op is to those that walk over graphs. */
+typedef enum mica_tf_category {
+    MICA_TF_CATEGORY_PLAIN,
+    MICA_TF_CATEGORY_SAME,     /* its results are its inputs */
+    MICA_TF_CATEGORY_OF_SHAPE, /* the result follows from the shape of input 0 alone */
+    MICA_TF_CATEGORY_CALL,
+    MICA_TF_CATEGORY_BRANCH, /* input 0 chooses one of several functions, the others go to it */
+    MICA_TF_CATEGORY_LOOP,
+    MICA_TF_CATEGORY_READ, /* of a variable */
+    MICA_TF_CATEGORY_ASSIGN,
+    MICA_TF_CATEGORY_DERIVATIVE /* of the operation that is its first attribute */
+} mica_tf_category;
+
 /* What another process may have run here. */
 typedef enum mica_tf_remote {
     MICA_TF_REMOTE_NONE,    /* not this op: it may touch files, processes or functions */
@@ -178,6 +191,9 @@ typedef struct mica_tf_op_info {
     bool has_effect; /* its nodes run in the order of the program, and are never left out */
     bool is_host;    /* a function of C: no part of a segment */
     mica_tf_remote remote;
+    mica_tf_category category;
+    const char *axis;    /* the input or attribute that TensorFlow's Python calls axis, or NULL */
+    const char *no_file; /* what it is in words, where files have no form for it, else NULL */
     mica_tf_argument inputs[MICA_TF_MAX_ARGUMENTS], outputs[MICA_TF_MAX_ARGUMENTS];
     mica_tf_attr_info attrs[MICA_TF_MAX_ATTRS];
 } mica_tf_op_info;
@@ -291,7 +307,7 @@ typedef enum mica_tf_order {
 MICA_API mica_tf_order mica_tf_graph_order(const mica_tf_graph *g);
 /* Whether it can be a region: nothing in it has to run on the host. Ask when it is complete. */
 MICA_API bool mica_tf_graph_is_lowered(mica_tf_graph *g);
-/* Segments a run goes through, and the nodes of segment i (0 past the end). */
+/* Segments a run passes through, and the nodes of segment i (0 past the end). */
 MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_segments(mica_tf_graph *g, int32_t *out_n);
 MICA_API int32_t mica_tf_graph_segment_size(const mica_tf_graph *g, int32_t i);
 
@@ -299,7 +315,7 @@ MICA_API int32_t mica_tf_graph_segment_size(const mica_tf_graph *g, int32_t i);
  * free with mica_string_free. */
 MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_describe(mica_tf_graph *g, char **out_text);
 
-/* Receives a line for every op that runs by itself: NULL: nobody. */
+/* Receives a line for every op that runs by itself; NULL: none. */
 MICA_API void mica_tf_set_log(void (*log)(void *context, const char *line), void *context);
 
 /* Runs the function. From now on the graph does not change. Arguments and the values of variables

@@ -27,17 +27,17 @@ def found():
     return results.run()
 
 
-def test_every_case_has_a_figure_for_each_of_its_modes():
-    _, figures = corpus.read_figures()
+def test_every_case_has_a_golden_value_for_each_of_its_modes():
+    _, golden = corpus.read_golden()
     cases = corpus.load()
-    assert set(figures) == set(cases), "make oracle"
+    assert set(golden) == set(cases), "make oracle"
     for name, case in cases.items():
-        lacking = {corpus.FIGURE_OF[mode] for mode in case.modes} - set(figures[name])
+        lacking = {corpus.GOLDEN_OF[mode] for mode in case.modes} - set(golden[name])
         assert not lacking, f"{name}: {lacking}; make oracle"
 
 
-def test_the_figures_are_small():
-    assert corpus.FIGURES.stat().st_size < 3_000_000
+def test_the_golden_values_are_small():
+    assert corpus.GOLDEN.stat().st_size < 3_000_000
 
 
 def test_what_has_passed_passes(found):

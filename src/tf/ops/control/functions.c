@@ -50,7 +50,7 @@ static bool gather_region_operands(mica_tf_lowering *c, int32_t first, region_op
 }
 
 /* A region: the body on parameters of the operands' types; variables read as parameters. Values
- * that are to be looked at come with it. */
+ * that are to be checked come with it. */
 static mica_graph *lower_region(mica_tf_lowering *c, mica_tf_graph *body, const region_operands *r,
                                 int32_t fold_from, const char *name, mica_tf_check **out_checks) {
     mica_graph *region = NULL;
@@ -121,7 +121,7 @@ static mica_value predicate_of(mica_tf_lowering *c, mica_graph *g, mica_value x)
 
 enum { MOST_BRANCHES = 64 };
 
-/* What each branch looks at becomes a result of all. How many there are. */
+/* What each branch checks becomes a result of all. How many there are. */
 static int32_t output_checks(mica_graph **regions, mica_tf_check **checks, int32_t n) {
     int32_t count = 0;
     for (int32_t i = 0; i < n; i++)
@@ -141,7 +141,7 @@ static void make_branches(mica_tf_lowering *c, const region_operands *r, mica_gr
         mica_graph_fail(c->g, MICA_NO_MEMORY());
         return;
     }
-    if (c->operation->op == MICA_TF_Case)
+    if (mica_tf_attr_find(c->info, c->attrs, "branches")->n)
         mica_case(c->g, mica_convert(c->g, c->inputs[0], MICA_DTYPE_i32), regions, n, r->values,
                   r->n, results);
     else
@@ -203,7 +203,7 @@ static void order_loop(mica_tf_lowering *c, const mica_tf_graph *body, region_op
 }
 
 /* The region of a loop's body gives all results; the ir op wants the carried ones alone, and
- * carries what is to be looked at: the first that is refused stays. */
+ * carries what is to be checked: the first that is refused stays. */
 static mica_graph *carried_only(mica_tf_lowering *c, mica_graph *whole, const bool *is_constant,
                                 const mica_tf_check *checks) {
     mica_graph *region = NULL;
@@ -240,7 +240,7 @@ static mica_graph *carried_only(mica_tf_lowering *c, mica_graph *whole, const bo
     return NULL;
 }
 
-/* The loop, with what is looked at behind what is carried. */
+/* The loop, with what is checked behind what is carried. */
 static void make_loop(mica_tf_lowering *c, region_operands *r, int32_t n_constants,
                       mica_graph *test, mica_graph *body, const mica_tf_check *checks,
                       mica_value *results) {

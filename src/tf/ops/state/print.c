@@ -240,8 +240,11 @@ mica_status tf_host_assert(mica_tf_host *c) {
 mica_status tf_host_py_func(mica_tf_host *c) {
     int64_t token = mica_tf_host_attr(c, "token")->as.integer;
     if (!host_call_function)
-        return MICA_ERROR(MICA_UNSUPPORTED, "[PyFunc] there is nobody to call function %lld",
-                          (long long)token);
+        return MICA_ERROR(
+            MICA_UNSUPPORTED,
+            "[PyFunc] function %lld is not registered: the graph outlived the process "
+            "that made it, or runs where no Python is",
+            (long long)token);
     MICA_TRY(host_call_function(host_call_context, token, c->inputs, c->n_inputs, c->outputs,
                                 c->n_outputs));
     for (int32_t i = 0; i < c->n_outputs; i++)

@@ -11,7 +11,7 @@ from ._group import Group
 from ._strategy import ReduceOp
 
 
-class Across:
+class Collectives:
     """The way from this process's replica to those of the others."""
 
     def __init__(self, group: Group) -> None:

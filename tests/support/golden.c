@@ -1,4 +1,4 @@
-#include "support/figures.h"
+#include "support/golden.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,22 +39,22 @@ static void copy_name(char *to, size_t capacity, const char *from) {
     snprintf(to, capacity, "%s", from);
 }
 
-static bool read_setting(figure_case *c, char *rest) {
-    if (c->n_settings == FIGURE_SETTINGS) return false;
-    figure_setting *s = &c->settings[c->n_settings++];
+static bool read_setting(golden_case *c, char *rest) {
+    if (c->n_settings == GOLDEN_SETTINGS) return false;
+    golden_setting *s = &c->settings[c->n_settings++];
     char *word = strtok(rest, " ");
     if (!word) return false;
     copy_name(s->name, sizeof s->name, word);
-    for (s->n = 0; s->n < FIGURE_VALUES && (word = strtok(NULL, " ")); s->n++)
+    for (s->n = 0; s->n < GOLDEN_VALUES && (word = strtok(NULL, " ")); s->n++)
         s->values[s->n] = strtod(word, NULL);
     return true;
 }
 
-static bool read_tensor(figure_case *c, char *rest) {
-    figure_tensor *grown = realloc(c->tensors, (size_t)(c->n_tensors + 1) * sizeof *grown);
+static bool read_tensor(golden_case *c, char *rest) {
+    golden_tensor *grown = realloc(c->tensors, (size_t)(c->n_tensors + 1) * sizeof *grown);
     if (!grown) return false;
     c->tensors = grown;
-    figure_tensor *t = &grown[c->n_tensors];
+    golden_tensor *t = &grown[c->n_tensors];
     char *numbers = strchr(rest, ':');
     if (!numbers) return false;
     *numbers++ = 0;
@@ -80,20 +80,20 @@ static bool read_tensor(figure_case *c, char *rest) {
     return true;
 }
 
-static bool read_line(figures *f, char *line) {
+static bool read_line(golden_values *f, char *line) {
     char *rest = strchr(line, ' ');
     if (rest) *rest++ = 0;
     if (!strcmp(line, "case") && rest) {
-        figure_case *grown = realloc(f->cases, (size_t)(f->n + 1) * sizeof *grown);
+        golden_case *grown = realloc(f->cases, (size_t)(f->n + 1) * sizeof *grown);
         if (!grown) return false;
         f->cases = grown;
-        grown[f->n] = (figure_case){0};
+        grown[f->n] = (golden_case){0};
         copy_name(grown[f->n++].name, sizeof grown->name, rest);
         return true;
     }
     if (!strcmp(line, "end") || !*line) return true;
     if (!rest || f->n == 0) return false;
-    figure_case *c = &f->cases[f->n - 1];
+    golden_case *c = &f->cases[f->n - 1];
     if (!strcmp(line, "kind")) {
         copy_name(c->kind, sizeof c->kind, rest);
         return true;
@@ -102,8 +102,8 @@ static bool read_line(figures *f, char *line) {
     return !strcmp(line, "tensor") && read_tensor(c, rest);
 }
 
-bool figures_read(const char *path, figures *out) {
-    *out = (figures){0};
+bool golden_read(const char *path, golden_values *out) {
+    *out = (golden_values){0};
     char *text = unpacked_text(path), *line = text;
     bool fine = text != NULL;
     while (fine && line && *line) {
@@ -113,52 +113,52 @@ bool figures_read(const char *path, figures *out) {
         line = next;
     }
     free(text);
-    if (!fine) figures_free(out);
+    if (!fine) golden_free(out);
     return fine;
 }
 
-void figures_free(figures *f) {
+void golden_free(golden_values *f) {
     for (int32_t i = 0; i < f->n; i++) {
         for (int32_t k = 0; k < f->cases[i].n_tensors; k++) free(f->cases[i].tensors[k].data);
         free(f->cases[i].tensors);
     }
     free(f->cases);
-    *f = (figures){0};
+    *f = (golden_values){0};
 }
 
 /* ---- looking up -------------------------------------------------------------------------------*/
 
-bool figure_is_in(const figure_tensor *t, const char *group, const char **out_name) {
+bool golden_is_in(const golden_tensor *t, const char *group, const char **out_name) {
     size_t n = strlen(group);
     if (strncmp(t->name, group, n) != 0 || t->name[n] != '.') return false;
     if (out_name) *out_name = t->name + n + 1;
     return true;
 }
 
-const figure_tensor *figure_find(const figure_case *c, const char *group, const char *name) {
+const golden_tensor *golden_find(const golden_case *c, const char *group, const char *name) {
     const char *own;
     for (int32_t i = 0; i < c->n_tensors; i++)
-        if (figure_is_in(&c->tensors[i], group, &own) && !strcmp(own, name)) return &c->tensors[i];
+        if (golden_is_in(&c->tensors[i], group, &own) && !strcmp(own, name)) return &c->tensors[i];
     return NULL;
 }
 
-static const figure_setting *setting(const figure_case *c, const char *name) {
+static const golden_setting *setting(const golden_case *c, const char *name) {
     for (int32_t i = 0; i < c->n_settings; i++)
         if (!strcmp(c->settings[i].name, name)) return &c->settings[i];
     return NULL;
 }
 
-double figure_number(const figure_case *c, const char *name, double otherwise) {
-    const figure_setting *s = setting(c, name);
+double golden_number(const golden_case *c, const char *name, double otherwise) {
+    const golden_setting *s = setting(c, name);
     return s && s->n ? s->values[0] : otherwise;
 }
 
-void figure_ints(const figure_case *c, const char *name, int64_t *values, int32_t n) {
-    const figure_setting *s = setting(c, name);
+void golden_ints(const golden_case *c, const char *name, int64_t *values, int32_t n) {
+    const golden_setting *s = setting(c, name);
     for (int32_t i = 0; s && i < n && i < s->n; i++) values[i] = (int64_t)s->values[i];
 }
 
-mica_value figure_operand(const figure_operands *o, const char *name) {
-    const figure_tensor *t = figure_find(o->c, "in", name);
+mica_value golden_operand(const golden_operands *o, const char *name) {
+    const golden_tensor *t = golden_find(o->c, "in", name);
     return t ? o->values[t - o->c->tensors] : MICA_NULL_VALUE;
 }

@@ -1,4 +1,4 @@
-"""The figures of tests/nn: what layers, losses and optimizers give in PyTorch and TensorFlow.
+"""The golden values of tests/nn: what layers, losses and optimizers give in PyTorch and TensorFlow.
 
 The file is gzipped text, one case after the other::
 
@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-PATH = Path(__file__).resolve().parents[1] / "nn" / "figures.txt.gz"
+PATH = Path(__file__).resolve().parents[1] / "nn" / "golden.txt.gz"
 DTYPES = {"f32": np.float32, "i32": np.int32, "bool": np.bool_}
 
 

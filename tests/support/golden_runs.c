@@ -1,4 +1,4 @@
-#include "support/figure_runs.h"
+#include "support/golden_runs.h"
 
 #include "ir/numbers.h"
 #include "test.h"
@@ -57,7 +57,7 @@ static mica_status download(const program *p, int32_t i, mica_tensor *tensor, do
 
 /* Numbers in, numbers out; the caller owns all the memory. */
 mica_status program_run(const program *p, double *const *inputs, double **outputs) {
-    mica_tensor *in[FIGURE_MOST] = {NULL}, *out[FIGURE_MOST] = {NULL};
+    mica_tensor *in[GOLDEN_MOST] = {NULL}, *out[GOLDEN_MOST] = {NULL};
     mica_status status = NULL;
     for (int32_t i = 0; !status && i < p->n_inputs; i++) status = upload(p, i, inputs[i], &in[i]);
     mica_run_args args = {.size = sizeof args,
@@ -84,25 +84,25 @@ void program_free(const program *p, double **outputs) {
 
 /* ---- the graph of a case ----------------------------------------------------------------------*/
 
-static bool is_float(const figure_tensor *t) {
+static bool is_float(const golden_tensor *t) {
     return t->type.dtype == MICA_DTYPE_f32;
 }
 
-mica_value trial_parameter(trial *t, const figure_tensor *tensor) {
+mica_value trial_parameter(trial *t, const golden_tensor *tensor) {
     mica_type type = tensor->type;
     if (is_float(tensor)) type.dtype = t->dtype;
     t->inputs[t->n_inputs++] = tensor->data;
     return mica_parameter(t->g, &type);
 }
 
-mica_status trial_begin(trial *t, const figure_case *c, mica_dtype dtype) {
+mica_status trial_begin(trial *t, const golden_case *c, mica_dtype dtype) {
     *t = (trial){.c = c, .dtype = dtype};
     MICA_TRY(mica_graph_create(c->name, &t->g));
     for (int32_t i = 0; i < c->n_tensors; i++)
-        if (figure_is_in(&c->tensors[i], "in", NULL))
+        if (golden_is_in(&c->tensors[i], "in", NULL))
             t->values[i] = trial_parameter(t, &c->tensors[i]);
-    figure_operands operands = {c, t->values};
-    t->n_results = figure_build(t->g, &operands, t->results);
+    golden_operands operands = {c, t->values};
+    t->n_results = golden_build(t->g, &operands, t->results);
     return mica_graph_check(t->g);
 }
 
@@ -112,27 +112,27 @@ void trial_compare(const trial *t, const char *what, const double *a, const doub
     for (int64_t i = 0; i < n; i++) {
         test_checks++;
         if (fabs(a[i] - b[i]) <= tolerance * (1 + fabs(b[i]))) continue;
-        test_report(__FILE__, __LINE__, "%s in %s, %s[%lld]: %.10g, but the figure is %.10g",
+        test_report(__FILE__, __LINE__, "%s in %s, %s[%lld]: %.10g, but the golden value is %.10g",
                     t->c->name, mica_dtype_name(t->dtype), what, (long long)i, a[i], b[i]);
         return;
     }
 }
 
-int32_t trial_gradients(trial *t, const figure_tensor **found, mica_value *inputs,
+int32_t trial_gradients(trial *t, const golden_tensor **found, mica_value *inputs,
                         mica_value *gradients) {
-    mica_value cotangents[FIGURE_RESULTS];
+    mica_value cotangents[GOLDEN_RESULTS];
     int32_t n = 0, n_results = 0, n_cotangents = 0;
     for (int32_t i = 0; i < t->c->n_tensors; i++) {
-        const figure_tensor *tensor = &t->c->tensors[i];
+        const golden_tensor *tensor = &t->c->tensors[i];
         const char *name;
-        if (figure_is_in(tensor, "out", &name) && n_results < t->n_results) {
-            const figure_tensor *ct = figure_find(t->c, "ct", name);
+        if (golden_is_in(tensor, "out", &name) && n_results < t->n_results) {
+            const golden_tensor *ct = golden_find(t->c, "ct", name);
             n_cotangents += ct != NULL;
             cotangents[n_results++] = ct ? trial_parameter(t, ct) : MICA_NULL_VALUE;
         }
-        if (!figure_is_in(tensor, "grad", &name)) continue;
+        if (!golden_is_in(tensor, "grad", &name)) continue;
         found[n] = tensor;
-        inputs[n++] = t->values[figure_find(t->c, "in", name) - t->c->tensors];
+        inputs[n++] = t->values[golden_find(t->c, "in", name) - t->c->tensors];
     }
     if (!n || !n_cotangents) return 0;
     mica_vjp(t->g, t->results, cotangents, t->n_results, inputs, n, gradients);

@@ -1,4 +1,4 @@
-"""Every layer, loss and optimizer gives the stored figures of PyTorch and TensorFlow."""
+"""Every layer, loss and optimizer gives the stored golden values of PyTorch and TensorFlow."""
 
 import mlcompute as mlc
 import mlcompute_cases as cases
@@ -28,7 +28,7 @@ TRAINABLE = [
     for name in LAYERS
     if cases.CASES[name].group("trained")
     and cases.CASES[name].kind != "batch_norm_inference"
-    # The figures forget from step to step what a maximum norm has made of the rows.
+    # The golden values forget from step to step what a maximum norm has made of the rows.
     and "maximum_norm" not in cases.CASES[name].settings
 ]
 

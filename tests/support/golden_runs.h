@@ -1,18 +1,19 @@
-/* tests/support/figure_runs.h: running graphs on numbers, and the graphs of the figures' cases. */
-#ifndef MICA_TESTS_FIGURE_RUNS_H
-#define MICA_TESTS_FIGURE_RUNS_H
+/* tests/support/golden_runs.h: running graphs on numbers, and the graphs of the golden values'
+ * cases. */
+#ifndef MICA_TESTS_GOLDEN_RUNS_H
+#define MICA_TESTS_GOLDEN_RUNS_H
 
 #include "mica/runtime.h"
-#include "support/figures.h"
+#include "support/golden.h"
 
-enum { FIGURE_MOST = 256 };
+enum { GOLDEN_MOST = 256 };
 
 /* A compiled graph. */
 typedef struct program {
     mica_device *device;
     mica_executable *executable;
     int32_t n_inputs, n_outputs;
-    mica_type inputs[FIGURE_MOST], outputs[FIGURE_MOST];
+    mica_type inputs[GOLDEN_MOST], outputs[GOLDEN_MOST];
 } program;
 
 /* p is zero at first, and is deinitialised also after a failure. */
@@ -25,21 +26,21 @@ void program_free(const program *p, double **outputs);
 
 /* A case with a graph: its operands are parameters, its function is built on them. */
 typedef struct trial {
-    const figure_case *c;
-    mica_dtype dtype; /* of what is f32 in the figures */
+    const golden_case *c;
+    mica_dtype dtype; /* of what is f32 in the golden values */
     mica_graph *g;
-    mica_value values[FIGURE_MOST], results[FIGURE_RESULTS];
+    mica_value values[GOLDEN_MOST], results[GOLDEN_RESULTS];
     int32_t n_results;
-    double *inputs[FIGURE_MOST]; /* of the graph's parameters, in order; borrowed */
+    double *inputs[GOLDEN_MOST]; /* of the graph's parameters, in order; borrowed */
     int32_t n_inputs;
 } trial;
 
-mica_status trial_begin(trial *t, const figure_case *c, mica_dtype dtype);
+mica_status trial_begin(trial *t, const golden_case *c, mica_dtype dtype);
 /* One more parameter of the graph, with this tensor's numbers. */
-mica_value trial_parameter(trial *t, const figure_tensor *tensor);
+mica_value trial_parameter(trial *t, const golden_tensor *tensor);
 /* Appends the gradients of sum(results cotangents); returns how many, and of which `grad.*`. The
  * operands come too when `inputs` is given. */
-int32_t trial_gradients(trial *t, const figure_tensor **found, mica_value *inputs,
+int32_t trial_gradients(trial *t, const golden_tensor **found, mica_value *inputs,
                         mica_value *gradients);
 /* Reports the first element with |a - b| > tolerance (1 + |b|). */
 void trial_compare(const trial *t, const char *what, const double *a, const double *b, int64_t n,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from ... import _mica
+from .. import _mica
 
 
 class Argument:
@@ -30,10 +30,12 @@ class Argument:
 
 
 class Row:
-    """An op: inputs, outputs, attributes with their kinds, whether it has an effect."""
+    """An op: inputs, outputs, attributes with their kinds, and further columns of the table."""
 
     def __init__(self, name: str, described: tuple) -> None:
-        inputs, outputs, attributes, self.has_effect = described
+        inputs, outputs, attributes, self.has_effect, self.category, self.axis, self.no_file = (
+            described
+        )
         self.name = name
         self.kinds: dict[str, str] = {}
         self.has_default: set[str] = set()
@@ -52,6 +54,12 @@ class Row:
 
 def _parts(text: str) -> list[str]:
     return [part for part in text.split(",") if part.strip()]
+
+
+def category_of(name: str) -> str:
+    """Return the category of an op; of one without a row, "plain"."""
+    row = row_of(name)
+    return "plain" if row is None else row.category
 
 
 @functools.cache

@@ -20,7 +20,7 @@ def _int(value: object):
     return convert_to_tensor(value, int64)
 
 
-class Further:
+class Transformations:
     """The part of tf.data.Dataset that is not in every pipeline."""
 
     # ---- sources ---------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ class Further:
         datasets, logits = _logits(datasets, weights)
         if len(datasets) == 1:
             return datasets[0]
-        seeds = Further.random(seed, rerandomize_each_iteration).batch(2)
+        seeds = Transformations.random(seed, rerandomize_each_iteration).batch(2)
         choices = seeds.map(lambda pair: _drawn(logits, pair))
         return _directed(choices, datasets, stop_on_empty_dataset)
 

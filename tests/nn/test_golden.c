@@ -1,10 +1,10 @@
-/* Every layer, loss and optimizer against PyTorch and TensorFlow (figures.txt.gz, made by
- * tests/oracle/make_nn_figures.py): results, gradients, 20 steps of training; in f32 to 1e-5, in
- * f64 to the digits that the figures have. */
-#include "support/figure_runs.h"
+/* Every layer, loss and optimizer against PyTorch and TensorFlow (golden.txt.gz, made by
+ * tests/oracle/make_nn_golden.py): results, gradients, 20 steps of training; in f32 to 1e-5, in
+ * f64 to the digits that the golden values have. */
+#include "support/golden_runs.h"
 #include "test.h"
 
-enum { STEPS = 20, MOST = FIGURE_MOST };
+enum { STEPS = 20, MOST = GOLDEN_MOST };
 
 /* ---- results and gradients --------------------------------------------------------------------*/
 
@@ -12,10 +12,10 @@ static double tolerance_of(mica_dtype dtype) {
     return dtype == MICA_DTYPE_f32 ? 1e-5 : 1e-8;
 }
 
-static mica_status check_results(const figure_case *c, mica_dtype dtype, const char *device) {
+static mica_status check_results(const golden_case *c, mica_dtype dtype, const char *device) {
     trial t;
     program p = {0};
-    const figure_tensor *gradients[MOST];
+    const golden_tensor *gradients[MOST];
     mica_value inputs[MOST], values[MOST];
     double *outputs[MOST] = {NULL};
     mica_status status = trial_begin(&t, c, dtype);
@@ -28,8 +28,8 @@ static mica_status check_results(const figure_case *c, mica_dtype dtype, const c
         status = program_run(&p, t.inputs, outputs);
     }
     for (int32_t i = 0, k = 0; !status && i < c->n_tensors; i++) {
-        const figure_tensor *tensor = &c->tensors[i];
-        if (!figure_is_in(tensor, "out", NULL)) continue;
+        const golden_tensor *tensor = &c->tensors[i];
+        if (!golden_is_in(tensor, "out", NULL)) continue;
         if (mica_type_elements(&p.outputs[k]) != tensor->n ||
             p.outputs[k].rank != tensor->type.rank)
             test_report(__FILE__, __LINE__, "%s: %s has another shape", c->name, tensor->name);
@@ -52,7 +52,7 @@ static mica_status check_results(const figure_case *c, mica_dtype dtype, const c
 /* mean((result - target)^2), or the result itself when the case is a loss to descend. */
 static mica_value training_loss(trial *t) {
     mica_value y = t->results[0];
-    if (figure_number(t->c, "descends", 0) != 0) return y;
+    if (golden_number(t->c, "descends", 0) != 0) return y;
     int64_t axes[MICA_MAX_RANK];
     const mica_type *type = mica_value_type(y);
     for (int32_t i = 0; i < type->rank; i++) axes[i] = i;
@@ -66,7 +66,7 @@ static mica_value training_loss(trial *t) {
 
 /* w - rate d, and inside the bounds where the case has some. */
 static mica_value stepped(trial *t, mica_value w, mica_value d) {
-    mica_value rate = mica_scalar(t->g, t->dtype, figure_number(t->c, "rate", 0));
+    mica_value rate = mica_scalar(t->g, t->dtype, golden_number(t->c, "rate", 0));
     mica_value next = mica_sub(t->g, w, mica_mul(t->g, rate, d));
     for (int32_t i = 0; i < t->c->n_settings; i++)
         if (!strcmp(t->c->settings[i].name, "bounds"))
@@ -76,17 +76,17 @@ static mica_value stepped(trial *t, mica_value w, mica_value d) {
 }
 
 /* Outputs: the loss, then the trained operands after a step; returns how many of these. */
-static int32_t add_step(trial *t, const figure_tensor **trained, int32_t *places) {
+static int32_t add_step(trial *t, const golden_tensor **trained, int32_t *places) {
     mica_value inputs[MOST], gradients[MOST];
     int32_t n = 0;
     for (int32_t i = 0; i < t->c->n_tensors; i++) {
         const char *name;
-        if (!figure_is_in(&t->c->tensors[i], "trained", &name)) continue;
+        if (!golden_is_in(&t->c->tensors[i], "trained", &name)) continue;
         trained[n] = &t->c->tensors[i];
         int32_t place = 0;
         for (int32_t k = 0; k < t->c->n_tensors; k++) {
             const char *own;
-            if (!figure_is_in(&t->c->tensors[k], "in", &own)) continue;
+            if (!golden_is_in(&t->c->tensors[k], "in", &own)) continue;
             if (!strcmp(own, name)) {
                 places[n] = place;
                 inputs[n++] = t->values[k];
@@ -102,10 +102,10 @@ static int32_t add_step(trial *t, const figure_tensor **trained, int32_t *places
     return n;
 }
 
-static mica_status check_training(const figure_case *c) {
+static mica_status check_training(const golden_case *c) {
     trial t;
     program p = {0};
-    const figure_tensor *trained[MOST], *losses = NULL;
+    const golden_tensor *trained[MOST], *losses = NULL;
     int32_t places[MOST], n = 0;
     double *outputs[MOST] = {NULL}, found[STEPS];
     for (int32_t i = 0; i < c->n_tensors; i++)
@@ -143,8 +143,8 @@ static mica_status check_training(const figure_case *c) {
 /* ---- optimizers -------------------------------------------------------------------------------*/
 
 /* Parameters (rate, time, then for both parameters p, d, state); outputs p', state' for both. */
-static mica_status optimizer_graph(const figure_case *c, mica_dtype dtype, mica_graph **out_graph) {
-    mica_nn_optimizer o = figure_optimizer(c);
+static mica_status optimizer_graph(const golden_case *c, mica_dtype dtype, mica_graph **out_graph) {
+    mica_nn_optimizer o = golden_optimizer(c);
     int32_t n_state = mica_nn_optimizer_state_count(&o);
     mica_value p[2], d[2], state[2][MICA_NN_MAX_STATE], out[1 + MICA_NN_MAX_STATE];
     MICA_TRY(mica_graph_create(c->name, out_graph));
@@ -152,7 +152,7 @@ static mica_status optimizer_graph(const figure_case *c, mica_dtype dtype, mica_
     mica_type scalar = mica_type_scalar(dtype), whole = mica_type_scalar(MICA_DTYPE_i32);
     mica_value rate = mica_parameter(g, &scalar), time = mica_parameter(g, &whole);
     for (int32_t i = 0; i < 2; i++) {
-        mica_type type = figure_find(c, "in", i ? "p1" : "p0")->type;
+        mica_type type = golden_find(c, "in", i ? "p1" : "p0")->type;
         type.dtype = dtype;
         p[i] = mica_parameter(g, &type);
         d[i] = mica_parameter(g, &type);
@@ -166,16 +166,16 @@ static mica_status optimizer_graph(const figure_case *c, mica_dtype dtype, mica_
     return mica_graph_check(g);
 }
 
-static mica_status check_optimizer(const figure_case *c, mica_dtype dtype) {
+static mica_status check_optimizer(const golden_case *c, mica_dtype dtype) {
     enum { INPUTS = 2 + 2 * (2 + MICA_NN_MAX_STATE), ROOM = 8 };
-    mica_nn_optimizer o = figure_optimizer(c);
+    mica_nn_optimizer o = golden_optimizer(c);
     int32_t n_state = mica_nn_optimizer_state_count(&o), per = 2 + n_state;
     double memory[INPUTS][ROOM] = {{0}}, *inputs[INPUTS], *outputs[INPUTS];
     trial t = {.c = c, .dtype = dtype};
     program p = {0};
-    const figure_tensor *start[2] = {figure_find(c, "in", "p0"), figure_find(c, "in", "p1")};
+    const golden_tensor *start[2] = {golden_find(c, "in", "p0"), golden_find(c, "in", "p1")};
     for (int32_t i = 0; i < INPUTS; i++) inputs[i] = memory[i];
-    memory[0][0] = figure_number(c, "rate", 0);
+    memory[0][0] = golden_number(c, "rate", 0);
     for (int32_t i = 0; i < 2; i++)
         memcpy(memory[2 + i * per], start[i]->data, (size_t)start[i]->n * sizeof(double));
     mica_status status = optimizer_graph(c, dtype, &t.g);
@@ -183,7 +183,7 @@ static mica_status check_optimizer(const figure_case *c, mica_dtype dtype) {
     for (int32_t step = 0; !status && step < STEPS; step++) {
         memory[1][0] = step + 1;
         for (int32_t i = 0; i < 2; i++) {
-            const figure_tensor *d = figure_find(c, "in", i ? "d1" : "d0");
+            const golden_tensor *d = golden_find(c, "in", i ? "d1" : "d0");
             memcpy(memory[3 + i * per], d->data + step * start[i]->n,
                    (size_t)start[i]->n * sizeof(double));
             outputs[i * (1 + n_state)] = memory[2 + i * per];
@@ -194,7 +194,7 @@ static mica_status check_optimizer(const figure_case *c, mica_dtype dtype) {
     }
     for (int32_t i = 0; !status && i < 2; i++)
         trial_compare(&t, i ? "p1" : "p0", memory[2 + i * per],
-                      figure_find(c, "trained", i ? "p1" : "p0")->data, start[i]->n,
+                      golden_find(c, "trained", i ? "p1" : "p0")->data, start[i]->n,
                       tolerance_of(dtype));
     program_deinit(&p);
     mica_graph_release(t.g);
@@ -203,12 +203,12 @@ static mica_status check_optimizer(const figure_case *c, mica_dtype dtype) {
 
 /* ---- tests ------------------------------------------------------------------------------------*/
 
-typedef mica_status (*check)(const figure_case *c);
+typedef mica_status (*check)(const golden_case *c);
 
 /* Runs a check on all cases but optimizers; quick runs take every fifth. */
 static void on_all_cases(check f) {
-    figures all;
-    REQUIRE(figures_read("tests/nn/figures.txt.gz", &all));
+    golden_values all;
+    REQUIRE(golden_read("tests/nn/golden.txt.gz", &all));
     CHECK(all.n > 200);
     for (int32_t i = 0; i < all.n; i += getenv("MICA_TEST_QUICK") ? 5 : 1) {
         if (!strcmp(all.cases[i].kind, "optimizer")) continue;
@@ -216,39 +216,39 @@ static void on_all_cases(check f) {
         if (status) test_report(__FILE__, __LINE__, "%s:", all.cases[i].name);
         CHECK_OK(status);
     }
-    figures_free(&all);
+    golden_free(&all);
 }
 
-static mica_status results_in_f32(const figure_case *c) {
+static mica_status results_in_f32(const golden_case *c) {
     return check_results(c, MICA_DTYPE_f32, "cpu");
 }
-static mica_status results_in_f64(const figure_case *c) {
+static mica_status results_in_f64(const golden_case *c) {
     return check_results(c, MICA_DTYPE_f64, "cpu");
 }
-static mica_status results_by_reference(const figure_case *c) {
+static mica_status results_by_reference(const golden_case *c) {
     return check_results(c, MICA_DTYPE_f64, "ref");
 }
 
-TEST(every_layer_and_loss_gives_the_figures_in_f32) {
+TEST(every_layer_and_loss_gives_the_golden_values_in_f32) {
     on_all_cases(results_in_f32);
 }
 
-TEST(every_layer_and_loss_gives_the_figures_in_f64) {
+TEST(every_layer_and_loss_gives_the_golden_values_in_f64) {
     on_all_cases(results_in_f64);
 }
 
-TEST(the_reference_device_gives_the_figures_too) {
+TEST(the_reference_device_gives_the_golden_values_too) {
     on_all_cases(results_by_reference);
 }
 
-TEST(twenty_steps_of_training_go_as_the_figures_say) {
+TEST(twenty_steps_of_training_go_as_the_golden_values_say) {
     on_all_cases(check_training);
 }
 
 TEST(twenty_steps_of_every_optimizer_go_as_pytorch_goes) {
-    figures all;
+    golden_values all;
     int32_t n = 0;
-    REQUIRE(figures_read("tests/nn/figures.txt.gz", &all));
+    REQUIRE(golden_read("tests/nn/golden.txt.gz", &all));
     for (int32_t i = 0; i < all.n; i++) {
         if (strcmp(all.cases[i].kind, "optimizer") != 0) continue;
         CHECK_OK(check_optimizer(&all.cases[i], MICA_DTYPE_f32));
@@ -256,5 +256,5 @@ TEST(twenty_steps_of_every_optimizer_go_as_pytorch_goes) {
         n++;
     }
     CHECK(n >= 20);
-    figures_free(&all);
+    golden_free(&all);
 }

@@ -1,10 +1,10 @@
-"""Writes tests/python/data/jax_figures.npz: what JAX says about the rows of the table.
+"""Writes tests/python/data/jax_golden.npz: what JAX says about the rows of the table.
 
 `make oracle` runs it in an environment of its own; tests/python/test_ref_jax.py reads the file.
 With names of rows as arguments only these are made anew.
 
 An example is a row, its attributes, how operands are drawn, and the same said in JAX. For each of
-its dtypes the figures hold operands and results; in f64, for smooth ones, also tangents t,
+its dtypes the golden values hold operands and results; in f64, for smooth ones, also tangents t,
 cotangents c, J t, J^T c, and the derivative of J^T c along t; and results over a leading axis that
 all operands have, or the first one alone. bf16 is kept as its bits.
 """
@@ -28,7 +28,7 @@ from jax._src.lax.windowed_reductions import _select_and_scatter_add
 jax.config.update("jax_enable_x64", True)
 
 HERE = pathlib.Path(__file__).resolve().parent
-FIGURES = HERE.parent / "python" / "data" / "jax_figures.npz"
+GOLDEN = HERE.parent / "python" / "data" / "jax_golden.npz"
 DTYPES = {
     "bool": jnp.bool_,
     "i8": jnp.int8,
@@ -967,7 +967,7 @@ def examples():
     yield from complex_rows()
 
 
-# ---- figures -------------------------------------------------------------------------------------
+# ---- golden values -------------------------------------------------------------------------------
 
 
 def draw(spec, dtype, rng, batch=()):
@@ -1038,7 +1038,7 @@ def mapped(example, dtype, rng, store):
         store("over_first", flat(jax.vmap(example.function, axes)(*first)))
 
 
-def add_figures(example, dtype, seed, manifest):
+def add_golden(example, dtype, seed, manifest):
     """Adds {op, attributes, dtype, program, and for each part a list of (dtype, array)}."""
     rng = np.random.default_rng(seed)
     entry = {"op": example.op, "attributes": example.attributes, "dtype": dtype}
@@ -1070,9 +1070,9 @@ PARTS += ("every", "over_every", "over_first")
 
 def read_others(chosen):
     """What is stored about all rows but the chosen ones."""
-    if not FIGURES.exists():
+    if not GOLDEN.exists():
         return []
-    stored, used = np.load(FIGURES), collections.Counter()
+    stored, used = np.load(GOLDEN), collections.Counter()
     manifest = json.loads(stored["manifest"].tobytes())["examples"]
     for entry, part in itertools.product(manifest, PARTS):
         arrays = []
@@ -1096,9 +1096,9 @@ def write(manifest):
         listed.append(entry | shapes)
     text = json.dumps({"jax": jax.__version__, "examples": listed}, separators=(",", ":"))
     together = {name: np.concatenate(arrays) for name, arrays in pools.items()}
-    FIGURES.parent.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(FIGURES, manifest=np.frombuffer(text.encode(), np.uint8), **together)
-    print(f"{len(manifest)} examples, {FIGURES.stat().st_size} bytes, jax {jax.__version__}")
+    GOLDEN.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(GOLDEN, manifest=np.frombuffer(text.encode(), np.uint8), **together)
+    print(f"{len(manifest)} examples, {GOLDEN.stat().st_size} bytes, jax {jax.__version__}")
 
 
 def main():
@@ -1109,10 +1109,10 @@ def main():
             continue
         for dtype in example.dtypes:
             try:
-                add_figures(example, dtype, number, manifest)
+                add_golden(example, dtype, number, manifest)
             except Exception as error:
                 note = f"{example.op} {example.attributes} {dtype}"
-                raise RuntimeError(f"figures of {note}") from error
+                raise RuntimeError(f"golden values of {note}") from error
     write(manifest)
 
 

@@ -1,28 +1,28 @@
-/* The function of mica/nn.h that a case of the figures is for, on the case's operands. */
+/* The function of mica/nn.h that a case of the golden values is for, on the case's operands. */
 #include <stdio.h>
 #include <string.h>
 
-#include "support/figures.h"
+#include "support/golden.h"
 
-static mica_value operand(const figure_operands *o, const char *name) {
-    return figure_operand(o, name);
+static mica_value operand(const golden_operands *o, const char *name) {
+    return golden_operand(o, name);
 }
-static double number(const figure_operands *o, const char *name, double otherwise) {
-    return figure_number(o->c, name, otherwise);
+static double number(const golden_operands *o, const char *name, double otherwise) {
+    return golden_number(o->c, name, otherwise);
 }
-static int integer(const figure_operands *o, const char *name, int otherwise) {
-    return (int)figure_number(o->c, name, otherwise);
+static int integer(const golden_operands *o, const char *name, int otherwise) {
+    return (int)golden_number(o->c, name, otherwise);
 }
 
 /* How many entries a setting has, at most n. */
-static int32_t list(const figure_operands *o, const char *name, int64_t *values, int32_t n) {
-    figure_ints(o->c, name, values, n);
+static int32_t list(const golden_operands *o, const char *name, int64_t *values, int32_t n) {
+    golden_ints(o->c, name, values, n);
     for (int32_t i = 0; i < o->c->n_settings; i++)
         if (!strcmp(o->c->settings[i].name, name)) return o->c->settings[i].n;
     return 0;
 }
 
-static mica_nn_activation activation_of(const figure_operands *o) {
+static mica_nn_activation activation_of(const golden_operands *o) {
     mica_nn_activation f = mica_nn_activation_make((mica_nn_activation_kind)integer(o, "kind", 0));
     f.a = number(o, "a", f.a);
     f.b = number(o, "b", f.b);
@@ -30,34 +30,34 @@ static mica_nn_activation activation_of(const figure_operands *o) {
     return f;
 }
 
-static mica_value conv2d(mica_graph *g, const figure_operands *o) {
+static mica_value conv2d(mica_graph *g, const golden_operands *o) {
     mica_nn_conv2d_options options = MICA_NN_CONV2D_OPTIONS;
     options.kind = (mica_nn_conv_kind)integer(o, "kind", 0);
     options.padding_policy = (mica_nn_padding_policy)integer(o, "policy", 1);
     options.groups = integer(o, "groups", 1);
     options.channels_last = integer(o, "channels_last", 0);
-    figure_ints(o->c, "strides", options.strides, 2);
-    figure_ints(o->c, "dilations", options.dilations, 2);
-    figure_ints(o->c, "padding", options.padding, 2);
-    figure_ints(o->c, "output_padding", options.output_padding, 2);
+    golden_ints(o->c, "strides", options.strides, 2);
+    golden_ints(o->c, "dilations", options.dilations, 2);
+    golden_ints(o->c, "padding", options.padding, 2);
+    golden_ints(o->c, "output_padding", options.output_padding, 2);
     return mica_nn_conv2d(g, operand(o, "input"), operand(o, "weight"), operand(o, "bias"),
                           &options);
 }
 
-static mica_value pool2d(mica_graph *g, const figure_operands *o) {
+static mica_value pool2d(mica_graph *g, const golden_operands *o) {
     mica_nn_pool2d_options options = MICA_NN_POOL2D_OPTIONS;
     options.kind = (mica_nn_pool_kind)integer(o, "kind", 1);
     options.padding_policy = (mica_nn_padding_policy)integer(o, "policy", 1);
     options.count_includes_padding = integer(o, "count_includes_padding", 0);
     options.channels_last = integer(o, "channels_last", 0);
-    figure_ints(o->c, "window", options.window, 2);
-    figure_ints(o->c, "strides", options.strides, 2);
-    figure_ints(o->c, "dilations", options.dilations, 2);
-    figure_ints(o->c, "padding", options.padding, 2);
+    golden_ints(o->c, "window", options.window, 2);
+    golden_ints(o->c, "strides", options.strides, 2);
+    golden_ints(o->c, "dilations", options.dilations, 2);
+    golden_ints(o->c, "padding", options.padding, 2);
     return mica_nn_pool2d(g, operand(o, "x"), &options);
 }
 
-static mica_value loss(mica_graph *g, const figure_operands *o) {
+static mica_value loss(mica_graph *g, const golden_operands *o) {
     mica_nn_loss_options options = MICA_NN_LOSS_OPTIONS;
     options.kind = (mica_nn_loss_kind)integer(o, "kind", 0);
     options.reduction = (mica_nn_reduction_kind)integer(o, "reduction", 2);
@@ -68,18 +68,18 @@ static mica_value loss(mica_graph *g, const figure_operands *o) {
     return mica_nn_loss(g, operand(o, "x"), operand(o, "labels"), operand(o, "weights"), &options);
 }
 
-static mica_value yolo(mica_graph *g, const figure_operands *o) {
+static mica_value yolo(mica_graph *g, const golden_operands *o) {
     mica_nn_yolo_options options = MICA_NN_YOLO_OPTIONS;
-    float anchors[FIGURE_VALUES];
+    float anchors[GOLDEN_VALUES];
     int64_t scales[5];
     for (int32_t i = 0; i < o->c->n_settings; i++) {
-        const figure_setting *s = &o->c->settings[i];
+        const golden_setting *s = &o->c->settings[i];
         if (strcmp(s->name, "anchors") != 0) continue;
         for (int32_t k = 0; k < s->n; k++) anchors[k] = (float)s->values[k];
         options.anchor_count = s->n / 2;
     }
     options.anchor_boxes = anchors;
-    figure_ints(o->c, "scales", scales, 5);
+    golden_ints(o->c, "scales", scales, 5);
     options.rescores = integer(o, "rescores", 1);
     options.position_scale = (double)scales[0];
     options.size_scale = (double)scales[1];
@@ -90,7 +90,7 @@ static mica_value yolo(mica_graph *g, const figure_operands *o) {
 }
 
 /* Operands letter0, letter1 ... ; NULL when there is none. */
-static const mica_value *numbered(const figure_operands *o, char letter, mica_value *values,
+static const mica_value *numbered(const golden_operands *o, char letter, mica_value *values,
                                   int32_t n) {
     char name[16];
     for (int32_t i = 0; i < n; i++) {
@@ -100,7 +100,7 @@ static const mica_value *numbered(const figure_operands *o, char letter, mica_va
     return mica_value_is_null(values[0]) ? NULL : values;
 }
 
-static void lstm(mica_graph *g, const figure_operands *o, mica_value out[3]) {
+static void lstm(mica_graph *g, const golden_operands *o, mica_value out[3]) {
     enum { MOST = 32 };
     mica_value w[MOST], u[MOST], v[MOST], b[MOST];
     mica_nn_lstm_options options = MICA_NN_LSTM_OPTIONS;
@@ -109,7 +109,7 @@ static void lstm(mica_graph *g, const figure_operands *o, mica_value out[3]) {
     options.layer_count = integer(o, "layers", 1);
     options.bidirectional = integer(o, "bidirectional", 0);
     options.returns_sequences = integer(o, "sequences", 1);
-    figure_ints(o->c, "gates", gates, 4);
+    golden_ints(o->c, "gates", gates, 4);
     for (int32_t i = 0; i < 4; i++)
         options.gates[i] = mica_nn_activation_make((mica_nn_activation_kind)gates[i]);
     options.output = mica_nn_activation_make((mica_nn_activation_kind)integer(o, "output", 5));
@@ -123,7 +123,7 @@ static void lstm(mica_graph *g, const figure_operands *o, mica_value out[3]) {
                  operand(o, "lengths"), MICA_NULL_VALUE, &options, out);
 }
 
-static mica_value multihead(mica_graph *g, const figure_operands *o) {
+static mica_value multihead(mica_graph *g, const golden_operands *o) {
     mica_nn_multihead_options options = MICA_NN_MULTIHEAD_OPTIONS;
     options.head_count = integer(o, "heads", 1);
     options.adds_zero_attention = integer(o, "zero", 0);
@@ -143,7 +143,7 @@ static mica_value multihead(mica_graph *g, const figure_operands *o) {
                                        operand(o, "mask"), MICA_NULL_VALUE, &options);
 }
 
-static void embedding(mica_graph *g, const figure_operands *o, mica_value out[2]) {
+static void embedding(mica_graph *g, const golden_operands *o, mica_value out[2]) {
     mica_nn_embedding_options options = MICA_NN_EMBEDDING_OPTIONS;
     options.padding_index = integer(o, "padding_index", -1);
     options.maximum_norm = number(o, "maximum_norm", 0);
@@ -152,95 +152,95 @@ static void embedding(mica_graph *g, const figure_operands *o, mica_value out[2]
     mica_nn_embedding(g, operand(o, "weights"), operand(o, "indices"), &options, out);
 }
 
-static mica_value reduce(mica_graph *g, const figure_operands *o) {
-    int64_t axes[FIGURE_VALUES];
-    int32_t n = list(o, "axes", axes, FIGURE_VALUES);
+static mica_value reduce(mica_graph *g, const golden_operands *o) {
+    int64_t axes[GOLDEN_VALUES];
+    int32_t n = list(o, "axes", axes, GOLDEN_VALUES);
     return mica_nn_reduce(g, (mica_nn_reduction_kind)integer(o, "kind", 0), operand(o, "x"),
                           (mica_ints){axes, n});
 }
 
-static mica_value pad(mica_graph *g, const figure_operands *o) {
+static mica_value pad(mica_graph *g, const golden_operands *o) {
     int64_t low[4] = {0}, high[4] = {0};
-    figure_ints(o->c, "low", low, 4);
-    figure_ints(o->c, "high", high, 4);
+    golden_ints(o->c, "low", low, 4);
+    golden_ints(o->c, "high", high, 4);
     return mica_nn_pad(g, operand(o, "x"), (mica_nn_pad_kind)integer(o, "kind", 0),
                        (mica_ints){low, 4}, (mica_ints){high, 4}, number(o, "value", 0));
 }
 
-static mica_value resize(mica_graph *g, const figure_operands *o) {
-    int64_t sizes[FIGURE_VALUES];
-    int32_t n = list(o, "sizes", sizes, FIGURE_VALUES);
+static mica_value resize(mica_graph *g, const golden_operands *o) {
+    int64_t sizes[GOLDEN_VALUES];
+    int32_t n = list(o, "sizes", sizes, GOLDEN_VALUES);
     return mica_nn_resize(g, operand(o, "x"), (mica_ints){sizes, n},
                           (mica_nn_sample_mode)integer(o, "linear", 0), integer(o, "aligned", 0));
 }
 
-static mica_value layer_norm(mica_graph *g, const figure_operands *o) {
-    int64_t shape[FIGURE_VALUES];
-    int32_t n = list(o, "shape", shape, FIGURE_VALUES);
+static mica_value layer_norm(mica_graph *g, const golden_operands *o) {
+    int64_t shape[GOLDEN_VALUES];
+    int32_t n = list(o, "shape", shape, GOLDEN_VALUES);
     return mica_nn_layer_norm(g, operand(o, "x"), operand(o, "gamma"), operand(o, "beta"),
                               (mica_ints){shape, n}, number(o, "epsilon", 1e-5));
 }
 
 /* ---- kinds of one result ----------------------------------------------------------------------*/
 
-static mica_value activation(mica_graph *g, const figure_operands *o) {
+static mica_value activation(mica_graph *g, const golden_operands *o) {
     return mica_nn_activate(g, operand(o, "x"), activation_of(o));
 }
-static mica_value gelu(mica_graph *g, const figure_operands *o) {
+static mica_value gelu(mica_graph *g, const golden_operands *o) {
     return mica_nn_gelu(g, operand(o, "x"), false);
 }
-static mica_value softmax(mica_graph *g, const figure_operands *o) {
+static mica_value softmax(mica_graph *g, const golden_operands *o) {
     return mica_nn_softmax(g, operand(o, "x"), integer(o, "axis", 1));
 }
-static mica_value log_softmax(mica_graph *g, const figure_operands *o) {
+static mica_value log_softmax(mica_graph *g, const golden_operands *o) {
     return mica_nn_log_softmax(g, operand(o, "x"), integer(o, "axis", 1));
 }
-static mica_value arithmetic(mica_graph *g, const figure_operands *o) {
+static mica_value arithmetic(mica_graph *g, const golden_operands *o) {
     return mica_nn_arithmetic(g, (mica_nn_arithmetic_kind)integer(o, "kind", 0), operand(o, "x"),
                               operand(o, "y"));
 }
-static mica_value comparison(mica_graph *g, const figure_operands *o) {
+static mica_value comparison(mica_graph *g, const golden_operands *o) {
     return mica_nn_compare(g, (mica_nn_comparison_kind)integer(o, "kind", 0), operand(o, "x"),
                            operand(o, "y"));
 }
-static mica_value where(mica_graph *g, const figure_operands *o) {
+static mica_value where(mica_graph *g, const golden_operands *o) {
     return mica_nn_where(g, operand(o, "condition"), operand(o, "x"), operand(o, "y"));
 }
-static mica_value gather(mica_graph *g, const figure_operands *o) {
+static mica_value gather(mica_graph *g, const golden_operands *o) {
     return mica_nn_gather(g, operand(o, "x"), operand(o, "indices"), integer(o, "axis", 0));
 }
-static mica_value scatter(mica_graph *g, const figure_operands *o) {
+static mica_value scatter(mica_graph *g, const golden_operands *o) {
     return mica_nn_scatter(g, operand(o, "x"), operand(o, "indices"), operand(o, "updates"),
                            integer(o, "axis", 0), integer(o, "adds", 0));
 }
-static mica_value matmul(mica_graph *g, const figure_operands *o) {
+static mica_value matmul(mica_graph *g, const golden_operands *o) {
     return mica_nn_matmul(g, operand(o, "x"), operand(o, "y"), number(o, "alpha", 1),
                           integer(o, "transposes_x", 0), integer(o, "transposes_y", 0));
 }
-static mica_value fully_connected(mica_graph *g, const figure_operands *o) {
+static mica_value fully_connected(mica_graph *g, const golden_operands *o) {
     return mica_nn_fully_connected(g, operand(o, "input"), operand(o, "weight"),
                                    operand(o, "bias"));
 }
-static mica_value gram_matrix(mica_graph *g, const figure_operands *o) {
+static mica_value gram_matrix(mica_graph *g, const golden_operands *o) {
     return mica_nn_gram_matrix(g, operand(o, "x"), number(o, "scale", 1));
 }
-static mica_value batch_norm_inference(mica_graph *g, const figure_operands *o) {
+static mica_value batch_norm_inference(mica_graph *g, const golden_operands *o) {
     return mica_nn_batch_norm_inference(g, operand(o, "x"), operand(o, "mean"),
                                         operand(o, "variance"), operand(o, "gamma"),
                                         operand(o, "beta"), 1, number(o, "epsilon", 1e-5));
 }
-static mica_value group_norm(mica_graph *g, const figure_operands *o) {
+static mica_value group_norm(mica_graph *g, const golden_operands *o) {
     return mica_nn_group_norm(g, operand(o, "x"), operand(o, "gamma"), operand(o, "beta"),
                               integer(o, "groups", 1), number(o, "epsilon", 1e-5));
 }
-static mica_value attention(mica_graph *g, const figure_operands *o) {
+static mica_value attention(mica_graph *g, const golden_operands *o) {
     return mica_nn_attention(g, operand(o, "q"), operand(o, "k"), operand(o, "v"),
                              operand(o, "mask"), number(o, "scale", 1), 0, MICA_NULL_VALUE);
 }
 
 static const struct {
     const char *kind;
-    mica_value (*build)(mica_graph *g, const figure_operands *o);
+    mica_value (*build)(mica_graph *g, const golden_operands *o);
 } single[] = {{"activation", activation},
               {"gelu", gelu},
               {"softmax", softmax},
@@ -266,7 +266,7 @@ static const struct {
               {"loss", loss},
               {"yolo", yolo}};
 
-int32_t figure_build(mica_graph *g, const figure_operands *o, mica_value out[FIGURE_RESULTS]) {
+int32_t golden_build(mica_graph *g, const golden_operands *o, mica_value out[GOLDEN_RESULTS]) {
     const char *kind = o->c->kind;
     double epsilon = number(o, "epsilon", 1e-5), momentum = number(o, "momentum", 0.99);
     for (size_t i = 0; i < sizeof single / sizeof *single; i++) {
@@ -295,25 +295,25 @@ int32_t figure_build(mica_graph *g, const figure_operands *o, mica_value out[FIG
     return 0;
 }
 
-mica_nn_optimizer figure_optimizer(const figure_case *c) {
+mica_nn_optimizer golden_optimizer(const golden_case *c) {
     mica_nn_optimizer o = MICA_NN_OPTIMIZER;
-    o.kind = (mica_nn_optimizer_kind)figure_number(c, "kind", 0);
-    o.gradient_rescale = figure_number(c, "rescale", 1);
-    o.clips = figure_number(c, "clipping", -1) >= 0;
-    o.clipping = (mica_nn_clipping_kind)figure_number(c, "clipping", 0);
-    o.clip_min = figure_number(c, "clip_min", o.clip_min);
-    o.clip_max = figure_number(c, "clip_max", o.clip_max);
-    o.maximum_norm = figure_number(c, "maximum_norm", o.maximum_norm);
-    o.custom_global_norm = figure_number(c, "custom_global_norm", 0);
-    o.regularization = (mica_nn_regularization_kind)figure_number(c, "regularization", 0);
-    o.regularization_scale = figure_number(c, "regularization_scale", 0);
-    o.momentum = figure_number(c, "momentum", 0);
-    o.nesterov = figure_number(c, "nesterov", 0) != 0;
-    o.beta1 = figure_number(c, "beta1", o.beta1);
-    o.beta2 = figure_number(c, "beta2", o.beta2);
-    o.amsgrad = figure_number(c, "amsgrad", 0) != 0;
-    o.alpha = figure_number(c, "alpha", o.alpha);
-    o.centered = figure_number(c, "centered", 0) != 0;
-    o.epsilon = figure_number(c, "epsilon", o.epsilon);
+    o.kind = (mica_nn_optimizer_kind)golden_number(c, "kind", 0);
+    o.gradient_rescale = golden_number(c, "rescale", 1);
+    o.clips = golden_number(c, "clipping", -1) >= 0;
+    o.clipping = (mica_nn_clipping_kind)golden_number(c, "clipping", 0);
+    o.clip_min = golden_number(c, "clip_min", o.clip_min);
+    o.clip_max = golden_number(c, "clip_max", o.clip_max);
+    o.maximum_norm = golden_number(c, "maximum_norm", o.maximum_norm);
+    o.custom_global_norm = golden_number(c, "custom_global_norm", 0);
+    o.regularization = (mica_nn_regularization_kind)golden_number(c, "regularization", 0);
+    o.regularization_scale = golden_number(c, "regularization_scale", 0);
+    o.momentum = golden_number(c, "momentum", 0);
+    o.nesterov = golden_number(c, "nesterov", 0) != 0;
+    o.beta1 = golden_number(c, "beta1", o.beta1);
+    o.beta2 = golden_number(c, "beta2", o.beta2);
+    o.amsgrad = golden_number(c, "amsgrad", 0) != 0;
+    o.alpha = golden_number(c, "alpha", o.alpha);
+    o.centered = golden_number(c, "centered", 0) != 0;
+    o.epsilon = golden_number(c, "epsilon", o.epsilon);
     return o;
 }

@@ -1,10 +1,11 @@
-/* Transposing into memory that no cache holds: squares as wide as a cache line are turned in
- * registers and written past the caches, line by line; see mica_cpu_turn in device/cpu/isa.h. */
+/* Transposing into memory that no cache holds: squares as wide as a cache line are transposed in
+ * registers and written past the caches, line by line; see mica_cpu_transpose in device/cpu/isa.h.
+ */
 #include "device/cpu/isa.h"
 #include "ir/scalar_stream.h"
 
 #define LINE MICA_STREAM_LINE
-#define AHEAD 2 /* squares between what is turned and what is brought nearer */
+#define AHEAD 2 /* squares between what is transposed and what is prefetched */
 
 #if defined(__clang__) || __GNUC__ >= 12
 #define SHUFFLE(lanes, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
@@ -72,8 +73,8 @@ LINE_SQUARE_DEFINE(square_64, small_64, 8, 2)
 #endif
 
 #define TURN_DEFINE(w, bytes)                                                                      \
-    static void turn_##w(const void *x, int64_t x_step, void *y, int64_t y_step, int64_t rows,     \
-                         int64_t columns) {                                                        \
+    static void transpose_##w(const void *x, int64_t x_step, void *y, int64_t y_step,              \
+                              int64_t rows, int64_t columns) {                                     \
         for (int64_t j = 0; j < columns; j += LINE / bytes)                                        \
             for (int64_t i = 0; i < rows; i += LINE / bytes) {                                     \
                 const char *from = (const char *)x + i * x_step + j * bytes;                       \
@@ -87,4 +88,5 @@ TURN_DEFINE(16, 2)
 TURN_DEFINE(32, 4)
 TURN_DEFINE(64, 8)
 
-const mica_cpu_turn MICA_ISA_NAME(mica_cpu_turns)[4] = {turn_8, turn_16, turn_32, turn_64};
+const mica_cpu_transpose MICA_ISA_NAME(mica_cpu_transposes)[4] = {transpose_8, transpose_16,
+                                                                  transpose_32, transpose_64};

@@ -1,4 +1,4 @@
-"""Makes tests/nn/figures.txt.gz with PyTorch and TensorFlow.
+"""Makes tests/nn/golden.txt.gz with PyTorch and TensorFlow.
 
 Run in an environment of its own, by ``make oracle``. The cases stand in ``nn_cases_*.py``, each a
 function of its framework's tensors; ``nn_oracle.py`` runs, differentiates and trains them.
@@ -13,7 +13,7 @@ import nn_cases_basic
 import nn_cases_layers
 import nn_cases_training
 import numpy as np
-from figures_format import PATH, write
+from golden_format import PATH, write
 from nn_oracle import Maker
 
 

@@ -1,8 +1,8 @@
-"""Make the figures of tests/tf with TensorFlow: make_tensorflow_figures.py [part of a name]
+"""Make the golden values of tests/tf with TensorFlow: make_tensorflow_golden.py [part of a name]
 
 Every case runs in every one of its modes; the modes have to agree with each other, so that one
-figure serves them all. With a part of their names, or the name of their file in tf_cases, those
-cases alone are made anew.
+golden value serves them all. With a part of their names, or the name of their file in tf_cases,
+those cases alone are made anew.
 """
 # needs: tensorflow-cpu==2.21.0
 
@@ -47,12 +47,12 @@ def aliases(symbols: list[str]) -> dict[str, list[str]]:
     return found
 
 
-def figures(runner: corpus.Runner, case: corpus.Case) -> tuple[dict, list[str]]:
-    """The figures of a case, and what is wrong with it."""
+def golden(runner: corpus.Runner, case: corpus.Case) -> tuple[dict, list[str]]:
+    """The golden values of a case, and what is wrong with it."""
     line: dict = {"name": case.name}
     wrong = []
     for mode in case.modes:
-        key = corpus.FIGURE_OF[mode]
+        key = corpus.GOLDEN_OF[mode]
         try:
             got = runner.run(case, mode)
         except Exception as error:
@@ -92,7 +92,7 @@ def main() -> int:
     for name, case in corpus.load().items():
         if part not in name and part != case.file:
             continue
-        line, wrong = figures(runner, case)
+        line, wrong = golden(runner, case)
         lines.append(line)
         for text in wrong:
             failures += 1
@@ -101,7 +101,7 @@ def main() -> int:
     if failures:
         return 1
     if part:
-        known = corpus.read_figures()[1]
+        known = corpus.read_golden()[1]
         fresh = {line["name"]: line for line in lines}
         lines = [known[n] | fresh.get(n, {}) for n in known if n in corpus.load()]
         lines += [line for name, line in fresh.items() if name not in known]
@@ -110,8 +110,8 @@ def main() -> int:
         "numpy": np.__version__,
         "aliases": aliases(every_symbol()),
     }
-    corpus.write_figures([head, *sorted(lines, key=lambda line: line["name"])])
-    print(f"{corpus.FIGURES.name}: {corpus.FIGURES.stat().st_size} bytes")
+    corpus.write_golden([head, *sorted(lines, key=lambda line: line["name"])])
+    print(f"{corpus.GOLDEN.name}: {corpus.GOLDEN.stat().st_size} bytes")
     return 0
 
 
