@@ -315,8 +315,25 @@ MICA_API int32_t mica_tf_graph_segment_size(const mica_tf_graph *g, int32_t i);
  * free with mica_string_free. */
 MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_describe(mica_tf_graph *g, char **out_text);
 
+/* Programs of all segments: one for each combination of sizes that was run lately. The one used
+ * longest ago makes room for a new one, in its segment and in the process. */
+typedef struct mica_tf_program_counts {
+    size_t size; /* of this struct */
+    int64_t held, most, most_of_segment;
+    int64_t made, evicted; /* since the process began */
+} mica_tf_program_counts;
+MICA_API void mica_tf_count_programs(mica_tf_program_counts *out_counts);
+/* Both at least 1. A segment that holds more keeps them until its next new one. */
+MICA_API MICA_MUST_CHECK mica_status mica_tf_set_program_limits(int32_t most,
+                                                                int32_t most_of_segment);
+
 /* Receives a line for every op that runs by itself; NULL: none. */
 MICA_API void mica_tf_set_log(void (*log)(void *context, const char *line), void *context);
+
+/* The first run of each segment waits for the compiler, as jit_compile=True asks for; that of the
+ * functions in it too. Other sizes run at once and are compiled meanwhile. */
+MICA_API void mica_tf_graph_set_compiled(mica_tf_graph *g);
+MICA_API bool mica_tf_graph_is_compiled(const mica_tf_graph *g);
 
 /* Runs the function. From now on the graph does not change. Arguments and the values of variables
  * are moved to the device where they are not on it; variables stay there. */
