@@ -8,11 +8,15 @@ import sys
 from pathlib import Path
 
 import killing
+import mica
 import mica.tf as tf
 import pytest
 from mica import _mica
 
-KINDS = ("checkpoint", "save", "manager", "saved_model", "file", "records", "text")
+KINDS = (
+    "checkpoint", "save", "manager", "saved_model", "c_saved_model", "file", "records", "text",
+    "safetensors", "npz", "npy",
+)  # fmt: skip
 
 
 def run(test, kind, tmp_path):
@@ -42,6 +46,11 @@ def test_a_first_writer_that_is_killed_leaves_nothing_that_is_taken_for_a_model(
 @pytest.mark.skipif(not killing.is_possible(), reason="system calls are followed on Linux")
 def test_a_kill_while_compiled_code_is_kept_leaves_a_cache_that_can_be_used(tmp_path):
     run("cached", "cache", tmp_path)
+
+
+@pytest.mark.skipif(not killing.is_possible(), reason="system calls are followed on Linux")
+def test_a_kill_while_events_are_written_leaves_those_that_were_flushed(tmp_path):
+    run("grown", "events", tmp_path)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -132,12 +141,23 @@ def read_records(folder, size):
     return float(found[0][:1])
 
 
+def write_arrays(folder, value, size):
+    mica.save(folder / "model.npz", {"x": mica.full((size,), float(value))})
+
+
+def read_arrays(folder, size):
+    x = mica.load(folder / "model.npz")["x"]
+    assert x.shape == (size,)
+    return float(x.numpy()[-1])
+
+
 DISK = [
     (write_checkpoint, read_checkpoint),
     (save_model, load_model),
     (save_with_a_manager, read_the_latest),
     (write_file, read_file),
     (write_records, read_records),
+    (write_arrays, read_arrays),
 ]
 
 
