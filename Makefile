@@ -61,7 +61,7 @@ exports: ## write src/exports.txt anew from the built library
 	@scripts/build.sh mica
 	@scripts/exports.sh build > src/exports.txt
 
-oracle: ## make the figures of the tests anew with other frameworks, in environments of their own
+oracle: ## make the golden of the tests anew with other frameworks, in environments of their own
 	@scripts/oracle.sh
 
 agreement: ## stored random calls beside TensorFlow's answers; fails under 99 % (MATCH=softmax for a part)

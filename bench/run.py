@@ -274,7 +274,7 @@ def once(case: Case, framework: str, attempt: int, idiom: str) -> Any:
     """What a fresh process prints: a figure or, without an idiom, the names of its idioms."""
     command = [python_of(framework), HERE / "worker.py", framework, "once", case.name, idiom]
     env = environment()
-    if case.name.startswith("first_"):  # nobody finds what an earlier run compiled
+    if case.name.startswith("first_"):  # the cache of an earlier run is not used
         for variable in "MICA_CACHE", "TORCHINDUCTOR_CACHE_DIR":
             name = f"{os.getpid()}-{framework}-{attempt}-{idiom}".replace(" ", "-")
             folder = ENVIRONMENTS / "cache" / name

@@ -6,7 +6,7 @@ stored by each framework's process and compared by Mica's.
 
 Where a framework also gives `exact/NAME`, computed in float64, gradients and updates are compared
 with those: a net with batch normalization and relu can be so conditioned that float32 gradients of
-two right frameworks differ by percents, and then the question is who is nearer.
+two right frameworks differ by percents, and then the question is which is closer.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     pytest -p mlcompute_recorder ...          (with scripts/ on PYTHONPATH)
 
-Every call of a function of the library goes through a stand-in. It notes the function, the
+Every call of a function of the library is made by a stand-in. It notes the function, the
 enumerations' values among its arguments, and the descriptors' fields that are looked at, under the
 test that runs. What is noted has a key: "mlc_graph_node", "mlc_loss_type:HINGE",
 "mlc_matmul_descriptor.alpha".

@@ -47,7 +47,7 @@ attributes)`, in Python `mica.<name>(operands, attribute=...)`.
   broadcast sizes 1 and scalars to it first. Other rules check operands and attributes as the
   meaning says; examples show operand and result types.
 - **derivative**: the rules of forward mode (jvp) and of transposition. `zero`: the tangents are
-  zero. `linear`: the op applied to the tangent. Where transpose is none, no tangent goes through
+  zero. `linear`: the op applied to the tangent. Where transpose is none, no tangent passes through
   this op itself; the reason is in `src/transform/none.md`.
 - **devices**: the dtypes that each device computes. `cpu`; `fake`, a CPU behind an asynchronous
   interface; `ref`, the reference interpreter; `cuda`: what the GPU has kernels for, the CPU

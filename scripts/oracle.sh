@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the stored figures of the tests anew: oracle.sh [part of a script's name]
+# Makes the stored golden values of the tests anew: oracle.sh [part of a script's name]
 # Every tests/oracle/make_*.py runs in an environment of its own, build-oracle/<name>, with the
 # packages that its line "# needs: ..." lists.
 set -euo pipefail

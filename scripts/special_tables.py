@@ -1,6 +1,6 @@
-"""Writes src/tf/special_tables.h: Chebyshev expansions of special functions.
+"""Writes src/tf/ops/special/tables.h: Chebyshev expansions of special functions.
 
-    python scripts/special_tables.py > src/tf/special_tables.h
+    python scripts/special_tables.py > src/tf/ops/special/tables.h
 
 needs: mpmath
 """

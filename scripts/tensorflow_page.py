@@ -52,7 +52,7 @@ class Status:
 
         self.tf = mica.tf
         self.found = found
-        self.head, _ = corpus.read_figures()
+        self.head, _ = corpus.read_golden()
         self.about: dict[str, list[str]] = {}
         for name, case in corpus.load().items():
             for symbol in case.of:

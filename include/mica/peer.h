@@ -57,7 +57,7 @@ MICA_API bool mica_door_has_secret(const mica_door *door);
  * limits->memory; NULL ends it. */
 MICA_API void mica_door_guard(const mica_door *door);
 
-/* A connected socket, the caller's; nobody closes it during a call. */
+/* A connected socket, the caller's; it stays open during a call. */
 typedef struct mica_peer {
     const mica_door *door;
     int32_t socket;

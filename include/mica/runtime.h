@@ -64,7 +64,7 @@ MICA_API const char *mica_device_name(const mica_device *device);        /* "cpu
 MICA_API const char *mica_device_description(const mica_device *device); /* "AMD EPYC, 2 threads" */
 /* true when the device computes in the host's memory: looking at a value costs no transfer. */
 MICA_API bool mica_device_is_host_visible(const mica_device *device);
-/* true when front ends look at indices and divisors, and refuse those that are none; else such an
+/* true when front ends check indices and divisors, and refuse those that are none; else such an
  * index reads as zero and is not written. */
 MICA_API bool mica_device_checks_bounds(const mica_device *device);
 /* Bytes the device has given out and not got back, and the highest that was. */
@@ -209,8 +209,9 @@ typedef struct mica_run_args {
     bool waits;
 } mica_run_args;
 
-/* Starts a run. out_done may be NULL when nobody waits. A refusal (status not NULL) changes
- * nothing; a failure on the way comes out of the event, of reading an output, and of `completed`.
+/* Starts a run. out_done may be NULL when the caller does not wait. A refusal (status not NULL)
+ * changes nothing; a failure on the way comes out of the event, of reading an output, and of
+ * `completed`.
  */
 MICA_API MICA_MUST_CHECK mica_status mica_executable_run(mica_executable *executable,
                                                          const mica_run_args *args,
@@ -245,7 +246,7 @@ MICA_API MICA_MUST_CHECK mica_status mica_eager_several(
 /* `check` is asked a few times a second, by the thread that main runs in, while that computes or
  * waits; when it answers true the call ends soon with MICA_CANCELLED. Runs that were given memory
  * to take (mica_run_args.donate) are finished first. It is called in the middle of runs, with
- * locks held: it may only look at a flag. NULL: nobody is asked. */
+ * locks held: it may only look at a flag. NULL: none. */
 MICA_API void mica_set_interrupt_check(bool (*check)(void));
 
 /* ---- logging ----------------------------------------------------------------------------------*/

@@ -1,7 +1,7 @@
 /* mica/tf.h: TensorFlow's ops and graphs.
  *
- * tf_ops.def has a row per TensorFlow op. An op runs by itself (mica_tf_eager) or becomes a node of
- * a graph, whose shapes may be partly unknown; a graph is a function, and running it lowers what
+ * tf_ops.h has a number per TensorFlow op. An op runs by itself (mica_tf_eager) or becomes a node
+ * of a graph, whose shapes may be partly unknown; a graph is a function, and running it lowers what
  * lies between host ops to graphs of primitives, once for each set of concrete sizes.
  *
  * A value is a dtype and a reference-counted object: a mica_tensor for numbers, else an object of
@@ -26,6 +26,7 @@
 #define MICA_TF_H
 
 #include "runtime.h"
+#include "tf_ops.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -99,14 +100,6 @@ MICA_API void *mica_tf_object_of(mica_tf_value value, const char *kind);
 
 /* ---- the table --------------------------------------------------------------------------------*/
 
-typedef enum mica_tf_op {
-#define MICA_TF_OP(name, ...) MICA_TF_##name,
-#include "tf_ops.def"
-#undef MICA_TF_OP
-    MICA_TF_OP_COUNT,
-    MICA_TF_PARAMETER = MICA_TF_OP_COUNT /* a graph's parameter; not an op */
-} mica_tf_op;
-
 typedef enum mica_tf_attr_kind {
     MICA_TF_INT,
     MICA_TF_FLOAT,
@@ -169,6 +162,19 @@ typedef struct mica_tf_attr_info {
     const char *choices; /* STRING: the values it may have, as the row has them; NULL: any */
 } mica_tf_attr_info;
 
+/* What an op is to those that walk over graphs. */
+typedef enum mica_tf_category {
+    MICA_TF_CATEGORY_PLAIN,
+    MICA_TF_CATEGORY_SAME,     /* its results are its inputs */
+    MICA_TF_CATEGORY_OF_SHAPE, /* the result follows from the shape of input 0 alone */
+    MICA_TF_CATEGORY_CALL,
+    MICA_TF_CATEGORY_BRANCH, /* input 0 chooses one of several functions, the others go to it */
+    MICA_TF_CATEGORY_LOOP,
+    MICA_TF_CATEGORY_READ, /* of a variable */
+    MICA_TF_CATEGORY_ASSIGN,
+    MICA_TF_CATEGORY_DERIVATIVE /* of the operation that is its first attribute */
+} mica_tf_category;
+
 /* What another process may have run here. */
 typedef enum mica_tf_remote {
     MICA_TF_REMOTE_NONE,    /* not this op: it may touch files, processes or functions */
@@ -178,12 +184,16 @@ typedef enum mica_tf_remote {
 
 typedef struct mica_tf_op_info {
     const char *name, *inputs_text, *outputs_text, *attrs_text;
-    const char *roles; /* a character per input, the last for all that follow; see tf_ops.def */
+    const char
+        *roles; /* a character per input, the last for all that follow; see src/tf/ops/rows.def */
     const char *meaning;
     int32_t n_inputs, n_outputs, n_attrs;
     bool has_effect; /* its nodes run in the order of the program, and are never left out */
     bool is_host;    /* a function of C: no part of a segment */
     mica_tf_remote remote;
+    mica_tf_category category;
+    const char *axis;    /* the input or attribute that TensorFlow's Python calls axis, or NULL */
+    const char *no_file; /* what it is in words, where files have no form for it, else NULL */
     mica_tf_argument inputs[MICA_TF_MAX_ARGUMENTS], outputs[MICA_TF_MAX_ARGUMENTS];
     mica_tf_attr_info attrs[MICA_TF_MAX_ATTRS];
 } mica_tf_op_info;
@@ -206,7 +216,7 @@ MICA_API void mica_tf_operation_retain(mica_tf_operation *operation);
 MICA_API void mica_tf_operation_release(mica_tf_operation *operation);
 MICA_API mica_tf_op mica_tf_operation_op(const mica_tf_operation *operation);
 MICA_API const mica_tf_attr *mica_tf_operation_attrs(const mica_tf_operation *operation);
-/* The role of input i, a letter of the column in tf_ops.def. */
+/* The role of input i, a letter of the column in src/tf/ops/rows.def. */
 MICA_API char mica_tf_operation_role(const mica_tf_operation *operation, int32_t i);
 
 /* ---- running one op ---------------------------------------------------------------------------*/
@@ -285,7 +295,7 @@ MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_print(const mica_tf_graph *g,
 MICA_API bool mica_tf_graph_has_effects(const mica_tf_graph *g);
 /* Whether it can be a region: nothing in it has to run on the host. Ask when it is complete. */
 MICA_API bool mica_tf_graph_is_lowered(mica_tf_graph *g);
-/* Segments a run goes through, and the nodes of segment i (0 past the end). */
+/* Segments a run passes through, and the nodes of segment i (0 past the end). */
 MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_segments(mica_tf_graph *g, int32_t *out_n);
 MICA_API int32_t mica_tf_graph_segment_size(const mica_tf_graph *g, int32_t i);
 
@@ -293,7 +303,7 @@ MICA_API int32_t mica_tf_graph_segment_size(const mica_tf_graph *g, int32_t i);
  * free with mica_string_free. */
 MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_describe(mica_tf_graph *g, char **out_text);
 
-/* Receives a line for every op that runs by itself: NULL: nobody. */
+/* Receives a line for every op that runs by itself; NULL: none. */
 MICA_API void mica_tf_set_log(void (*log)(void *context, const char *line), void *context);
 
 /* Runs the function. From now on the graph does not change. Arguments and the values of variables

@@ -25,7 +25,7 @@ void python_leave(PyGILState_STATE state) {
     __atomic_sub_fetch(&inside, 1, __ATOMIC_SEQ_CST);
 }
 
-/* In a child process nobody is inside: threads are not forked, their count is. */
+/* In a child process no thread is inside: threads are not forked, their count is. */
 static PyObject *close_door(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     __atomic_store_n(&closed, 1, __ATOMIC_SEQ_CST);
     if (process == getpid()) {

@@ -2,7 +2,7 @@
  *
  * Two types stand for arrays: Tensor holds data on a device, Traced stands for a value of a graph
  * that is being built. They share their number slots, indexing and methods; everything they do
- * goes through apply_op, which either runs a primitive at once (mica_eager) or appends a node.
+ * passes through apply_op, which either runs a primitive at once (mica_eager) or appends a node.
  *
  * numpy is never included: it is reached through the buffer protocol, __array__ and DLPack.
  *
@@ -272,7 +272,7 @@ PyObject *array_get_imag(PyObject *self, void *unused);
 
 /* The trace that nodes go to on this thread, or NULL. */
 TraceObject *trace_current(void);
-/* Replaces it, for code that runs on behalf of nobody's trace; returns the old one. */
+/* Replaces it, for code that runs outside any trace; returns the old one. */
 TraceObject *trace_set_current(TraceObject *trace);
 /* The value in `trace` that stands for an array; false with an error set. */
 bool trace_lift(TraceObject *trace, PyObject *array, mica_value *out_value);

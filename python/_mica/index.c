@@ -2,8 +2,8 @@
  *
  * An int takes one element of an axis away, a slice keeps the axis, None adds one, an ellipsis
  * stands for as many full slices as are missing. A traced integer scalar takes one element by
- * dynamic_slice: out of range it is clamped, since nobody can know while tracing. Arrays as indices
- * are gathered by mica/_index.py. */
+ * dynamic_slice: out of range it is clamped, since its value is unknown while tracing. Arrays as
+ * indices are gathered by mica/_index.py. */
 #include "extension.h"
 
 #include <string.h>

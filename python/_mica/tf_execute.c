@@ -5,7 +5,7 @@
 
 static _Thread_local TFGraph *current;       /* borrowed: whoever entered it holds it */
 static _Thread_local PyObject *remote;       /* owned: runs ops elsewhere; NULL: they run here */
-static mica_device *device;                  /* where ops run that nobody places */
+static mica_device *device;                  /* where ops without a device scope run */
 static bool is_started;                      /* something was asked to run */
 static _Thread_local mica_device *placement; /* what tf.device asks for; NULL: nothing */
 
@@ -29,7 +29,7 @@ bool tf_refuse_remote(const char *what) {
     return true;
 }
 
-static bool looks_at_calls; /* any_homes or listener: what most programs never ask for */
+static bool observes_calls; /* any_homes or listener: what most programs never ask for */
 static bool any_homes;      /* whether a handle has ever been told that its variable is elsewhere */
 
 /* What runs the ops of a variable that is elsewhere; borrowed; NULL: it is here, or is none. */
@@ -55,7 +55,7 @@ void tf_default_attrs(const mica_tf_op_info *info, mica_tf_attr *attrs) {
 
 /* ---- capturing --------------------------------------------------------------------------------*/
 
-/* Small values of integers and the like, which nobody differentiates, become constants of the
+/* Small values of integers and the like, which have no gradient, become constants of the
  * graph: sizes and axes among them. */
 #define MOST_CONSTANT_ELEMENTS 128
 
@@ -509,7 +509,7 @@ static int tell_listener(mica_tf_op op, const char *name, PyObject *runner) {
 }
 
 /* Gives the runner that the op belongs to: the last one that holds an input. */
-static int look_at_call(mica_tf_op op, const char *name, TFTensor *const *inputs, int32_t n,
+static int observe_call(mica_tf_op op, const char *name, TFTensor *const *inputs, int32_t n,
                         PyObject **runner) {
     for (int32_t i = 0; any_homes && i < n; i++)
         if (home_of(inputs[i])) *runner = home_of(inputs[i]);
@@ -519,7 +519,7 @@ static int look_at_call(mica_tf_op op, const char *name, TFTensor *const *inputs
 int32_t tf_execute(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const *inputs, int32_t n,
                    const char *name, PyObject **outputs, int32_t capacity) {
     PyObject *runner = remote;
-    if (looks_at_calls && look_at_call(op, name, inputs, n, &runner) < 0) return -1;
+    if (observes_calls && observe_call(op, name, inputs, n, &runner) < 0) return -1;
     if (current) {
         int32_t count = RUNS_HERE;
         if (remote) count = add_remotely(op, attrs, inputs, n, outputs, capacity);
@@ -608,7 +608,7 @@ static PyObject *set_home_function(PyObject *Py_UNUSED(module), PyObject *args) 
     PyObject *handle, *runner;
     if (!PyArg_ParseTuple(args, "O!O:tf_set_home", &TFEager_Type, &handle, &runner)) return NULL;
     if (PyObject_SetAttrString(handle, "_home", runner) < 0) return NULL;
-    any_homes = looks_at_calls = true;
+    any_homes = observes_calls = true;
     Py_RETURN_NONE;
 }
 
@@ -645,7 +645,7 @@ static PyObject *set_listener_function(PyObject *Py_UNUSED(module), PyObject *ob
     PyObject *before = listener;
     listener = NULL;
     if (object != Py_None) Py_INCREF(listener = object);
-    looks_at_calls = any_homes || listener;
+    observes_calls = any_homes || listener;
     Py_XDECREF(before);
     Py_RETURN_NONE;
 }

@@ -1,7 +1,7 @@
 /* The part of the extension that mica.tf stands on: TensorFlow's tensors, ops, graphs and tapes.
  *
  * A Tensor is eager (it has a value) or symbolic (it is a result of a node of a graph). Every op
- * goes through tf_execute: it runs at once when no graph is being built on this thread, else
+ * passes through tf_execute: it runs at once when no graph is being built on this thread, else
  * becomes a node; either way the tapes and accumulators of this thread see it. */
 #ifndef MICA_TF_EXTENSION_H
 #define MICA_TF_EXTENSION_H

@@ -233,16 +233,29 @@ static PyObject *folder_end(PyObject *Py_UNUSED(module), PyObject *capsule) {
 
 /* ---- rows and nodes ---------------------------------------------------------------------------*/
 
-/* tf_row(name): (inputs, outputs, attributes, whether it has an effect) as the table writes them,
- * or None. */
+static const char *const categories[] = {
+    [MICA_TF_CATEGORY_PLAIN] = "plain",
+    [MICA_TF_CATEGORY_SAME] = "same",
+    [MICA_TF_CATEGORY_OF_SHAPE] = "of_shape",
+    [MICA_TF_CATEGORY_CALL] = "call",
+    [MICA_TF_CATEGORY_BRANCH] = "branch",
+    [MICA_TF_CATEGORY_LOOP] = "loop",
+    [MICA_TF_CATEGORY_READ] = "read",
+    [MICA_TF_CATEGORY_ASSIGN] = "assign",
+    [MICA_TF_CATEGORY_DERIVATIVE] = "derivative",
+};
+
+/* tf_row(name): (inputs, outputs, attributes, whether it has an effect, category, what Python calls
+ * axis or None, why files have no form for it or None) as the table has them, or None. */
 static PyObject *row(PyObject *Py_UNUSED(module), PyObject *name) {
     const char *text = PyUnicode_AsUTF8(name);
     mica_tf_op op;
     if (!text) return NULL;
     if (!mica_tf_op_parse(text, &op)) Py_RETURN_NONE;
     const mica_tf_op_info *info = mica_tf_op_describe(op);
-    return Py_BuildValue("(sssO)", info->inputs_text, info->outputs_text, info->attrs_text,
-                         info->has_effect ? Py_True : Py_False);
+    return Py_BuildValue("(sssOszz)", info->inputs_text, info->outputs_text, info->attrs_text,
+                         info->has_effect ? Py_True : Py_False, categories[info->category],
+                         info->axis, info->no_file);
 }
 
 /* tf_row_remote(name): what another process may ask of an op, as mica_tf_remote; 0 where there is

@@ -137,7 +137,7 @@ done:
     return result;
 }
 
-/* ---- looking ----------------------------------------------------------------------------------*/
+/* ---- checking ---------------------------------------------------------------------------------*/
 
 static PyObject *captures_method(PyObject *object, PyObject *Py_UNUSED(unused)) {
     PyObject *list = ((TFGraph *)object)->capture_order;

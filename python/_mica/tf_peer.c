@@ -163,7 +163,7 @@ static PyObject *send_frame(PyObject *Py_UNUSED(module), PyObject *args) {
                           &n_header, &PyList_Type, &list) ||
         !peer_of(capsule, socket, is_main, &peer))
         return NULL;
-    PyObject *parts = PyList_AsTuple(list); /* nobody changes it meanwhile */
+    PyObject *parts = PyList_AsTuple(list); /* no other reference can change it */
     if (!parts) return NULL;
     Py_ssize_t n = PyTuple_GET_SIZE(parts);
     const void **pointers = PyMem_Calloc((size_t)n + 1, sizeof *pointers);

@@ -6,7 +6,7 @@
 #define WRITER "mica.record_writer"
 #define READER "mica.record_reader"
 
-/* What was written goes to the file, when nobody has closed the writer. */
+/* What was written goes to the file, when the writer was not closed. */
 static void release_writer(PyObject *capsule) {
     mica_record_writer *writer = PyCapsule_GetPointer(capsule, WRITER);
     mica_status_release(mica_record_writer_finish(writer));

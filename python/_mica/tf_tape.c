@@ -514,7 +514,8 @@ static int start_cotangents(pass *p, PyObject *targets, PyObject *given) {
     return 0;
 }
 
-/* ---- the order of the way back ----------------------------------------------------------------*/
+/* ---- the order of the backward pass
+ * ----------------------------------------------------------------*/
 
 /* First come, first served: an entry's turn comes when all that uses its outputs is done. So terms
  * are added, and slices concatenated, in TensorFlow's order. */

@@ -192,7 +192,7 @@ bool read_execution(call *c, PyObject *object, execution_holder *out) {
     return true;
 }
 
-/* An execution that was refused has no end, so that nobody else lets the completion go. */
+/* An execution that was refused has no end, so that the completion is released here. */
 void execution_started(execution_holder *holder, mica_status status) {
     completion *done = holder->completion;
     if (!done) return;
@@ -223,7 +223,7 @@ static PyObject *set_note_handler(PyObject *Py_UNUSED(module), PyObject *handler
     Py_RETURN_NONE;
 }
 
-/* write_unraisable(exception, where): what nobody asked for goes to sys.unraisablehook. */
+/* write_unraisable(exception, where): errors without a caller go to sys.unraisablehook. */
 static PyObject *write_unraisable(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *exception, *where;
     if (!PyArg_ParseTuple(args, "OO:write_unraisable", &exception, &where)) return NULL;

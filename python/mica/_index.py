@@ -1,7 +1,7 @@
 """Indexing by arrays: what the slices of `x[...]` cannot say, by gather and scatter.
 
 Indices count from the end when they are negative. Those whose values are known, as all are outside
-of traces, are checked; a traced index out of range is clamped, as nobody can know while tracing.
+of traces, are checked; a traced index out of range is clamped, as it is unknown while tracing.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class graph(Base):
         """Return elements at indices along a dimension."""
         return wrap(_c.mlc_graph_gather(self, dimension, source, indices), self)
 
-    # ---- looking ---------------------------------------------------------------------------------
+    # ---- checking --------------------------------------------------------------------------------
 
     def source_tensors_for_layer(self, layer):
         """Return the sources of a layer; none for one that is not in the graph."""
@@ -287,7 +287,7 @@ class training_graph(graph):
         return _c.mlc_training_graph_compile_optimizer(self, optimizer)
 
     def link(self, graphs):
-        """Link with graphs: results, and gradients on their way back, stay on the device."""
+        """Link with graphs: results, and gradients of the backward pass, stay on the device."""
         return _c.mlc_training_graph_link(self, graphs)
 
     # ---- gradients -------------------------------------------------------------------------------

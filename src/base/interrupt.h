@@ -1,4 +1,4 @@
-/* base/interrupt.h: ending long computations that nobody wants any more (Ctrl-C).
+/* base/interrupt.h: ending long computations on request (Ctrl-C).
  *
  * The host sets a check (mica_set_interrupt_check), which answers whether the user has asked to
  * stop. It is asked a few times a second, by the process's first thread alone, at places where work

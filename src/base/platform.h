@@ -1,4 +1,4 @@
-/* base/platform.h: every call to the operating system goes through here (platform_posix.c,
+/* base/platform.h: every call to the operating system is made here (platform_posix.c,
  * program_posix.c). */
 #ifndef MICA_BASE_PLATFORM_H
 #define MICA_BASE_PLATFORM_H
@@ -42,7 +42,7 @@ void mica_prefer_large_pages(void *block, size_t bytes);
 
 /* Bytes that a block of malloc's has room for. */
 size_t mica_block_bytes(void *block);
-/* Bytes that nobody can foretell. */
+/* Unpredictable bytes. */
 MICA_MUST_CHECK mica_status mica_random_bytes(void *bytes, size_t n);
 
 double mica_clock_seconds(void);    /* monotonic */
@@ -70,8 +70,8 @@ void mica_fork_watch(void);
 typedef struct mica_library mica_library;
 MICA_MUST_CHECK mica_status mica_library_open(const char *name, mica_library **out_library);
 /* Loads the very file whose bytes `is_accepted` said yes to: a regular one (a link is not followed)
- * of this user or of root, which nobody else may write to. FAILED_PRECONDITION when it is another,
- * or was not accepted. */
+ * of this user or of root, which no other user may write to. FAILED_PRECONDITION when it is
+ * another, or was not accepted. */
 typedef bool mica_library_check(void *context, const uint8_t *bytes, size_t size);
 MICA_MUST_CHECK mica_status mica_library_open_checked(const char *path,
                                                       mica_library_check *is_accepted,
@@ -100,7 +100,7 @@ bool mica_machine_has_avx512(void);
  * written are locked; one aside that is not was left by a process that ended. A disk or a quota
  * that is full is RESOURCE_EXHAUSTED. */
 MICA_MUST_CHECK mica_status mica_file_read(const char *path, uint8_t **out_bytes, size_t *out_size);
-/* One that this user or root owns and nobody else may read; FAILED_PRECONDITION when it is
+/* One that this user or root owns and no other user may read; FAILED_PRECONDITION when it is
  * another. */
 MICA_MUST_CHECK mica_status mica_file_read_secret(const char *path, uint8_t **out_bytes,
                                                   size_t *out_size);

@@ -71,7 +71,7 @@ void mica_mutex_unlock(mica_mutex *mutex) {
 /* ---- condition --------------------------------------------------------------------------------*/
 
 /* The first user initialises it, because waiting by the monotonic clock has to be asked for. A
- * condition is never destroyed: neither system attaches anything to one that nobody waits on. */
+ * condition is never destroyed: neither system attaches anything to one without waiters. */
 typedef struct condition_layout {
     pthread_cond_t native;
     int32_t state; /* 0 as found, 1 being initialised, 2 ready */
@@ -824,8 +824,8 @@ mica_status mica_file_write_private(const char *path, const void *bytes, size_t 
     return write_and_publish(file, path, bytes, size);
 }
 
-/* Whether `path` is the file that is open, which nobody else has locked. While its lock is held,
- * nobody else removes it, so the name stays its own. */
+/* Whether `path` is the file that is open, which no other process has locked. While its lock is
+ * held, no other process removes it, so the name stays its own. */
 static bool lock_unused(int number, const char *path) {
     struct stat here, there;
     return lock_file(number, false) && fstat(number, &here) == 0 && lstat(path, &there) == 0 &&
@@ -905,7 +905,7 @@ bool mica_file_describe(const char *path, uint64_t *out_size, int64_t *out_chang
 
 /* ---- files that are loaded --------------------------------------------------------------------*/
 
-/* Nobody but this user and root can have written it. */
+/* Only this user and root can have written it. */
 static bool is_ours(const struct stat *about) {
     return (about->st_uid == geteuid() || about->st_uid == 0) &&
            (about->st_mode & (S_IWGRP | S_IWOTH)) == 0;
@@ -1126,7 +1126,7 @@ mica_status mica_folder_move(const char *from, const char *to) {
     return NULL;
 }
 
-/* The entries of an open folder, which is closed; it is known by its number, so that nobody can put
+/* The entries of an open folder, which is closed; it is known by its number, so that no one can put
  * a link in the place of a folder on the way down. */
 static bool visit_at(int folder,
                      bool (*visit)(int folder, const char *name, bool is_folder, int other),

@@ -1,7 +1,7 @@
 /* The compute pool.
  *
  * One job runs at a time; its caller holds `taken`. A second caller, a call from inside a body and
- * a forked child run their pieces inline, so nobody ever waits for somebody else's job. Threads of
+ * a forked child run their pieces inline, so no thread waits for another's job. Threads of
  * a job take pieces from atomic counters, one for each share of them: of jobs that walk through
  * memory every thread begins with a share of its own, from the front, and helps with the others'
  * when it is empty, from the back: so one call after the other the same pieces fall to the same
@@ -10,8 +10,8 @@
  *
  * `gate` is one word: the job's number, OPEN while it may be entered, and how many workers are
  * inside. A worker enters by adding one to a gate it saw open, so a late worker can never enter a
- * job that has ended, and the job's fields are rewritten only while the gate is closed and nobody
- * is inside. The caller closes the gate when no piece is left and waits for those inside.
+ * job that has ended, and the job's fields are rewritten only while the gate is closed and no
+ * thread is inside. The caller closes the gate when no piece is left and waits for those inside.
  *
  * A worker that finds itself on the processor of the job's caller moves to another one: systems
  * leave two threads that are seldom both awake for long on one processor, where each waits for the

@@ -1,4 +1,4 @@
-/* base/sha256.h: SHA-256 (FIPS 180-4), for names and seals that nobody shall be able to forge by
+/* base/sha256.h: SHA-256 (FIPS 180-4), for names and seals that cannot be forged by
  * finding other bytes with the same sum. base/hash.h is for tables in memory.
  *
  *     mica_sha256 sum;

@@ -16,7 +16,7 @@ typedef bool mica_keep_waiting(void *context);
 
 typedef struct mica_socket {
     int32_t number;          /* of the open file; the caller's */
-    mica_keep_waiting *keep; /* NULL: nobody is asked */
+    mica_keep_waiting *keep; /* NULL: none */
     void *context;
 } mica_socket;
 

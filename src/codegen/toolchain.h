@@ -18,7 +18,7 @@
 typedef struct mica_source {
     const char *text;
     const char *const *flags; /* more flags, ended by a NULL */
-    bool in_background;       /* nobody waits: the compiler makes way for others */
+    bool in_background;       /* no caller waits: the compiler runs at low priority */
 } mica_source;
 
 /* UNSUPPORTED when there is no compiler. */

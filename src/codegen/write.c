@@ -314,7 +314,7 @@ static bool has_streamed(const mica_nest *nest) {
     return false;
 }
 
-/* Brings the block at `at` of the next row nearer, of operands that no cache holds. */
+/* Prefetches the block at `at` of the next row, of operands that no cache holds. */
 static void write_prefetch(writer *w) {
     const mica_nest *nest = w->nest;
     for (int32_t i = 0; nest->streams && nest->inner > 0 && i < nest->n_uses; i++) {

@@ -1,6 +1,6 @@
 /* Values that cost next to nothing (constants, iota, and what is broadcast from them) are made
  * right before their first use. New versions of parameters, which nothing but the output uses, come
- * last, when nobody reads the old ones any more, so that they can be written over them. Everything
+ * last, when the old ones are no longer read, so that they can be written over them. Everything
  * else stays in the order it was made. */
 #include "base/plant.h"
 #include "codegen/nest.h"

@@ -35,7 +35,7 @@ typedef struct worker {
     int64_t n, size; /* in the queue, and how many fit into it */
     int32_t n_components;
     bool runs;          /* the thread is inside work() */
-    bool stops;         /* asked to; nobody else holds the worker */
+    bool stops;         /* asked to; no other thread holds the worker */
     bool ended;         /* the end was made; nothing follows it */
     bool out_of_memory; /* an element had no room: said once, then the thread goes on */
     struct worker *next_left;

@@ -112,7 +112,7 @@ static void remove_data(void *context, const char *name) {
     mica_free(path);
 }
 
-/* Removes the data files of a prefix that nobody writes, by the numbers of shards in their names.
+/* Removes the data files of a prefix that has no writer, by the numbers of shards in their names.
  */
 static mica_status remove_unused_data(const char *prefix, uint32_t kept, uint32_t only) {
     const char *slash = strrchr(prefix, '/');

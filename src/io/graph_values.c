@@ -1,6 +1,8 @@
 /* Variables that become values. Those that branches and loops only read are given to them as
  * values, read before: so they are operands like others, and gradients find them. Those of
  * TensorFlow 1 are values wherever they are not assigned to. */
+#include <string.h>
+
 #include "io/graph_builder.h"
 
 enum {
@@ -12,17 +14,25 @@ enum {
 /* What a function does with an argument that is a variable's handle. */
 typedef enum use { UNKNOWN, ASKED, READS, CHANGES } use;
 
+static mica_tf_category category_of(const io_node *node) {
+    char name[64];
+    mica_tf_op op;
+    if (node->op.n >= sizeof name) return MICA_TF_CATEGORY_PLAIN;
+    if (node->op.n) memcpy(name, node->op.data, node->op.n);
+    name[node->op.n] = 0;
+    return mica_tf_op_parse(name, &op) ? mica_tf_op_describe(op)->category : MICA_TF_CATEGORY_PLAIN;
+}
+
 static bool is_branch(const io_node *node) {
-    return io_is(node->op, "If") || io_is(node->op, "StatelessIf") || io_is(node->op, "Case") ||
-           io_is(node->op, "StatelessCase");
+    return category_of(node) == MICA_TF_CATEGORY_BRANCH;
 }
 
 static bool is_loop(const io_node *node) {
-    return io_is(node->op, "While") || io_is(node->op, "StatelessWhile");
+    return category_of(node) == MICA_TF_CATEGORY_LOOP;
 }
 
 static bool is_call(const io_node *node) {
-    return io_is(node->op, "PartitionedCall") || io_is(node->op, "StatefulPartitionedCall");
+    return category_of(node) == MICA_TF_CATEGORY_CALL;
 }
 
 static bool is_read(const io_node *node) {

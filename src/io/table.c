@@ -33,7 +33,7 @@ static bool take_handle(io_range *from, uint64_t *offset, uint64_t *size) {
 static mica_status find_block(const reader *r, uint64_t offset, uint64_t size, io_range *out) {
     uint64_t n = r->bytes.n;
     if (n < TRAILER_SIZE || size > n - TRAILER_SIZE || offset > n - TRAILER_SIZE - size)
-        return damaged(r, "a block lies outside of it");
+        return damaged(r, "a block is outside of it");
     const uint8_t *block = r->bytes.data + offset;
     if (io_crc_mask(io_crc(0, block, (size_t)size + 1)) != io_read_u32(block + size + 1))
         return damaged(r, "the checksum of a block is wrong");

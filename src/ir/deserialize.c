@@ -1,5 +1,5 @@
 /* Graphs from bytes; ir/serialize.c describes them. Every count is checked against the bytes that
- * are left before memory is asked for, and every node goes through mica_node_create, so whatever
+ * are left before memory is asked for, and every node is made by mica_node_create, so whatever
  * the bytes are, the answer is a graph that verifies, or a status. */
 #include <string.h>
 

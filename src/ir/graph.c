@@ -263,7 +263,7 @@ static mica_status check_regions(const mica_graph *g, mica_op op, mica_graph *co
     return NULL;
 }
 
-/* Fills n's parts in g's arena and infers its results; n belongs to nobody yet. */
+/* Fills n's parts in g's arena and infers its results; n is in no list yet. */
 static mica_status fill_node(mica_graph *g, mica_node *n, const mica_value *operands,
                              const mica_attr *attrs, mica_graph *const *regions) {
     MICA_TRY(check_regions(g, n->op, regions, n->n_regions));

@@ -4,7 +4,7 @@
  * within about 1 ulp (2 where docs/numerics.md says so): arguments are reduced exactly or to a sum
  * of two doubles, and what a rounding takes away on the way to the result is added back in the
  * last sum. Polynomials interpolate at Chebyshev points. sin, cos and tan have two ways: these
- * here are for arguments below MICA_NEAR_F64. */
+ * here are for arguments below MICA_BOUNDED_F64. */
 #ifndef MICA_IR_SCALAR_ELEMENTARY_H
 #define MICA_IR_SCALAR_ELEMENTARY_H
 
@@ -364,7 +364,7 @@ MICA_SCALAR double mica_atan2_f64(double a, double b) {
 
 /* ---- trigonometry of arguments that are not far ---------------------------------------------- */
 
-#define MICA_NEAR_F64 0x1p20
+#define MICA_BOUNDED_F64 0x1p20
 
 /* a = n pi/2 + result + *low, with pi/2 in three doubles; *quadrant's low bits are those of n. */
 MICA_SCALAR double mica_quarter_turns_f64(double a, double *low, uint64_t *quadrant) {
@@ -402,21 +402,21 @@ MICA_SCALAR double mica_cos_parts_f64(double r, double low, double *tail) {
     *tail = ((1.0 - c) - half) + MICA_FMA_F64(q * z, z, -r * low);
     return c;
 }
-MICA_SCALAR double mica_sin_near_f64(double a) {
+MICA_SCALAR double mica_sin_bounded_f64(double a) {
     uint64_t quadrant;
     double low, tail, r = mica_quarter_turns_f64(a, &low, &quadrant);
     double s = r + mica_sin_tail_f64(r, low), c = mica_cos_parts_f64(r, low, &tail) + tail;
     double y = (quadrant & 1u) != 0 ? c : s;
     return a == 0.0 ? a : (quadrant & 2u) != 0 ? -y : y;
 }
-MICA_SCALAR double mica_cos_near_f64(double a) {
+MICA_SCALAR double mica_cos_bounded_f64(double a) {
     uint64_t quadrant;
     double low, tail, r = mica_quarter_turns_f64(a, &low, &quadrant);
     double s = r + mica_sin_tail_f64(r, low), c = mica_cos_parts_f64(r, low, &tail) + tail;
     double y = (quadrant & 1u) != 0 ? s : c;
     return ((quadrant + 1u) & 2u) != 0 ? -y : y;
 }
-MICA_SCALAR double mica_tan_near_f64(double a) {
+MICA_SCALAR double mica_tan_bounded_f64(double a) {
     uint64_t quadrant;
     double low, tail, r = mica_quarter_turns_f64(a, &low, &quadrant);
     double s_tail = mica_sin_tail_f64(r, low), s = r + s_tail, s_low = (r - s) + s_tail;

@@ -317,20 +317,20 @@ MICA_SCALAR float mica_tan_f32(float a) {
     double f = mica_quarter_turns_wide(a, &quadrant);
     return mica_tan_turns_f32(a, f, quadrant);
 }
-/* The same bits for |a| < MICA_NEAR_F32. */
-MICA_SCALAR float mica_sin_near_f32(float a) {
+/* The same bits for |a| < MICA_BOUNDED_F32. */
+MICA_SCALAR float mica_sin_bounded_f32(float a) {
     uint64_t quadrant;
-    double f = mica_quarter_turns_near_wide(a, &quadrant);
+    double f = mica_quarter_turns_bounded_wide(a, &quadrant);
     return mica_sin_turns_f32(a, f, quadrant);
 }
-MICA_SCALAR float mica_cos_near_f32(float a) {
+MICA_SCALAR float mica_cos_bounded_f32(float a) {
     uint64_t quadrant;
-    double f = mica_quarter_turns_near_wide(a, &quadrant);
+    double f = mica_quarter_turns_bounded_wide(a, &quadrant);
     return mica_cos_turns_f32(f, quadrant);
 }
-MICA_SCALAR float mica_tan_near_f32(float a) {
+MICA_SCALAR float mica_tan_bounded_f32(float a) {
     uint64_t quadrant;
-    double f = mica_quarter_turns_near_wide(a, &quadrant);
+    double f = mica_quarter_turns_bounded_wide(a, &quadrant);
     return mica_tan_turns_f32(a, f, quadrant);
 }
 MICA_SCALAR float mica_asin_f32(float a) {

@@ -25,13 +25,13 @@ MICA_SCALAR double mica_rsqrt_f64(double a) {
     return 1.0 / MICA_SQRT_F64(a);
 }
 MICA_SCALAR double mica_sin_f64(double a) {
-    return mica_abs_f64(a) < MICA_NEAR_F64 ? mica_sin_near_f64(a) : sin(a);
+    return mica_abs_f64(a) < MICA_BOUNDED_F64 ? mica_sin_bounded_f64(a) : sin(a);
 }
 MICA_SCALAR double mica_cos_f64(double a) {
-    return mica_abs_f64(a) < MICA_NEAR_F64 ? mica_cos_near_f64(a) : cos(a);
+    return mica_abs_f64(a) < MICA_BOUNDED_F64 ? mica_cos_bounded_f64(a) : cos(a);
 }
 MICA_SCALAR double mica_tan_f64(double a) {
-    return mica_abs_f64(a) < MICA_NEAR_F64 ? mica_tan_near_f64(a) : tan(a);
+    return mica_abs_f64(a) < MICA_BOUNDED_F64 ? mica_tan_bounded_f64(a) : tan(a);
 }
 MICA_SCALAR double mica_erf_f64(double a) {
     return erf(a);
@@ -95,7 +95,7 @@ MICA_SCALAR double mica_digamma_f64(double a) {
                                  r2 * (691.0 / 32760 - r2 * (1.0 / 12 - r2 * (3617.0 / 8160))))))));
     double y = mica_log_f64(x) - 0.5 * r - series - shift;
     double angle = a - rint(a); /* exact; cot has period 1 in a */
-    y = reflect ? y - pi / mica_tan_near_f64(pi * angle) : y;
+    y = reflect ? y - pi / mica_tan_bounded_f64(pi * angle) : y;
     y = a == 0.0 ? -1.0 / a : y;
     int pole = ((a < 0.0) & (angle == 0.0)) | (a == -MICA_INF_F64);
     y = pole ? MICA_NAN_F64 : y;

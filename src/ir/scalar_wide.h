@@ -99,9 +99,9 @@ MICA_SCALAR double mica_quarter_turns_wide(float a, uint64_t *quadrant) {
     *quadrant = mica_bits_f64(shifted);
     return (product - (shifted - MICA_ROUND_WIDE)) + MICA_FMA_F64(x, low, error);
 }
-/* The same for |a| < MICA_NEAR_F32, where nothing is scaled. */
-#define MICA_NEAR_F32 0x1p47f
-MICA_SCALAR double mica_quarter_turns_near_wide(float a, uint64_t *quadrant) {
+/* The same for |a| < MICA_BOUNDED_F32, where nothing is scaled. */
+#define MICA_BOUNDED_F32 0x1p47f
+MICA_SCALAR double mica_quarter_turns_bounded_wide(float a, uint64_t *quadrant) {
     double x = (double)a, high = 0x1.45f306dc9c883p-1, low = -0x1.6b01ec5417056p-55;
     double product = x * high, error = MICA_FMA_F64(x, high, -product);
     double shifted = product + MICA_ROUND_WIDE;

@@ -288,7 +288,7 @@ mica_status mlc_graph_node_loss(mlc_graph *graph, mlc_layer *layer, mlc_tensors 
     return add(graph, layer, sources, loss_labels, false, out_result);
 }
 
-/* A node with a layer that nobody else holds. */
+/* A node with a layer of its own. */
 static mica_status add_own(mlc_graph *graph, mica_status status, mlc_layer *layer,
                            mlc_tensors sources, mlc_tensor **out_result, mlc_tensors *out_results) {
     mlc_node *node = NULL;

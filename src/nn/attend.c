@@ -2,7 +2,7 @@
  * scores (mica.attention), with its vjp (mica.attention.back inside).
  *
  * Besides y it returns for every query ln sum e^score (0 for a query that may attend to nothing),
- * from which the way back makes the softmax again, a few rows at a time. */
+ * from which the backward pass makes the softmax again, a few rows at a time. */
 #include "nn/compose.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* The recurrence of a GRU whose reset gate works on the product with the hidden state, as a
  * composite that a device can compute in one go: like that of an LSTM (lstm_steps.c).
  *
- * Besides outputs it returns the gates z, r and n and the hidden part of n, so that the way back
- * needs nothing but the results. The gradients of weights and bias are sums over all steps. */
+ * Besides outputs it returns the gates z, r and n and the hidden part of n, so that the backward
+ * pass needs nothing but the results. The gradients of weights and bias are sums over all steps. */
 #include "nn/recurrent.h"
 
 enum { GATES = 3, KEPT = 4 };

@@ -1,7 +1,7 @@
 /* The recurrence of an LSTM: what is left when the products with the inputs are taken out of the
  * loop, as a composite that a device can compute in one go.
  *
- * Besides outputs and cells it returns the gates, so that the way back needs nothing but the
+ * Besides outputs and cells it returns the gates, so that the backward pass needs nothing but the
  * results. Its vjp is the loop backward, again a composite (mica.lstm_steps.back), and what can be
  * one product over all steps: the gradient of the weights. */
 #include "nn/recurrent.h"

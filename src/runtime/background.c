@@ -76,7 +76,7 @@ static bool has_too_many_sizes(const mica_graph *g) {
 /* ---- the thread -------------------------------------------------------------------------------*/
 
 static void compile(mica_executable *exe) {
-    if (mica_refcount_is_one(&exe->references)) return; /* nobody will run it */
+    if (mica_refcount_is_one(&exe->references)) return; /* no caller is left to run it */
     mica_status status = NULL;
     if (has_too_many_sizes(exe->first.graph))
         status = MICA_ERROR(MICA_UNSUPPORTED, "%d other sizes were compiled", MOST_SIZES);

@@ -53,7 +53,7 @@ static inline void mica_buffer_set_role(mica_buffer *buffer, mica_buffer_role ro
 }
 
 /* Memory that runs use one after the other, in stream order: the largest that one of them needs.
- * Who leases it counts; when nobody does any more, it goes back to the pool. */
+ * Who leases it counts; when no lease is left, it goes back to the pool. */
 typedef struct mica_arena_share {
     mica_buffer *buffer; /* guarded, as the count, by the device's lock */
     int32_t n_leases;    /* of `buffer`, each with a reference */

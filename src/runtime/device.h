@@ -10,7 +10,7 @@
  *   synchronous    a command is complete when the call that issues it returns
  *   in_order       commands of one stream take effect in the order in which they were issued
  *   may_donate     a run may write its results over inputs that were donated to it
- *   checks_bounds  indices and divisors that a front end refuses are looked at, before a program or
+ *   checks_bounds  indices and divisors that a front end refuses are checked, before a program or
  *                  after it; where that would be a transfer at every step they are not: a place
  *                  beyond the end reads as zero and is not written
  *   cannot_fail    (of a kernel) once launched, it completes
@@ -138,7 +138,7 @@ typedef struct mica_device_vtable {
 
     /* (optional: NULL, nothing is generated) Code for n fused calls (codegen/nest.h), made in one
      * go: a unit, with a kernel for each of them. The unit outlives its kernels. in_background:
-     * nobody waits for it. */
+     * no caller waits for it. */
     mica_status (*unit_create)(mica_device *device, mica_node *const *fused, int32_t n,
                                bool in_background, mica_unit **out_unit);
     void (*unit_destroy)(mica_device *device, mica_unit *unit);

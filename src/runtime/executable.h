@@ -66,7 +66,7 @@ struct mica_run {
     mica_executable *executable; /* retained */
     mica_program *program;
     mica_stream *stream;
-    mica_event *event; /* NULL: inline, nobody asks */
+    mica_event *event; /* NULL: inline, no waiter */
     void (*completed)(void *context, mica_status status, double seconds);
     void *context;
     mica_buffer *arena;

@@ -23,8 +23,8 @@ bool mica_stream_is_mine(const mica_stream *stream) {
 }
 
 static bool own(mica_stream *stream) {
-    int32_t nobody = 0;
-    if (n_mine == MOST_OWNED || !__atomic_compare_exchange_n(&stream->owned, &nobody, 1, false,
+    int32_t unowned = 0;
+    if (n_mine == MOST_OWNED || !__atomic_compare_exchange_n(&stream->owned, &unowned, 1, false,
                                                              __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
         return false;
     mine[n_mine++] = stream;

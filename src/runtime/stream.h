@@ -67,7 +67,7 @@ void mica_stream_stop(mica_stream *stream);
 
 /* Makes the caller the owner if the stream is idle. */
 bool mica_stream_try_own(mica_stream *stream);
-/* Makes the caller the owner if runs are queued and nobody serves them yet. */
+/* Makes the caller the owner if runs are queued and have no owner yet. */
 bool mica_stream_take_over(mica_stream *stream);
 void mica_stream_disown(mica_stream *stream);
 /* true when the calling thread is the owner, possibly further up its stack. */

@@ -86,7 +86,7 @@ static bool has_host_side(const mica_tensor *tensor) {
     return !tensor->buffer->host && tensor->bytes && tensor->bytes <= MOST_HOST_SIDE_BYTES;
 }
 
-/* Nobody else has the tensor yet, or the lock is held. Without memory there is none. */
+/* The tensor is not shared yet, or the lock is held. Without memory there is none. */
 static void keep_host_side(mica_tensor *tensor, const void *data) {
     if (tensor->host_side || !has_host_side(tensor)) return;
     tensor->host_side = mica_alloc(tensor->bytes);

@@ -67,7 +67,7 @@ mica_status mica_tf_add_cotangent(mica_tf_walk *w, int32_t slot, mica_tf_ref ref
 enum { FEW_INPUTS = 4 };
 
 /* A constant, or an integer that is computed of constants alone, such as how often a loop runs: the
- * way back has to know it, not only to be given it. */
+ * backward pass has to know it, not only to be given it. */
 static bool is_constant(const mica_tf_graph *g, const mica_tf_node *node) {
     if (!node->operation) return false;
     if (node->operation->op == MICA_TF_Const) return true;

@@ -2,8 +2,8 @@
  *
  * copy.c      copies a graph, calls in line; takes derivatives of what stays on the host apart
  * backward.c  walks a copy back, from the cotangents of outputs to those of parameters
- * stages.c    branches and loops that stay on the host: forward they keep what the way back needs
- *             on a stack, of which the way back takes it */
+ * stages.c    branches and loops that stay on the host: forward they keep what the backward pass
+ * needs on a stack, from which the backward pass takes it */
 #ifndef MICA_TF_BACKWARD_H
 #define MICA_TF_BACKWARD_H
 
@@ -11,7 +11,8 @@
 
 typedef struct mica_tf_stage mica_tf_stage;
 
-/* A function on its way back. Where forward and backward are one graph, values serve as they are.
+/* A function in the backward pass. Where forward and backward are one graph, values serve as they
+ * are.
  */
 typedef struct mica_tf_walk {
     mica_arena arena;

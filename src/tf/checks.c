@@ -1,6 +1,6 @@
 /* What TensorFlow refuses because of the values of integers: places beyond the end, division by
- * zero, negative powers. An op that runs by itself is looked at before. Inside a program on the
- * CPU the integers are looked at where they are: an input before the run, what is computed on the
+ * zero, negative powers. An op that runs by itself is checked before. Inside a program on the
+ * CPU the integers are checked where they are: an input before the run, what is computed on the
  * way as one more result after it, so that kernels have nothing to test. Such places read as zeros
  * and are not written, the quotients are what the processor gives.
  *
@@ -10,103 +10,34 @@
 #include <string.h>
 
 #include "base/strings.h"
-#include "tf/tf.h"
+#include "tf/refusals.h"
 
-/* More than these are not looked at. */
+/* More than these are not checked. */
 enum { MOST_CHECKED = 1 << 20 };
 
 /* ---- which ------------------------------------------------------------------------------------*/
 
+static const mica_tf_refusal *refusal_of(mica_tf_op op) {
+    const mica_tf_refusal *refuses = mica_tf_traits_of[op].refuses;
+    return refuses && refuses->find ? refuses : NULL;
+}
+
 bool mica_tf_checks_values(mica_tf_op op) {
-    switch (op) {
-    case MICA_TF_GatherV2:
-    case MICA_TF_GatherNd:
-    case MICA_TF_ScatterNd:
-    case MICA_TF_TensorScatterAdd:
-    case MICA_TF_TensorScatterSub:
-    case MICA_TF_TensorScatterMax:
-    case MICA_TF_TensorScatterMin:
-    case MICA_TF_TensorScatterUpdate:
-    case MICA_TF_UnsortedSegmentSum:
-    case MICA_TF_UnsortedSegmentMax:
-    case MICA_TF_UnsortedSegmentMin:
-    case MICA_TF_UnsortedSegmentProd:
-    case MICA_TF_ReadElement:
-    case MICA_TF_WriteElement:
-    case MICA_TF_SparseSoftmaxCrossEntropyWithLogits:
-    case MICA_TF_FloorDiv:
-    case MICA_TF_FloorMod:
-    case MICA_TF_TruncateDiv:
-    case MICA_TF_TruncateMod:
-    case MICA_TF_Pow: return true;
-    default: return false;
-    }
+    return refusal_of(op) != NULL;
 }
 
-static int32_t checked_input(mica_tf_op op) {
-    return op == MICA_TF_ScatterNd ? 0 : 1;
-}
-
-static void one_bound(mica_tf_bounds *b, int64_t low, int64_t high) {
-    b->width = 1;
-    b->low[0] = low;
-    b->high[0] = high;
-}
-
-/* Each vector along the last axis is a place in a tensor of this shape. */
-static bool coordinate_bounds(mica_tf_bounds *b, const mica_type *integers) {
-    int64_t width = integers->rank ? integers->dims[integers->rank - 1] : 0;
-    if (width > b->shape.rank || width == 0) return false; /* the shape function's to say */
-    b->width = (int32_t)width;
-    for (int32_t i = 0; i < b->width; i++) b->high[i] = b->shape.dims[i];
-    return true;
-}
-
-/* `x` is the type of input 0, `third` the value of input 2 where the op has it as a shape operand.
- * false: nothing is refused. */
-static bool find_bounds(mica_tf_op op, const mica_type *x, const mica_type *integers,
-                        const int64_t *third, int32_t n_third, mica_tf_bounds *b) {
-    mica_dtype_kind kind = mica_dtype_kind_of(integers->dtype);
-    int64_t axis, n = mica_type_elements(integers);
+static bool find_bounds(mica_tf_op op, const mica_tf_checked *l, mica_tf_bounds *b) {
+    mica_dtype_kind kind = mica_dtype_kind_of(l->integers->dtype);
+    int64_t n = mica_type_elements(l->integers);
     memset(b, 0, sizeof *b);
     b->op = op;
-    b->shape = mica_tf_shape_of(x);
+    b->shape = mica_tf_shape_of(l->x);
     if (kind != MICA_KIND_SIGNED && kind != MICA_KIND_UNSIGNED) return false;
     if (n == 0 || n > MOST_CHECKED) return false;
-    switch (op) {
-    case MICA_TF_GatherV2:
-        axis = n_third == 1 ? third[0] + (third[0] < 0) * x->rank : -1;
-        if (axis < 0 || axis >= x->rank) return false; /* the shape function's to say */
-        one_bound(b, 0, x->dims[axis]);
-        return true;
-    case MICA_TF_ScatterNd:
-        if (n_third > MICA_MAX_RANK) return false;
-        b->shape.rank = n_third;
-        for (int32_t i = 0; i < n_third; i++) b->shape.dims[i] = third[i];
-        return coordinate_bounds(b, integers);
-    case MICA_TF_GatherNd:
-    case MICA_TF_TensorScatterAdd:
-    case MICA_TF_TensorScatterSub:
-    case MICA_TF_TensorScatterMax:
-    case MICA_TF_TensorScatterMin:
-    case MICA_TF_TensorScatterUpdate: return coordinate_bounds(b, integers);
-    case MICA_TF_UnsortedSegmentSum:
-    case MICA_TF_UnsortedSegmentMax:
-    case MICA_TF_UnsortedSegmentMin:
-    case MICA_TF_UnsortedSegmentProd: /* negative ones are left out */
-        one_bound(b, INT64_MIN, n_third == 1 ? third[0] : INT64_MAX);
-        return true;
-    case MICA_TF_ReadElement:
-    case MICA_TF_WriteElement: one_bound(b, 0, x->rank ? x->dims[0] : 0); return x->rank > 0;
-    case MICA_TF_SparseSoftmaxCrossEntropyWithLogits:
-        one_bound(b, 0, x->rank == 2 ? x->dims[1] : 0);
-        return x->rank == 2;
-    case MICA_TF_Pow: one_bound(b, 0, INT64_MAX); return kind == MICA_KIND_SIGNED;
-    default: return true; /* a divisor */
-    }
+    return refusal_of(op)->find(l, b);
 }
 
-/* ---- looking ----------------------------------------------------------------------------------*/
+/* ---- checking ---------------------------------------------------------------------------------*/
 
 typedef struct integers {
     const mica_type *type;
@@ -147,44 +78,20 @@ static mica_tf_text vector_text(const integers *x, int64_t first, int32_t n) {
 }
 
 static mica_status refused(const mica_tf_bounds *b, const integers *x, int64_t i) {
-    const char *op = mica_tf_op_describe(b->op)->name;
-    int32_t k = b->width ? (int32_t)(i % b->width) : 0;
-    long long value = integer_at(x, i), high = b->high[k];
-    switch (b->op) {
-    case MICA_TF_GatherV2:
-        return MICA_INVALID("[%s] indices%s = %lld is not in [0, %lld)", op,
-                            place_text(x->type, i).chars, value, high);
-    case MICA_TF_UnsortedSegmentSum:
-    case MICA_TF_UnsortedSegmentMax:
-    case MICA_TF_UnsortedSegmentMin:
-    case MICA_TF_UnsortedSegmentProd:
-        return MICA_INVALID("[%s] segment_ids%s = %lld is out of range [0, %lld)", op,
-                            place_text(x->type, i).chars, value, high);
-    case MICA_TF_StridedSlice:
-        return MICA_INVALID("[%s] slice index %lld of dimension %d out of bounds.", op,
-                            value < 0 ? value + high : value, b->axes[k]);
-    case MICA_TF_ReadElement:
-        return MICA_INVALID("[%s] Trying to access element %lld in a list with %lld elements.", op,
-                            value, high);
-    case MICA_TF_WriteElement:
-        return MICA_INVALID("[%s] Trying to modify element %lld in a list with %lld elements.", op,
-                            value, high);
-    case MICA_TF_SparseSoftmaxCrossEntropyWithLogits:
-        return MICA_INVALID("[%s] Received a label value of %lld which is outside the valid range "
-                            "of [0, %lld): label%s",
-                            op, value, high, place_text(x->type, i).chars);
-    case MICA_TF_Pow:
-        return MICA_INVALID("[%s] Integers to negative integer powers are not allowed", op);
-    default: break;
-    }
-    if (!b->width) return MICA_INVALID("[%s] Integer division by zero", op);
-    return MICA_INVALID("[%s] indices[%lld] = %s does not index into %sshape %s", op,
-                        (long long)(i / b->width), vector_text(x, i - k, b->width).chars,
-                        b->op == MICA_TF_GatherNd ? "param " : "",
-                        mica_tf_shape_text(&b->shape).chars);
+    int32_t width = b->width > 1 ? b->width : 1, k = (int32_t)(i % width);
+    const mica_tf_refused r = {.op = mica_tf_op_describe(b->op)->name,
+                               .bounds = b,
+                               .value = integer_at(x, i),
+                               .high = b->high[k],
+                               .k = k,
+                               .vector = i / width,
+                               .place = place_text(x->type, i),
+                               .numbers = vector_text(x, i - k, b->width)};
+    return mica_tf_traits_of[b->op].refuses->say(&r);
 }
 
-/* Whether nothing is refused, for the usual case and without a branch in it; false: look again. */
+/* Whether nothing is refused, for the usual case and without a branch in it; false: find out which.
+ */
 static bool all_within(const mica_tf_bounds *b, const integers *x, int64_t n) {
     if (b->width != 1 || b->low[0] != 0) return false;
     uint64_t high = b->high[0] < 0 ? 0 : (uint64_t)b->high[0], bad = 0;
@@ -217,15 +124,15 @@ mica_status mica_tf_bounds_check(const mica_tf_bounds *b, mica_tensor *tensor) {
 
 mica_status mica_tf_check_values(mica_tf_op op, const mica_tf_op_info *info,
                                  const mica_tf_value *inputs) {
-    mica_tensor *checked = inputs[checked_input(op)].object;
+    mica_tensor *checked = inputs[refusal_of(op)->input].object;
     int64_t third[MICA_MAX_RANK * 4];
-    int32_t n = 0;
+    mica_tf_checked l = {.x = mica_tensor_type(inputs[0].object),
+                         .integers = mica_tensor_type(checked),
+                         .third = third};
     mica_tf_bounds b;
     if (info->roles[0] && info->roles[1] && info->roles[2] == 's')
-        MICA_TRY(mica_tf_tensor_ints(inputs[2].object, third, MICA_MAX_RANK * 4, &n));
-    if (!find_bounds(op, mica_tensor_type(inputs[0].object), mica_tensor_type(checked), third, n,
-                     &b))
-        return NULL;
+        MICA_TRY(mica_tf_tensor_ints(inputs[2].object, third, MICA_MAX_RANK * 4, &l.n_third));
+    if (!find_bounds(op, &l, &b)) return NULL;
     return mica_tf_bounds_check(&b, checked);
 }
 
@@ -258,7 +165,7 @@ static void append(mica_tf_session *session, mica_graph *g, mica_value value,
 }
 
 void mica_tf_lower_check(mica_tf_lowering *c, int32_t input, const mica_tf_bounds *b) {
-    if (!c->session->looks || !c->inputs[input].node) return;
+    if (!c->session->checks_bounds || !c->inputs[input].node) return;
     mica_tensor *constant = c->frame && c->refs ? constant_of(c->frame, c->refs[input]) : NULL;
     if (!constant) {
         append(c->session, c->g, c->inputs[input], b);
@@ -270,17 +177,17 @@ void mica_tf_lower_check(mica_tf_lowering *c, int32_t input, const mica_tf_bound
 
 void mica_tf_lower_checks(mica_tf_lowering *c) {
     mica_tf_op op = c->operation->op;
-    if (!c->session->looks || !mica_tf_checks_values(op)) return;
+    if (!c->session->checks_bounds || !mica_tf_checks_values(op)) return;
     if (op == MICA_TF_ReadElement && mica_tf_lowering_int(c, "inside")) return;
-    int32_t input = checked_input(op), n = 0;
+    int32_t input = refusal_of(op)->input;
     int64_t third[MICA_MAX_RANK * 4];
-    const mica_type *x = mica_tf_type(c, 0), *type = mica_tf_type(c, input);
+    mica_tf_checked l = {mica_tf_type(c, 0), mica_tf_type(c, input), third, 0};
     mica_tf_bounds b;
-    if (!x || !type) return;
+    if (!l.x || !l.integers) return;
     if (c->n_inputs > 2 && mica_tf_operation_role(c->operation, 2) == 's' &&
-        !mica_tf_constant_ints(c, 2, third, &n))
+        !mica_tf_constant_ints(c, 2, third, &l.n_third))
         return;
-    if (find_bounds(op, x, type, third, n, &b)) mica_tf_lower_check(c, input, &b);
+    if (find_bounds(op, &l, &b)) mica_tf_lower_check(c, input, &b);
 }
 
 mica_tf_check *mica_tf_take_checks(mica_tf_session *session, const mica_graph *g) {

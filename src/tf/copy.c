@@ -9,8 +9,7 @@
 #include "tf/host_rules.h"
 
 static bool is_call(const mica_tf_operation *operation) {
-    return operation->op == MICA_TF_PartitionedCall ||
-           operation->op == MICA_TF_StatefulPartitionedCall;
+    return mica_tf_is_a(operation, MICA_TF_CATEGORY_CALL);
 }
 
 /* Ops whose derivatives can be taken apart. */
@@ -19,7 +18,7 @@ bool mica_tf_has_bodies(const mica_tf_operation *operation) {
 }
 
 static bool is_derivative(const mica_tf_operation *operation) {
-    return operation->op == MICA_TF_Vjp || operation->op == MICA_TF_Jvp;
+    return mica_tf_is_a(operation, MICA_TF_CATEGORY_DERIVATIVE);
 }
 
 mica_status mica_tf_function_of(const mica_tf_operation *operation, const mica_tf_graph *g,

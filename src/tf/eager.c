@@ -5,7 +5,7 @@
 #include "base/hash.h"
 #include "base/shutdown.h"
 #include "base/strings.h"
-#include "tf/random.h"
+#include "tf/ops/random/generators.h"
 
 enum { MOST_ENTRIES = 8192, BUCKETS = 4096, MOST_INPUTS = 64 };
 
@@ -362,8 +362,8 @@ static void log_call(const call *c, const entry *e, const mica_tf_value *outputs
 static mica_status run_lowered(call *c, mica_tf_value *outputs, int32_t capacity, int32_t *out_n,
                                mica_tf_operation **out_operation) {
     entry *e = NULL;
-    MICA_TRY(
-        make_key(c, strpbrk(c->info->roles, "so") || c->op == MICA_TF_Vjp || c->op == MICA_TF_Jvp));
+    MICA_TRY(make_key(c, strpbrk(c->info->roles, "so") ||
+                             c->info->category == MICA_TF_CATEGORY_DERIVATIVE));
     bool is_new;
     MICA_TRY(find_entry(c, &e, &is_new));
     mica_status status = e->n_outputs > capacity
@@ -420,7 +420,7 @@ static mica_status run_on_host(const call *c, mica_tf_value *outputs, int32_t ca
 static bool runs_on_host(const call *c) {
     mica_tf_run run = mica_tf_rows[c->op].run;
     if (run == MICA_TF_HOST || run == MICA_TF_BOTH) return true;
-    if ((c->op == MICA_TF_Vjp || c->op == MICA_TF_Jvp) &&
+    if (c->info->category == MICA_TF_CATEGORY_DERIVATIVE &&
         mica_tf_operation_lowers(c->attrs[0].as.operation) == MICA_TF_STAYS_HOST)
         return true;
     for (int32_t i = 0; i < c->n_inputs; i++)
@@ -443,7 +443,7 @@ static bool is_all_here(const call *c) {
     return true;
 }
 
-/* With operands brought to the device. Those that are only looked at (shape operands) come too: a
+/* With operands brought to the device. Those that are only read (shape operands) come too: a
  * program has them among its inputs. */
 static mica_status run_moved(call *c, mica_tf_value *outputs, int32_t capacity, int32_t *out_n,
                              mica_tf_operation **out_operation) {
@@ -483,7 +483,8 @@ mica_status mica_tf_eager(mica_device *device, mica_tf_op op, const mica_tf_attr
     c.key = few_words;
     bool is_large = n_inputs > 8;
     size_t words = (size_t)n_inputs * (MICA_MAX_RANK + 1 + 64);
-    bool has_values = strpbrk(c.info->roles, "so") || op == MICA_TF_Vjp || op == MICA_TF_Jvp;
+    bool has_values =
+        strpbrk(c.info->roles, "so") || c.info->category == MICA_TF_CATEGORY_DERIVATIVE;
     void *room = NULL;
     if (is_large || has_values) {
         room = mica_alloc(words * sizeof(int64_t) + (size_t)n_inputs * sizeof(void *) + 8);

@@ -77,10 +77,10 @@ static bool run_forward(mica_tf_lowering *c, forward_pass *f) {
         forward.n_outputs = f->n_outputs;
         forward.inputs = f->inputs;
         forward.outputs = f->outputs;
-        bool looks = c->session->looks;
-        c->session->looks = false; /* the forward op itself does */
+        bool checks_bounds = c->session->checks_bounds;
+        c->session->checks_bounds = false; /* the forward op itself does */
         mica_tf_lower(&forward);
-        c->session->looks = looks;
+        c->session->checks_bounds = checks_bounds;
     }
     for (int32_t i = 0; i < f->n_inputs; i++)
         if (mica_tf_operation_role(f->operation, i) == 'd' && is_float(f->inputs[i]))

@@ -261,7 +261,7 @@ mica_status mica_tf_graph_set_shape(mica_tf_graph *g, mica_tf_ref ref, const mic
                         mica_tf_shape_text(known).chars, mica_tf_shape_text(shape).chars);
 }
 
-/* ---- looking ----------------------------------------------------------------------------------*/
+/* ---- checking ---------------------------------------------------------------------------------*/
 
 const char *mica_tf_graph_name(const mica_tf_graph *g) {
     if (!g) return "";

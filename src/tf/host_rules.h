@@ -1,4 +1,4 @@
-/* Host functions, declared from the table; each is defined in a host_*.c, variable.c or control.c.
+/* Host functions, declared from the table; each is defined in its family's folder, or variable.c.
  *
  * A host function reads c->inputs and c->attrs and writes c->outputs, new references. What it has
  * written when it fails is released by its caller. */
@@ -13,7 +13,7 @@
 #define DECLARE_LOWER(f)
 #define DECLARE_MOVE(f)
 #define MICA_TF_OP(name, in, out, attrs, roles, shape, run, f, ...) DECLARE_##run(f)
-#include "mica/tf_ops.def"
+#include "tf/ops/rows.def"
 #undef MICA_TF_OP
 #undef DECLARE_LOWER
 #undef DECLARE_MOVE

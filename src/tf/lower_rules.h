@@ -1,4 +1,4 @@
-/* Lowerings, declared from the table; each is defined in a lower_*.c, gradient.c or control.c.
+/* Lowerings, declared from the table; each is defined in its family's folder, or gradient.c.
  *
  * A lowering reads c->inputs (values of the graph c->g) and c->attrs, and writes c->outputs.
  * Builders give null values after an error, which sticks to c->g, so nothing needs to be checked on
@@ -14,7 +14,7 @@
 #define DECLARE_MOVE(f) DECLARE_LOWER(f)
 #define DECLARE_HOST(f)
 #define MICA_TF_OP(name, in, out, attrs, roles, shape, run, f, ...) DECLARE_##run(f)
-#include "mica/tf_ops.def"
+#include "tf/ops/rows.def"
 #undef MICA_TF_OP
 #undef DECLARE_LOWER
 #undef DECLARE_BOTH

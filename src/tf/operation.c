@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "tf/random.h"
+#include "tf/ops/random/generators.h"
 
 /* ---- hash and equality ------------------------------------------------------------------------*/
 

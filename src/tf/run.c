@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "base/interrupt.h"
 #include "base/strings.h"
-#include "tf/random.h"
+#include "tf/ops/random/generators.h"
 #include "tf/steps.h"
 
 void mica_tf_program_destroy(mica_tf_program *program) {
@@ -14,7 +14,7 @@ void mica_tf_program_destroy(mica_tf_program *program) {
     mica_free(program->donated);
     mica_free(program->written_types);
     mica_free(program->randoms);
-    mica_free(program->looks);
+    mica_free(program->checks);
     mica_free(program);
 }
 
@@ -176,20 +176,20 @@ static int32_t input_of(const segment *s, const mica_tf_frame *frame, mica_value
 }
 
 /* After the other outputs. */
-static mica_status collect_looks(segment *s, mica_tf_session *session, mica_tf_frame *frame,
-                                 mica_tf_program *program) {
+static mica_status collect_checks(segment *s, mica_tf_session *session, mica_tf_frame *frame,
+                                  mica_tf_program *program) {
     int32_t n = 0;
     const mica_tf_check *checks = mica_tf_take_checks(session, frame->g), *at;
     for (at = checks; at; at = at->next) n++;
     if (!n) return NULL;
-    program->looks = mica_alloc((size_t)n * sizeof *program->looks);
-    if (!program->looks) return MICA_NO_MEMORY();
+    program->checks = mica_alloc((size_t)n * sizeof *program->checks);
+    if (!program->checks) return MICA_NO_MEMORY();
     for (at = checks; at; at = at->next) {
         int32_t input = input_of(s, frame, at->value);
-        program->looks[program->n_looks++] = (mica_tf_look){input, at->bounds};
+        program->checks[program->n_checks++] = (mica_tf_checked){input, at->bounds};
         if (input >= 0) continue;
         mica_output(frame->g, at->value);
-        program->n_looks_after++;
+        program->n_checked_results++;
     }
     return NULL;
 }
@@ -200,7 +200,7 @@ static mica_status lower_segment(segment *s, mica_tf_program *program, int32_t *
     mica_graph *g = NULL;
     MICA_TRY(mica_graph_create(s->run->g->name, &g));
     mica_tf_session_init(&session, s->run->device);
-    session.looks = mica_device_checks_bounds(s->run->device);
+    session.checks_bounds = mica_device_checks_bounds(s->run->device);
     mica_tf_frame *frame = mica_tf_frame_create(&session, s->run->g, g);
     mica_status status = frame ? bind(s, &session, frame) : mica_graph_check(g);
     for (int32_t i = 0; !status && i < s->step->n_nodes && !session.region_varies; i++) {
@@ -209,7 +209,7 @@ static mica_status lower_segment(segment *s, mica_tf_program *program, int32_t *
     }
     if (!status) status = mica_graph_check(g);
     if (!status) status = collect_outputs(s, &session, frame, program);
-    if (!status) status = collect_looks(s, &session, frame, program);
+    if (!status) status = collect_checks(s, &session, frame, program);
     mica_compile_options plain = {
         .size = sizeof plain, .passes = "-match,-fuse", .tier = MICA_TIER_BUILT_IN};
     if (!status)
@@ -272,22 +272,22 @@ static mica_status find_program(segment *s, mica_tf_program **out_program, int32
 
 enum { FEW = 48 };
 
-static mica_status look_before(const segment *s, const mica_tf_program *program) {
-    for (int32_t i = 0; i < program->n_looks; i++) {
-        const mica_tf_look *look = &program->looks[i];
-        if (look->input >= 0)
-            MICA_TRY(mica_tf_bounds_check(&look->bounds,
-                                          s->run->slots[s->step->inputs[look->input]].object));
+static mica_status check_inputs(const segment *s, const mica_tf_program *program) {
+    for (int32_t i = 0; i < program->n_checks; i++) {
+        const mica_tf_checked *checked = &program->checks[i];
+        if (checked->input >= 0)
+            MICA_TRY(mica_tf_bounds_check(&checked->bounds,
+                                          s->run->slots[s->step->inputs[checked->input]].object));
     }
     return NULL;
 }
 
-/* Releases the results that are there to be looked at. */
-static mica_status look_after(const mica_tf_program *program, mica_tensor **results) {
+/* Releases the results that were made to be checked. */
+static mica_status check_results(const mica_tf_program *program, mica_tensor **results) {
     mica_status status = NULL;
-    for (int32_t i = 0, k = 0; i < program->n_looks; i++) {
-        if (program->looks[i].input >= 0) continue;
-        if (!status) status = mica_tf_bounds_check(&program->looks[i].bounds, results[k]);
+    for (int32_t i = 0, k = 0; i < program->n_checks; i++) {
+        if (program->checks[i].input >= 0) continue;
+        if (!status) status = mica_tf_bounds_check(&program->checks[i].bounds, results[k]);
         mica_tensor_release(results[k++]);
     }
     return status;
@@ -295,12 +295,12 @@ static mica_status look_after(const mica_tf_program *program, mica_tensor **resu
 
 /* Variables that are written give up their value for the run, so that it may work in place. A run
  * with variables is only started, as their lock is held: *out_done says when it has ended. Results
- * to be looked at are waited for by whoever looks. */
-static mica_status execute(segment *s, const mica_tf_program *program, mica_tensor **to_look_at,
+ * to be checked are waited for by the check. */
+static mica_status execute(segment *s, const mica_tf_program *program, mica_tensor **to_check,
                            mica_event **out_done) {
     const mica_tf_step *step = s->step;
     int32_t n_in = step->n_inputs, n_kept = step->n_outputs + program->n_written;
-    int32_t n_out = n_kept + program->n_looks_after;
+    int32_t n_out = n_kept + program->n_checked_results;
     mica_tensor *few[FEW], **tensors = few;
     size_t room = (size_t)(n_in + s->n_handles + program->n_randoms + n_out) + 1;
     if (room > FEW && !(tensors = mica_alloc(room * sizeof *tensors))) return MICA_NO_MEMORY();
@@ -332,18 +332,18 @@ static mica_status execute(segment *s, const mica_tf_program *program, mica_tens
         *cell = mica_tf_value_of(outputs[step->n_outputs + i]);
         mica_tf_value_release(before);
     }
-    for (int32_t i = n_kept; !status && i < n_out; i++) to_look_at[i - n_kept] = outputs[i];
+    for (int32_t i = n_kept; !status && i < n_out; i++) to_check[i - n_kept] = outputs[i];
     if (tensors != few) mica_free(tensors);
     return status;
 }
 
-static mica_status execute_and_look(segment *s, const mica_tf_program *program,
-                                    bool has_variables) {
+static mica_status execute_and_check(segment *s, const mica_tf_program *program,
+                                     bool has_variables) {
     mica_tensor *few[8], **results = few;
     mica_event *done = NULL;
-    mica_status status = look_before(s, program);
-    if (!status && program->n_looks_after > 8 &&
-        !(results = mica_alloc((size_t)program->n_looks_after * sizeof *results)))
+    mica_status status = check_inputs(s, program);
+    if (!status && program->n_checked_results > 8 &&
+        !(results = mica_alloc((size_t)program->n_checked_results * sizeof *results)))
         status = MICA_NO_MEMORY();
     bool runs = !status;
     if (runs) status = execute(s, program, results, has_variables ? &done : NULL);
@@ -352,7 +352,7 @@ static mica_status execute_and_look(segment *s, const mica_tf_program *program,
     if (done) status = mica_event_wait(done);
     mica_event_release(done);
     if (ran) {
-        mica_status refused = look_after(program, results);
+        mica_status refused = check_results(program, results);
         if (status)
             mica_status_release(refused);
         else
@@ -412,7 +412,7 @@ static mica_status run_segment(run *r, mica_tf_step *step, int32_t *failed_node)
     if (!status) status = find_program(&s, &program, failed_node);
     if (!status) status = check_writes(&s, program);
     if (!status)
-        status = execute_and_look(&s, program, n_variables > 0);
+        status = execute_and_check(&s, program, n_variables > 0);
     else if (n_variables)
         mica_tf_variables_unlock();
     mica_free(room);

@@ -15,8 +15,8 @@ void mica_tf_find_needed(const mica_tf_graph *g, bool *flags) {
     for (int32_t i = g->n_nodes; i-- > 0;) {
         const mica_tf_node *node = &g->nodes[i];
         if (node->operation && node->operation->info->has_effect) {
-            /* A read that nobody uses has no effect. */
-            flags[i] |= node->operation->op != MICA_TF_ReadVariableOp;
+            /* An unused read has no effect. */
+            flags[i] |= !mica_tf_is_a(node->operation, MICA_TF_CATEGORY_READ);
         }
         for (int32_t k = 0; flags[i] && k < node->n_inputs; k++) flags[node->inputs[k].node] = true;
     }
@@ -29,7 +29,7 @@ void mica_tf_find_foldable(const mica_tf_graph *g, bool *flags) {
                    !node->operation->info->is_host && node->n_inputs <= 16 && node->n_results <= 16;
         for (int32_t k = 0; flags[i] && k < node->n_results; k++)
             flags[i] = mica_tf_is_core(node->dtypes[k]);
-        if (node->operation && mica_tf_is_of_shape(node->operation->op)) {
+        if (mica_tf_is_a(node->operation, MICA_TF_CATEGORY_OF_SHAPE)) {
             flags[i] &= mica_tf_is_core(mica_tf_graph_type(g, node->inputs[0], NULL));
             continue;
         }
@@ -39,7 +39,7 @@ void mica_tf_find_foldable(const mica_tf_graph *g, bool *flags) {
 }
 
 const mica_tf_operation *mica_tf_innermost(const mica_tf_operation *operation) {
-    while (operation->op == MICA_TF_Vjp || operation->op == MICA_TF_Jvp)
+    while (mica_tf_is_a(operation, MICA_TF_CATEGORY_DERIVATIVE))
         operation = operation->attrs[0].as.operation;
     return operation;
 }
@@ -87,7 +87,7 @@ static mica_tf_lowers lower_of(mica_tf_lowers a, mica_tf_lowers b) {
 /* What the bodies of an op allow; of a derivative, those of the op it is of. */
 static mica_tf_lowers bodies_lower(const mica_tf_operation *o) {
     mica_tf_lowers answer = MICA_TF_LOWERS;
-    bool region = o->op != MICA_TF_PartitionedCall && o->op != MICA_TF_StatefulPartitionedCall;
+    bool region = !mica_tf_is_a(o, MICA_TF_CATEGORY_CALL);
     for (int32_t i = 0; i < o->info->n_attrs; i++) {
         bool one = o->info->attrs[i].kind == MICA_TF_FUNCTION;
         bool many = o->info->attrs[i].kind == MICA_TF_FUNCTIONS;
@@ -106,7 +106,7 @@ mica_tf_lowers mica_tf_operation_lowers(const mica_tf_operation *operation) {
     const mica_tf_operation *of = mica_tf_innermost(operation);
     if (!row->lower || !mica_tf_rows[of->op].lower) return MICA_TF_STAYS_HOST;
     bool draws_or_assigns =
-        (row->effect == MICA_TF_STATE && operation->op != MICA_TF_ReadVariableOp) ||
+        (row->effect == MICA_TF_STATE && !mica_tf_is_a(operation, MICA_TF_CATEGORY_READ)) ||
         row->effect == MICA_TF_RANDOM; /* each iteration of a loop draws anew */
     return lower_of(draws_or_assigns ? MICA_TF_LOWERS_ASSIGNING : MICA_TF_LOWERS, bodies_lower(of));
 }
@@ -266,7 +266,7 @@ static mica_status use_folded(cutter *c, int32_t k, mica_tf_ref ref, uint8_t *se
     if (!node->operation || *mark & FOLDED || depth > 1000) return NULL;
     *mark |= FOLDED;
     for (int32_t i = 0; i < node->n_inputs; i++) {
-        if (mica_tf_is_of_shape(node->operation->op))
+        if (mica_tf_is_a(node->operation, MICA_TF_CATEGORY_OF_SHAPE))
             MICA_TRY(use_input(c, k, node->inputs[i], seen));
         else
             MICA_TRY(use_folded(c, k, node->inputs[i], seen, depth + 1));

@@ -1,7 +1,7 @@
 /* Lowering: nodes of tf graphs become values of a graph of primitives. */
 #include <string.h>
 
-#include "tf/random.h"
+#include "tf/ops/random/generators.h"
 
 typedef struct mica_tf_memo {
     struct mica_tf_memo *next;
@@ -149,7 +149,7 @@ mica_status mica_tf_fold(mica_tf_frame *frame, mica_tf_ref ref, mica_tensor **ou
     if (mica_tf_rows[node->operation->op].effect != MICA_TF_PURE)
         return MICA_ERROR(MICA_UNSUPPORTED, "[%s] is not a constant", node->name);
     mica_tensor *tensor = NULL;
-    if (mica_tf_is_of_shape(node->operation->op)) {
+    if (mica_tf_is_a(node->operation, MICA_TF_CATEGORY_OF_SHAPE)) {
         MICA_TRY(fold_shape(frame, node, &tensor));
     } else if (node->operation->op == MICA_TF_Const) {
         tensor = mica_tf_attr_find(node->operation->info, node->operation->attrs, "value")

@@ -1,4 +1,4 @@
-/* Shape functions, declared from the table; each is defined in a shape_*.c. */
+/* Shape functions, declared from the table; each is defined in its family's folder. */
 #ifndef MICA_TF_SHAPE_RULES_H
 #define MICA_TF_SHAPE_RULES_H
 
@@ -6,7 +6,7 @@
 
 #define MICA_TF_OP(name, in, out, attrs, roles, shape, ...)                                        \
     mica_status tf_shape_##shape(mica_tf_inference *);
-#include "mica/tf_ops.def"
+#include "tf/ops/rows.def"
 #undef MICA_TF_OP
 
 #endif

@@ -2,8 +2,8 @@
  *
  * Forward, the functions of a stage are forward functions; what they return for later is pushed on
  * a stack, a frame for each call. A branch returns its one frame. A loop carries the stack, and its
- * way back is a loop that runs while there are frames: it takes the cotangents of what was carried
- * from after an iteration to before it. */
+ * backward pass is a loop that runs while there are frames: it takes the cotangents of what was
+ * carried from after an iteration to before it. */
 #include <string.h>
 
 #include "tf/backward.h"
@@ -27,11 +27,11 @@ void mica_tf_stage_destroy(mica_tf_stage *stage) {
 }
 
 static bool is_loop(const mica_tf_operation *o) {
-    return o->op == MICA_TF_While || o->op == MICA_TF_StatelessWhile;
+    return mica_tf_is_a(o, MICA_TF_CATEGORY_LOOP);
 }
 
 static bool is_branch(const mica_tf_operation *o) {
-    return o->op == MICA_TF_If || o->op == MICA_TF_StatelessIf || o->op == MICA_TF_Case;
+    return mica_tf_is_a(o, MICA_TF_CATEGORY_BRANCH);
 }
 
 bool mica_tf_is_stage(const mica_tf_operation *operation, bool take_apart) {
@@ -158,8 +158,8 @@ static mica_tf_graph *function_attr(const mica_tf_operation *o, const char *name
 static mica_status branch_functions(const rewrite *r, mica_tf_graph **bodies, int32_t *out_n) {
     const mica_tf_operation *o = r->operation;
     *out_n = 2;
-    if (o->op == MICA_TF_Case) {
-        const mica_tf_attr *branches = mica_tf_attr_find(o->info, o->attrs, "branches");
+    const mica_tf_attr *branches = mica_tf_attr_find(o->info, o->attrs, "branches");
+    if (branches->n) { /* Case */
         if (branches->n > MOST_BRANCHES)
             return MICA_ERROR(MICA_UNSUPPORTED, "[Case] a gradient of more than %d branches",
                               MOST_BRANCHES);

@@ -7,11 +7,11 @@
 
 #include "tf/tf.h"
 
-/* Integers that are looked at: an input before the run, or a result after it. */
-typedef struct mica_tf_look {
+/* Integers that are checked: an input before the run, or a result after it. */
+typedef struct mica_tf_checked {
     int32_t input; /* -1: it is a result */
     mica_tf_bounds bounds;
-} mica_tf_look;
+} mica_tf_checked;
 
 typedef struct mica_tf_program {
     struct mica_tf_program *next;
@@ -26,8 +26,9 @@ typedef struct mica_tf_program {
     mica_tf_random_slot *randoms; /* an array; their states follow the variables' values */
     mica_type *written_types;
     uint8_t *donated; /* per input: it is a variable's old value */
-    mica_tf_look *looks;
-    int32_t n_looks, n_looks_after; /* all; those at results, which follow those for variables */
+    mica_tf_checked *checks;
+    int32_t n_checks,
+        n_checked_results; /* all; those at results, which follow those for variables */
     int64_t key[];
 } mica_tf_program;
 

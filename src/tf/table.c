@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "tf/host_rules.h"
+#include "tf/ints_rules.h"
 #include "tf/lower_rules.h"
+#include "tf/refusals.h"
 #include "tf/shape_rules.h"
 
 /* ---- rows -------------------------------------------------------------------------------------*/
@@ -19,9 +21,16 @@
 #define FUNCTIONS_MOVE(f) tf_lower_##f, mica_tf_move_strings
 
 const mica_tf_row mica_tf_rows[MICA_TF_OP_COUNT] = {
-#define MICA_TF_OP(name, in, out, attrs, roles, shape, run, f, effect, meaning)                    \
-    {tf_shape_##shape, FUNCTIONS_##run(f), MICA_TF_##run, MICA_TF_##effect},
-#include "mica/tf_ops.def"
+#define MICA_TF_OP(name, in, out, attrs, roles, shape, run, f, effect, ...)                        \
+    [MICA_TF_##name] = {tf_shape_##shape, FUNCTIONS_##run(f), MICA_TF_##run, MICA_TF_##effect},
+#include "tf/ops/rows.def"
+#undef MICA_TF_OP
+};
+
+const mica_tf_traits mica_tf_traits_of[MICA_TF_OP_COUNT] = {
+#define MICA_TF_OP(name, in, out, attrs, roles, shape, run, f, effect, meaning, ...)               \
+    [MICA_TF_##name] = {__VA_ARGS__},
+#include "tf/ops/rows.def"
 #undef MICA_TF_OP
 };
 
@@ -29,11 +38,18 @@ const mica_tf_row mica_tf_rows[MICA_TF_OP_COUNT] = {
 static const struct {
     const char *name, *inputs, *outputs, *attrs, *roles, *meaning;
 } texts[MICA_TF_OP_COUNT] = {
-#define MICA_TF_OP(op, in, out, attributes, columns, shape, run, f, effect, line)                  \
-    {#op, in, out, attributes, columns, line},
-#include "mica/tf_ops.def"
+#define MICA_TF_OP(op, in, out, attributes, columns, shape, run, f, effect, line, ...)             \
+    [MICA_TF_##op] = {#op, in, out, attributes, columns, line},
+#include "tf/ops/rows.def"
 #undef MICA_TF_OP
 };
+
+#define MICA_TF_OP(...) +1
+_Static_assert(0
+#include "tf/ops/rows.def"
+                   == MICA_TF_OP_COUNT,
+               "a number of mica/tf_ops.h without a row, or a row without a number");
+#undef MICA_TF_OP
 
 static mica_tf_op_info infos[MICA_TF_OP_COUNT];
 
@@ -334,6 +350,9 @@ static void read_row(int32_t op) {
     info->has_effect =
         mica_tf_rows[op].effect != MICA_TF_PURE && mica_tf_rows[op].effect != MICA_TF_RANDOM;
     info->is_host = mica_tf_rows[op].run == MICA_TF_HOST;
+    info->category = mica_tf_traits_of[op].category;
+    info->axis = mica_tf_traits_of[op].axis;
+    info->no_file = mica_tf_traits_of[op].no_file;
     read_attrs(info, &r);
     info->n_inputs = read_arguments(info, &r, info->inputs_text, info->inputs);
     info->n_outputs = read_arguments(info, &r, info->outputs_text, info->outputs);
@@ -346,14 +365,29 @@ static void read_row(int32_t op) {
     info->remote = remote_of(info, mica_tf_rows[op].effect);
 }
 
+static mica_tf_op by_name[MICA_TF_OP_COUNT]; /* in the order of their names */
+
+static int compare_to_name(const void *name, const void *op) {
+    return strcmp(name, texts[*(const mica_tf_op *)op].name);
+}
+
+static int compare_names(const void *a, const void *b) {
+    return compare_to_name(texts[*(const mica_tf_op *)a].name, b);
+}
+
 static int table_state; /* 0 unread, 2 read */
 static mica_mutex table_lock;
 
 static void read_table(void) {
     if (__atomic_load_n(&table_state, __ATOMIC_ACQUIRE) == 2) return;
     mica_mutex_lock(&table_lock);
-    if (table_state == 0)
-        for (int32_t i = 0; i < MICA_TF_OP_COUNT; i++) read_row(i);
+    if (table_state == 0) {
+        for (int32_t i = 0; i < MICA_TF_OP_COUNT; i++) {
+            read_row(i);
+            by_name[i] = (mica_tf_op)i;
+        }
+        qsort(by_name, MICA_TF_OP_COUNT, sizeof *by_name, compare_names);
+    }
     __atomic_store_n(&table_state, 2, __ATOMIC_RELEASE);
     mica_mutex_unlock(&table_lock);
 }
@@ -367,12 +401,11 @@ const mica_tf_op_info *mica_tf_op_describe(mica_tf_op op) {
 
 bool mica_tf_op_parse(const char *name, mica_tf_op *out_op) {
     if (!name) return false;
-    for (int32_t i = 0; i < MICA_TF_OP_COUNT; i++)
-        if (!strcmp(texts[i].name, name)) {
-            *out_op = (mica_tf_op)i;
-            return true;
-        }
-    return false;
+    read_table();
+    const mica_tf_op *found =
+        bsearch(name, by_name, MICA_TF_OP_COUNT, sizeof *by_name, compare_to_name);
+    if (found) *out_op = *found;
+    return found != NULL;
 }
 
 const mica_tf_attr *mica_tf_attr_find(const mica_tf_op_info *info, const mica_tf_attr *attrs,
@@ -586,7 +619,7 @@ static bool derivative_needs(const mica_tf_operation *of, int32_t i, const mica_
 
 char mica_tf_operation_role(const mica_tf_operation *operation, int32_t i) {
     if (!operation) return 0;
-    if (operation->op == MICA_TF_Vjp || operation->op == MICA_TF_Jvp) {
+    if (operation->info->category == MICA_TF_CATEGORY_DERIVATIVE) {
         const mica_tf_operation *of = operation->attrs[0].as.operation;
         if (i >= operation->attrs[1].as.integer || of->op == MICA_TF_CustomGradient) return 'd';
         if (role_in_row(of, i) == 'h') return 'd';

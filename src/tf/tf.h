@@ -1,8 +1,9 @@
 /* tf/: TensorFlow's graphs. See mica/tf.h for the contract.
  *
- * One op, one row of tf_ops.def: the row names a shape function (partial shapes in, partial shapes
- * out), and a lowering (concrete values of a graph of primitives in and out) or a host function
- * (values in and out). Everything that needs to look at a row's text reads it through table.c.
+ * One op, one row of an ops/<family>/rows.def: it names a shape function (partial shapes in,
+ * partial shapes out), and a lowering (concrete values of a graph of primitives in and out) or a
+ * host function (values in and out). Everything that needs to look at a row's text reads it through
+ * table.c.
  *
  * A graph's nodes stand in the order of the program, which is the order of their effects. segment.c
  * cuts them into steps: segments, which are lowered as a whole for given sizes, and host ops.
@@ -196,6 +197,15 @@ typedef struct mica_tf_node {
     const char *name;
 } mica_tf_node;
 
+/* Integers that follow from constants and known sizes while a graph is built (partial.c): what is
+ * known of a node's first result. out has room for MICA_TF_MOST_KNOWN; an element that is not known
+ * is MICA_TF_UNKNOWN_INT. */
+enum { MICA_TF_MOST_KNOWN = 64 };
+typedef bool (*mica_tf_ints_function)(const mica_tf_graph *g, const mica_tf_node *node,
+                                      int64_t *out, int32_t *n, int depth);
+bool mica_tf_known_ints(const mica_tf_graph *g, mica_tf_ref ref, int64_t *out, int32_t *n,
+                        int depth);
+
 typedef struct mica_tf_steps mica_tf_steps;
 
 /* Functions inside functions, and the nodes of a graph with all of them written out: bounds of what
@@ -225,10 +235,6 @@ static inline mica_tf_node *mica_tf_node_of(const mica_tf_graph *g, mica_tf_ref 
 }
 static inline int32_t mica_tf_slot(const mica_tf_graph *g, mica_tf_ref ref) {
     return g->nodes[ref.node].first + ref.index;
-}
-/* Ops whose result follows from the shape of input 0 alone. */
-static inline bool mica_tf_is_of_shape(mica_tf_op op) {
-    return op == MICA_TF_Shape || op == MICA_TF_Size || op == MICA_TF_Rank;
 }
 /* Whether the values of the inputs with role o need not be known: each entry of a slice's begin and
  * end that is not known (through `g`, when it is given) selects one element of its axis. */
@@ -284,7 +290,7 @@ typedef struct mica_tf_lowering {
 
 typedef void (*mica_tf_lower_function)(mica_tf_lowering *c);
 /* The only caller of lowerings (lower.c). The row's shape function runs first, with the types and
- * values that are known now, so that a lowering never indexes by a number that nobody has bounded;
+ * values that are known now, so that a lowering never indexes by an unbounded number;
  * afterwards the results must have the dtypes and shapes that it promised. Errors stick to c->g. */
 void mica_tf_lower(mica_tf_lowering *c);
 /* Appends an op that was lowered to what mica_tf_recall finds. */
@@ -328,7 +334,7 @@ struct mica_tf_session {
     int32_t n_variables;
     mica_tf_random_slot *randoms;
     int32_t n_randoms;
-    bool looks; /* at values that TensorFlow refuses */
+    bool checks_bounds; /* of values that TensorFlow refuses */
     mica_tf_check *checks;
     struct mica_tf_memo *memo[MICA_TF_MEMO_BUCKETS]; /* what was lowered */
     mica_tf_frame *frames;                           /* all, for their release */
@@ -380,7 +386,7 @@ typedef struct mica_tf_bounds {
     mica_tf_shape shape;         /* of what is indexed */
 } mica_tf_bounds;
 
-/* Integers of a graph of primitives, to be looked at when they are known. */
+/* Integers of a graph of primitives, to be checked when they are known. */
 struct mica_tf_check {
     mica_tf_check *next;
     const mica_graph *g;
@@ -461,5 +467,20 @@ typedef struct mica_tf_row {
     mica_tf_effect effect;
 } mica_tf_row;
 extern const mica_tf_row mica_tf_rows[MICA_TF_OP_COUNT];
+
+/* The columns that a row gives by name. */
+struct mica_tf_refusal;
+typedef struct mica_tf_traits {
+    mica_tf_category category;
+    const char *axis, *no_file;
+    const struct mica_tf_refusal *refuses; /* refusals.h */
+    mica_tf_ints_function ints;
+} mica_tf_traits;
+extern const mica_tf_traits mica_tf_traits_of[MICA_TF_OP_COUNT];
+
+/* Whether a node's operation is of a category; a parameter has none. */
+static inline bool mica_tf_is_a(const mica_tf_operation *operation, mica_tf_category category) {
+    return operation && operation->info->category == category;
+}
 
 #endif

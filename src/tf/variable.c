@@ -53,8 +53,9 @@ static bool is_variable(mica_tf_value handle) {
 static mica_status check_handle(mica_tf_value handle) {
     const mica_tf_object *object = handle.object;
     if (is_variable(handle)) return NULL;
-    return MICA_INVALID("[variable] the handle is not a variable's but %s's",
-                        object && handle.dtype == MICA_TF_resource ? object->kind->name : "nobody");
+    return MICA_INVALID("[variable] a handle of a variable was expected, got that of %s",
+                        object && handle.dtype == MICA_TF_resource ? object->kind->name
+                                                                   : "no object");
 }
 
 mica_tf_value *mica_tf_variable_cell(mica_tf_value handle) {

@@ -157,7 +157,8 @@ MICA_VMAP_RULE(reduce_scatter) {
     y[0] = (mica_batched){mica_move_axis(g, parts, dim, 0), true};
 }
 
-/* Of every participant the number of whom it hears from; who hears from nobody finds no place. */
+/* Of every participant the number of whom it hears from; one that hears from none finds no place.
+ */
 static mica_value senders_of(mica_batch_pass *pass, const mica_node *n) {
     mica_ints sources = mica_node_ints(n, "sources"), targets = mica_node_ints(n, "targets");
     mica_type type = mica_type_make(MICA_DTYPE_i64, MICA_INTS(pass->size));

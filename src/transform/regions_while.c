@@ -1,4 +1,4 @@
-/* Derivatives of while, whose trip count nobody knows.
+/* Derivatives of while, whose trip count is unknown.
  *
  * Backward: the loop pushes its residuals on lists, one per residual, and with them its own
  * predicate; it counts its iterations. Lists and count are carries at the end, the bookkeeping. The

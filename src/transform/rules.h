@@ -8,7 +8,7 @@
  *
  * jvp `zero`: piecewise constant or not of float dtype. transpose `none`: never asked for, since
  * tangents are computed by linear ops only; src/transform/none.md says why for each. Every op has a
- * vmap rule. A rule that a row names and nobody wrote does not link.
+ * vmap rule. A rule that a row names and that is not defined does not link.
  */
 #ifndef MICA_TRANSFORM_RULES_H
 #define MICA_TRANSFORM_RULES_H

@@ -78,7 +78,7 @@ def rows_of_the_table() -> dict[str, Row]:
     """The rows, from the text of the table."""
     pattern = re.compile(r'^MICA_TF_OP\((\w+), "(.*?)", "(.*?)", "(.*?)", "(.*?)"', re.MULTILINE)
     rows = {}
-    for path in sorted((ROOT / "include/mica").glob("tf_ops_*.def")):
+    for path in sorted((ROOT / "src/tf/ops").glob("*/rows.def")):
         for name, inputs, outputs, attributes, roles in pattern.findall(path.read_text()):
             rows[name] = Row(name, _inputs(inputs), outputs, _attributes(attributes), roles)
     return rows

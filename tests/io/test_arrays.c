@@ -194,8 +194,8 @@ TEST(headers_of_safetensors_are_checked) {
         "{\"a\":{\"dtype\":\"U8\",\"shape\":[-2],\"data_offsets\":[0,2]}}",
         "{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}} x",
         "{\"a\":{\"dtype\":\"U8\",\"shape\":[9223372036854775807,4],\"data_offsets\":[0,2]}}",
-        "{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
-        "\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[2,2]}}",
+        ("{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
+         "\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[2,2]}}"),
         "{\"\xFF\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}",
         "{\"\\u0000\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}",
         "{\"\\ud800\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}",

@@ -1,10 +1,11 @@
-/* Derivatives of every layer and loss of the figures: reverse and forward mode against each other
- * and against differences, first and second order, in f64; and vmap against one example at a time.
+/* Derivatives of every layer and loss of the golden values: reverse and forward mode against each
+ * other and against differences, first and second order, in f64; and vmap against one example at a
+ * time.
  */
-#include "support/figure_runs.h"
+#include "support/golden_runs.h"
 #include "test.h"
 
-enum { MOST = FIGURE_MOST };
+enum { MOST = GOLDEN_MOST };
 
 /* ---- derivatives ------------------------------------------------------------------------------*/
 
@@ -34,23 +35,23 @@ static mica_value sum_of_products(mica_graph *g, const mica_value *a, const mica
 }
 
 /* A direction per differentiated operand. */
-static mica_value add_direction(study *s, const figure_tensor *gradient, unsigned *seed) {
+static mica_value add_direction(study *s, const golden_tensor *gradient, unsigned *seed) {
     double *numbers = malloc((size_t)(gradient->n + 1) * sizeof *numbers);
     for (int64_t i = 0; i < gradient->n; i++) {
         *seed = *seed * 1664525u + 1013904223u;
         numbers[i] = (double)(*seed >> 8) / 8388608.0 - 1;
     }
-    figure_tensor direction = *gradient;
+    golden_tensor direction = *gradient;
     direction.data = s->memory[s->n_memory++] = numbers;
     return trial_parameter(&s->t, &direction);
 }
 
 /* The place of an operand among the graph's parameters. */
-static int32_t parameter_place(const figure_case *c, const char *name) {
+static int32_t parameter_place(const golden_case *c, const char *name) {
     int32_t place = 0;
     for (int32_t i = 0; i < c->n_tensors; i++) {
         const char *own;
-        if (!figure_is_in(&c->tensors[i], "in", &own)) continue;
+        if (!golden_is_in(&c->tensors[i], "in", &own)) continue;
         if (!strcmp(own, name)) return place;
         place++;
     }
@@ -61,16 +62,16 @@ static int32_t parameter_place(const figure_case *c, const char *name) {
  * same by reverse mode; the derivative of that, by forward mode over reverse mode. */
 static void build_study(study *s) {
     trial *t = &s->t;
-    const figure_tensor *found[MOST];
-    mica_value inputs[MOST], gradients[MOST], directions[MOST], tangents[FIGURE_RESULTS];
-    mica_value cotangents[FIGURE_RESULTS] = {{NULL, 0}}, second = MICA_NULL_VALUE;
+    const golden_tensor *found[MOST];
+    mica_value inputs[MOST], gradients[MOST], directions[MOST], tangents[GOLDEN_RESULTS];
+    mica_value cotangents[GOLDEN_RESULTS] = {{NULL, 0}}, second = MICA_NULL_VALUE;
     int32_t first_cotangent = t->n_inputs, k = 0;
     unsigned seed = 1;
     s->n = trial_gradients(t, found, inputs, gradients);
     for (int32_t i = 0; i < t->c->n_tensors; i++) {
         const char *name;
-        if (!figure_is_in(&t->c->tensors[i], "out", &name)) continue;
-        if (figure_find(t->c, "ct", name))
+        if (!golden_is_in(&t->c->tensors[i], "out", &name)) continue;
+        if (golden_find(t->c, "ct", name))
             cotangents[k] = mica_graph_parameter(t->g, first_cotangent++);
         k++;
     }
@@ -78,7 +79,7 @@ static void build_study(study *s) {
     for (int32_t i = 0; i < s->n; i++) {
         const char *name = NULL;
         directions[i] = add_direction(s, found[i], &seed);
-        figure_is_in(found[i], "grad", &name);
+        golden_is_in(found[i], "grad", &name);
         s->moved[i] = parameter_place(t->c, name);
     }
     mica_jvp(t->g, t->results, t->n_results, inputs, directions, s->n, tangents);
@@ -106,7 +107,7 @@ static mica_status study_at(study *s, const program *p, double step, double out[
     return status;
 }
 
-static mica_status check_derivatives(const figure_case *c) {
+static mica_status check_derivatives(const golden_case *c) {
     study s = {0};
     program p = {0};
     const double h = 1e-5;
@@ -121,7 +122,7 @@ static mica_status check_derivatives(const figure_case *c) {
     if (status) goto done;
     double first = (above[0] - below[0]) / (2 * h), second = (above[2] - below[2]) / (2 * h);
     /* Where a case has its own derivative, forward mode need not be the transpose of it. */
-    if (figure_number(c, "differences", 1) != 0) {
+    if (golden_number(c, "differences", 1) != 0) {
         trial_compare(&s.t, "forward mode", &here[1], &here[2], 1, 1e-9);
         trial_compare(&s.t, "difference", &first, &here[2], 1, 2e-6);
         trial_compare(&s.t, "second difference", &second, &here[3], 1, 2e-5);
@@ -151,7 +152,7 @@ static void two_examples(const trial *t, const program *single, double **both) {
     }
 }
 
-static mica_status check_vmap(const figure_case *c) {
+static mica_status check_vmap(const golden_case *c) {
     trial t;
     program single = {0}, batched = {0};
     mica_graph *mapped = NULL;
@@ -189,16 +190,16 @@ static mica_status check_vmap(const figure_case *c) {
 
 /* ---- tests ------------------------------------------------------------------------------------*/
 
-static void on_all_cases(mica_status (*check)(const figure_case *c)) {
-    figures all;
-    REQUIRE(figures_read("tests/nn/figures.txt.gz", &all));
+static void on_all_cases(mica_status (*check)(const golden_case *c)) {
+    golden_values all;
+    REQUIRE(golden_read("tests/nn/golden.txt.gz", &all));
     for (int32_t i = 0; i < all.n; i += getenv("MICA_TEST_QUICK") ? 7 : 1) {
         if (!strcmp(all.cases[i].kind, "optimizer")) continue;
         mica_status status = check(&all.cases[i]);
         if (status) test_report(__FILE__, __LINE__, "%s:", all.cases[i].name);
         CHECK_OK(status);
     }
-    figures_free(&all);
+    golden_free(&all);
 }
 
 TEST(first_and_second_derivatives_agree_with_differences_in_both_modes) {

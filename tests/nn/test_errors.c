@@ -1,7 +1,7 @@
 /* Wrong operands and options: the first error sticks, names the layer and the shapes, and nothing
  * crashes or leaks. */
 #include "mica/nn.h"
-#include "support/figures.h"
+#include "support/golden.h"
 #include "test.h"
 
 typedef struct bench {
@@ -228,32 +228,32 @@ TEST(defaults_are_those_of_the_header) {
 }
 
 TEST(after_an_error_every_layer_answers_null_and_the_first_error_stays) {
-    figures all;
-    REQUIRE(figures_read("tests/nn/figures.txt.gz", &all));
+    golden_values all;
+    REQUIRE(golden_read("tests/nn/golden.txt.gz", &all));
     for (int32_t i = 0; i < all.n; i++) {
-        const figure_case *c = &all.cases[i];
+        const golden_case *c = &all.cases[i];
         if (!strcmp(c->kind, "optimizer")) continue;
         mica_graph *g = NULL;
         CHECK_OK(mica_graph_create("errors", &g));
         if (!g) continue;
         mica_value *values = calloc((size_t)c->n_tensors, sizeof *values);
-        mica_value out[FIGURE_RESULTS];
+        mica_value out[GOLDEN_RESULTS];
         for (int32_t k = 0; k < c->n_tensors; k++)
-            if (figure_is_in(&c->tensors[k], "in", NULL))
+            if (golden_is_in(&c->tensors[k], "in", NULL))
                 values[k] = mica_parameter(g, &c->tensors[k].type);
         mica_graph_fail(g, mica_status_create(MICA_INVALID_ARGUMENT, "[first] error"));
-        figure_operands operands = {c, values};
-        int32_t n = figure_build(g, &operands, out);
+        golden_operands operands = {c, values};
+        int32_t n = golden_build(g, &operands, out);
         CHECK(n > 0);
         CHECK_FAILS(mica_graph_check(g), MICA_INVALID_ARGUMENT, "[first] error");
         memset(values, 0, (size_t)c->n_tensors * sizeof *values);
         mica_status_release(mica_graph_take_error(g));
-        figure_build(g, &operands, out);
+        golden_build(g, &operands, out);
         CHECK_FAILS(mica_graph_check(g), MICA_INVALID_ARGUMENT, "[");
         free(values);
         mica_graph_release(g);
     }
-    figures_free(&all);
+    golden_free(&all);
 }
 
 /* ---- changed cases ----------------------------------------------------------------------------*/
@@ -281,31 +281,31 @@ static void change_type(mica_type *type, unsigned *seed) {
     }
 }
 
-static void change_settings(figure_case *c, unsigned *seed) {
+static void change_settings(golden_case *c, unsigned *seed) {
     static const double values[] = {-3, -1, 0, 1, 2, 3, 7, 0.5, 1e9};
     if (c->n_settings == 0) return;
-    figure_setting *s = &c->settings[draw(seed, (unsigned)c->n_settings)];
+    golden_setting *s = &c->settings[draw(seed, (unsigned)c->n_settings)];
     /* lists of weights are as long as layers and directions say */
     if (!strcmp(s->name, "layers") || !strcmp(s->name, "bidirectional")) return;
     if (s->n > 0) s->values[draw(seed, (unsigned)s->n)] = values[draw(seed, 9)];
 }
 
 /* Builds a changed case, with its gradient when all is well. */
-static void build_changed(const figure_case *original, unsigned *seed) {
-    figure_case c = *original;
+static void build_changed(const golden_case *original, unsigned *seed) {
+    golden_case c = *original;
     mica_graph *g = NULL;
-    mica_value *values = calloc((size_t)c.n_tensors, sizeof *values), out[FIGURE_RESULTS];
+    mica_value *values = calloc((size_t)c.n_tensors, sizeof *values), out[GOLDEN_RESULTS];
     CHECK_OK(mica_graph_create(c.name, &g));
     bool settings_change = draw(seed, 2);
     if (settings_change) change_settings(&c, seed);
     for (int32_t k = 0; k < c.n_tensors; k++) {
         mica_type type = c.tensors[k].type;
-        if (!figure_is_in(&c.tensors[k], "in", NULL)) continue;
+        if (!golden_is_in(&c.tensors[k], "in", NULL)) continue;
         if (!settings_change && draw(seed, 3) == 0) change_type(&type, seed);
         values[k] = draw(seed, 40) ? mica_parameter(g, &type) : MICA_NULL_VALUE;
     }
-    figure_operands operands = {&c, values};
-    int32_t n = figure_build(g, &operands, out);
+    golden_operands operands = {&c, values};
+    int32_t n = golden_build(g, &operands, out);
     mica_status status = mica_graph_check(g);
     if (status) {
         CHECK(mica_status_message(status)[0] == '[');
@@ -322,14 +322,14 @@ static void build_changed(const figure_case *original, unsigned *seed) {
 }
 
 TEST(operands_of_any_type_and_any_setting_give_a_graph_or_an_error) {
-    figures all;
+    golden_values all;
     unsigned seed = 2024;
     int times = getenv("MICA_TEST_QUICK") ? 4 : 60;
-    REQUIRE(figures_read("tests/nn/figures.txt.gz", &all));
+    REQUIRE(golden_read("tests/nn/golden.txt.gz", &all));
     for (int32_t i = 0; i < all.n; i++)
         for (int k = 0; k < times && strcmp(all.cases[i].kind, "optimizer") != 0; k++)
             build_changed(&all.cases[i], &seed);
-    figures_free(&all);
+    golden_free(&all);
 }
 
 /* ---- failing allocations ----------------------------------------------------------------------*/

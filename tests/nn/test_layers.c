@@ -1,6 +1,7 @@
-/* What no figure shows: randomness, values that are not finite, shapes, composites as nodes. */
+/* What no golden value shows: randomness, values that are not finite, shapes, composites as nodes.
+ */
 #include "mica/nn.h"
-#include "support/figure_runs.h"
+#include "support/golden_runs.h"
 #include "test.h"
 
 static const double nan_value = NAN, infinite = INFINITY;

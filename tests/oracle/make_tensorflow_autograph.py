@@ -14,14 +14,14 @@ import numpy as np
 import tensorflow as tf
 from autograph_cases import CASES, argument
 
-FIGURES = Path(__file__).resolve().parents[1] / "python" / "data" / "tf_autograph.json.gz"
+GOLDEN = Path(__file__).resolve().parents[1] / "python" / "data" / "tf_autograph.json.gz"
 
 
 def listed(result):
     return [np.asarray(part).tolist() for part in tf.nest.flatten(result)]
 
 
-figures = {}
+golden = {}
 for case in CASES:
     arguments = [[argument(value) for value in inputs] for inputs in case.inputs]
     found = {"results": [listed(case.function(*given)) for given in arguments]}
@@ -31,7 +31,7 @@ for case in CASES:
             for a, b in zip(listed(function(*given)), result, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-5, err_msg=case.function.__name__)
         found["traces"] = function.experimental_get_tracing_count()
-    figures[case.function.__name__] = found
-with open(FIGURES, "wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as file:
-    file.write(json.dumps(figures, indent=0).encode())
-print(f"{len(figures)} cases in {FIGURES}")
+    golden[case.function.__name__] = found
+with open(GOLDEN, "wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as file:
+    file.write(json.dumps(golden, indent=0).encode())
+print(f"{len(golden)} cases in {GOLDEN}")

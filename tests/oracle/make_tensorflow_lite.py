@@ -28,19 +28,19 @@ FOLDER = ROOT / "tests" / "tf" / "lite"
 
 
 def make() -> None:
-    """Convert every case; keep the figures of all, and the files of some."""
+    """Convert every case; keep the golden values of all, and the files of some."""
     FOLDER.mkdir(exist_ok=True)
-    figures = {}
+    golden = {}
     for name in lite_cases.CASES:
         for weights in lite_cases.WEIGHTS.get(name, ("float32",)):
             data = lite_cases.converted(tf, name, weights=weights)
             label = f"{name}_{weights}"
             for key, value in lite_cases.run(tf, data, name).items():
-                figures[f"{label}/{key}"] = value
+                golden[f"{label}/{key}"] = value
             if label in lite_cases.KEPT:
                 (FOLDER / f"{label}.tflite").write_bytes(data)
-    np.savez_compressed(FOLDER / "figures.npz", **figures)
-    print(f"{len(figures)} figures, {len(lite_cases.KEPT)} files")
+    np.savez_compressed(FOLDER / "golden.npz", **golden)
+    print(f"{len(golden)} golden values, {len(lite_cases.KEPT)} files")
 
 
 def check(python: str) -> int:

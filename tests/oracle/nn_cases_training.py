@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 import torch
 import torch.nn.functional as F
-from figures_format import Case
+from golden_format import Case
 from nn_oracle import STEPS, Torch
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ sys.modules["triton"] = None
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 import torch  # noqa: E402
-from figures_format import Case  # noqa: E402
+from golden_format import Case  # noqa: E402
 
 STEPS = 20
 Arrays = dict[str, np.ndarray]

@@ -1,4 +1,4 @@
-"""The cases of tests/nn/figures.txt.gz as layers of mlcompute."""
+"""The cases of tests/nn/golden.txt.gz as layers of mlcompute."""
 
 import sys
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ import numpy as np
 from house import ROOT
 
 sys.path.insert(0, str(ROOT / "tests/oracle"))
-from figures_format import Case, read
+from golden_format import Case, read
 
 CASES = {case.name: case for case in read()}
 # What mica/nn.h has and ML Compute has not: other layouts, other formulas.

@@ -20,7 +20,7 @@ del sys.modules["tensorflow"]
 sys.modules.update(_before)
 
 with gzip.open(Path(__file__).parent / "data" / "tf_autograph.json.gz", "rt") as _file:
-    FIGURES = json.load(_file)
+    GOLDEN = json.load(_file)
 
 
 def listed(result):
@@ -33,20 +33,20 @@ def same(found, wanted):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
-def test_there_are_as_many_cases_as_figures():
+def test_there_are_as_many_cases_as_golden_values():
     assert len(CASES) > 180
-    assert {case.function.__name__ for case in CASES} == set(FIGURES)
+    assert {case.function.__name__ for case in CASES} == set(GOLDEN)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.function.__name__)
 def test_a_function_gives_what_tensorflow_gives(case):
-    figures = FIGURES[case.function.__name__]
+    golden = GOLDEN[case.function.__name__]
     function = tf.function(case.function)
-    for inputs, wanted in zip(case.inputs, figures["results"], strict=True):
+    for inputs, wanted in zip(case.inputs, golden["results"], strict=True):
         arguments = [argument(value) for value in inputs]
         same(listed(case.function(*arguments)), wanted)
         same(listed(function(*arguments)), wanted)
-    assert function.experimental_get_tracing_count() == figures.get("traces", case.traces)
+    assert function.experimental_get_tracing_count() == golden.get("traces", case.traces)
 
 
 def test_random_programs_give_the_same_in_a_graph():

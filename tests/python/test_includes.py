@@ -79,7 +79,7 @@ def test_mlc_stands_on_the_public_headers():
 
 
 def test_tf_stands_on_the_public_headers():
-    for path in sources("src/tf/*.[ch]"):
+    for path in sources("src/tf/**/*.[ch]"):
         for included in includes(path):
             assert included.startswith(("mica/", "base/", "tf/")), (
                 f"{path.name} includes {included}"

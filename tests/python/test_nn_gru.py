@@ -59,7 +59,7 @@ def ramp(*shape, by):
 
 
 @pytest.mark.parametrize("dtype, close", [("f64", 1e-8), ("f32", 2e-4)])
-def test_a_gru_has_the_figures_of_pytorch(dtype, close):
+def test_a_gru_has_the_golden_values_of_pytorch(dtype, close):
     """torch.nn.GRU of PyTorch 2, whose gates stand in the order r z n, in f64."""
     arrays = ramp(2, 5, 3, by=0.7), ramp(3, 12, by=1.3), ramp(4, 12, by=2.1) * 0.5
     arrays += ramp(12, by=0.4) * 0.1, ramp(12, by=0.9) * 0.2, ramp(2, 4, by=1.7)
@@ -75,11 +75,11 @@ def test_a_gru_has_the_figures_of_pytorch(dtype, close):
         return (mica.sin(y) * mica.arange(y.size, dtype=dtype).reshape(y.shape)).sum()
 
     value, gradients = mica.jit(mica.value_and_grad(loss, EVERY))(*args)
-    figures = [9439.702340737, 12290.418390825, 15213.392327802]
-    figures += [109047.274564683, 29507.651359446, 10409.235016486]
+    golden = [9439.702340737, 12290.418390825, 15213.392327802]
+    golden += [109047.274564683, 29507.651359446, 10409.235016486]
     assert float(value) == pytest.approx(-28.822146052, rel=close)
     squares = [float((g * g).sum()) for g in gradients]
-    assert squares == pytest.approx(figures, rel=close)
+    assert squares == pytest.approx(golden, rel=close)
 
 
 def test_second_derivatives_forward_mode_and_vmap_go_through_a_gru():

@@ -43,7 +43,7 @@ EXAMPLES = {
     "mica_dataset_function[3]": "functions",
     "mica_dataset *const *": "datasets",
     "mica_graph *const *": "graphs",
-    "mica_array *": "(&(mica_array){\"x\", type, room})",
+    "mica_array *": '(&(mica_array){"x", type, room})',
     "mica_tensor *const *": "tensors",
     "mlc_tensors": "((mlc_tensors){mlc_tensors_, 1})",
     "mlc_graphs": "((mlc_graphs){mlc_graphs_, 1})",

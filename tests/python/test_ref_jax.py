@@ -1,4 +1,4 @@
-"""The reference and the CPU against JAX, by figures that tests/oracle/make_jax_figures.py stored.
+"""The reference and the CPU against JAX, by values that tests/oracle/make_jax_golden.py stored.
 
 Every row of the table is in them, or stands below with the reason why JAX has nothing like it.
 """
@@ -19,7 +19,7 @@ PARTS += ("every", "over_every", "over_first")
 
 def read_examples():
     """An array per dtype holds all of it, in the order of the manifest, which has the shapes."""
-    with np.load(pathlib.Path(__file__).parent / "data" / "jax_figures.npz") as file:
+    with np.load(pathlib.Path(__file__).parent / "data" / "jax_golden.npz") as file:
         stored = dict(file)
     used = collections.Counter()
     manifest = json.loads(stored["manifest"].tobytes())["examples"]

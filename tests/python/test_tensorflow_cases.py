@@ -27,17 +27,17 @@ def found():
     return results.run()
 
 
-def test_every_case_has_a_figure_for_each_of_its_modes():
-    _, figures = corpus.read_figures()
+def test_every_case_has_a_golden_value_for_each_of_its_modes():
+    _, golden = corpus.read_golden()
     cases = corpus.load()
-    assert set(figures) == set(cases), "make oracle"
+    assert set(golden) == set(cases), "make oracle"
     for name, case in cases.items():
-        lacking = {corpus.FIGURE_OF[mode] for mode in case.modes} - set(figures[name])
+        lacking = {corpus.GOLDEN_OF[mode] for mode in case.modes} - set(golden[name])
         assert not lacking, f"{name}: {lacking}; make oracle"
 
 
-def test_the_figures_are_small():
-    assert corpus.FIGURES.stat().st_size < 3_000_000
+def test_the_golden_values_are_small():
+    assert corpus.GOLDEN.stat().st_size < 3_000_000
 
 
 def test_what_has_passed_passes(found):
@@ -86,7 +86,7 @@ def test_the_page_of_names_is_up_to_date(found):
 
 
 # Rows that no case asks for by itself; those of datasets and files have tests of their own.
-OF_THEIR_OWN = {"tf_ops_data", "tf_ops_records"}
+OF_THEIR_OWN = {"data", "records"}
 MADE_WITHIN = {
     "StackEmpty": "the derivative of a loop on the host keeps values on a stack",
     "StackPush": "the same",
@@ -98,8 +98,8 @@ MADE_WITHIN = {
 
 def test_every_row_of_the_table_has_a_case(found):
     rows = set()
-    for path in (ROOT / "include/mica").glob("tf_ops_*.def"):
-        if path.stem not in OF_THEIR_OWN:
+    for path in (ROOT / "src/tf/ops").glob("*/rows.def"):
+        if path.parent.name not in OF_THEIR_OWN:
             rows |= set(re.findall(r"^MICA_TF_OP\((\w+)", path.read_text(), re.MULTILINE))
     lacking = rows - results.used - set(MADE_WITHIN)
     assert not lacking, f"no case of tests/tf uses {sorted(lacking)}"

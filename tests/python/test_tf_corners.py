@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from mica.tf import _dtypes, _shapes, _specs, nest
-from tf_corner_cases import answer, expressions, figures
+from tf_corner_cases import answer, expressions, golden
 
 TF = SimpleNamespace(
     **{name: getattr(_dtypes, name) for name in _dtypes.PUBLIC_NAMES},
@@ -19,7 +19,7 @@ TF = SimpleNamespace(
 
 
 def test_every_expression_answers_as_tensorflow_does():
-    stored = figures()
+    stored = golden()
     assert set(stored) == set(expressions()), "run scripts/oracle.sh tensorflow_corners"
     wrong = {}
     for expression, wanted in stored.items():

@@ -195,8 +195,8 @@ def test_random_ops_in_a_pipeline_start_anew_with_each_iterator():
         assert [v.numpy().tolist() for v in orders] == [[0, 4, 1, 5, 7, 6, 2, 3]]
     tf.random.set_seed(1)
     numbers = tf.data.Dataset.range(3).map(lambda _: tf.random.uniform([]))
-    figures = [0.8126964569, 0.5272892714, 0.8489425182, 0.8928561211, 0.3780696392, 0.9844201803]
-    for dataset, wanted in ((numbers, figures[:3]), (numbers.repeat(2), figures)):
+    golden = [0.8126964569, 0.5272892714, 0.8489425182, 0.8928561211, 0.3780696392, 0.9844201803]
+    for dataset, wanted in ((numbers, golden[:3]), (numbers.repeat(2), golden)):
         for _ in range(2):
             np.testing.assert_allclose([float(v) for v in dataset], wanted, rtol=1e-6)
 

@@ -32,7 +32,7 @@ class Row:
     outputs: dict[str, str]
     kinds: dict[str, str]  # of the attributes that are types
     roles: dict[str, str]  # by input
-    file: str
+    family: str
 
 
 def arguments_of(text: str) -> dict[str, str]:
@@ -43,14 +43,14 @@ def arguments_of(text: str) -> dict[str, str]:
 def rows_of_the_table() -> dict[str, Row]:
     pattern = re.compile(r'^MICA_TF_OP\((\w+), "(.*?)", "(.*?)", "(.*?)", "(.*?)"', re.MULTILINE)
     rows = {}
-    for path in sorted((ROOT / "include/mica").glob("tf_ops_*.def")):
+    for path in sorted((ROOT / "src/tf/ops").glob("*/rows.def")):
         for name, inputs, outputs, attributes, roles in pattern.findall(path.read_text()):
             kinds = re.findall(r"(\w+): ([^;=]+)", attributes)
             taken = arguments_of(inputs)
             letters = roles.translate(DIFFERENTIABLE)
             by_input = {each: letters[min(i, len(roles) - 1)] for i, each in enumerate(taken)}
             kinds_of = {each: kind.strip() for each, kind in kinds}
-            rows[name] = Row(taken, arguments_of(outputs), kinds_of, by_input, path.stem)
+            rows[name] = Row(taken, arguments_of(outputs), kinds_of, by_input, path.parent.name)
     return rows
 
 
@@ -74,7 +74,7 @@ def without_gradient() -> set[str]:
     """Row.input of every input that could carry a gradient to a result and does not."""
     found = set()
     for name, row in ROWS.items():
-        if row.file != "tf_ops_data" and any(carries(row, kind) for kind in row.outputs.values()):
+        if row.family != "data" and any(carries(row, kind) for kind in row.outputs.values()):
             inputs = [each for each, kind in row.inputs.items() if carries(row, kind)]
             found |= {f"{name}.{each}" for each in inputs if row.roles[each] != "d"}
     return found
@@ -310,7 +310,7 @@ def test_inputs_without_a_gradient_have_a_reason():
     text = (ROOT / "src/tf/none.md").read_text(encoding="utf-8")
     cells = re.findall(r"^\| ([^|]+) \| [^|]+ \|$", text, re.MULTILINE)
     named = [each for cell in cells for each in cell.split() if "." in each]
-    listed = set(named) - {"tf_ops_data.def"}
+    listed = set(named) - {"ops/data/rows.def"}
     assert len(named) == len(set(named)), "an input is listed twice"
     assert listed == without_gradient(), f"none.md: {sorted(listed ^ without_gradient())}"
 

@@ -21,13 +21,13 @@ LABELS = [
 
 
 @pytest.fixture(scope="module")
-def figures():
-    with np.load(FOLDER / "figures.npz") as stored:
+def golden():
+    with np.load(FOLDER / "golden.npz") as stored:
         return dict(stored)
 
 
-def _check(results: dict, label: str, figures: dict) -> None:
-    wanted = {k.partition("/")[2]: v for k, v in figures.items() if k.startswith(label + "/")}
+def _check(results: dict, label: str, golden: dict) -> None:
+    wanted = {k.partition("/")[2]: v for k, v in golden.items() if k.startswith(label + "/")}
     assert set(results) == set(wanted)
     for key, value in wanted.items():
         got = results[key]
@@ -36,16 +36,16 @@ def _check(results: dict, label: str, figures: dict) -> None:
 
 
 @pytest.mark.parametrize("label", lite_cases.KEPT)
-def test_a_file_of_tensorflow_gives_what_it_gives_there(label, figures):
+def test_a_file_of_tensorflow_gives_what_it_gives_there(label, golden):
     data = (FOLDER / f"{label}.tflite").read_bytes()
-    _check(lite_cases.run(tf, data, label.rpartition("_")[0]), label, figures)
+    _check(lite_cases.run(tf, data, label.rpartition("_")[0]), label, golden)
 
 
 @pytest.mark.parametrize("label", LABELS)
-def test_a_file_of_mica_gives_what_tensorflow_s_gives(label, figures):
+def test_a_file_of_mica_gives_what_tensorflow_s_gives(label, golden):
     name, _, weights = label.rpartition("_")
     data = lite_cases.converted(tf, name, weights=weights)
-    _check(lite_cases.run(tf, data, name), label, figures)
+    _check(lite_cases.run(tf, data, name), label, golden)
 
 
 def _converter(function, *shapes):

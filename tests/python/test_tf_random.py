@@ -1,12 +1,12 @@
-"""With the same seeds, the numbers that TensorFlow draws (figures of TensorFlow 2.21)."""
+"""With the same seeds, the numbers that TensorFlow draws (golden values of TensorFlow 2.21)."""
 
 import mica.tf as tf
 import numpy as np
 import pytest
 
 
-def near(tensor, figures):
-    return np.allclose(tensor.numpy(), figures, rtol=1e-6, atol=1e-6)
+def near(tensor, golden):
+    return np.allclose(tensor.numpy(), golden, rtol=1e-6, atol=1e-6)
 
 
 def test_ops_with_the_global_seed():
@@ -39,11 +39,11 @@ def test_a_functions_ops_have_generators_of_their_own():
     def f():
         return tf.random.uniform([2]), tf.random.normal([2]), tf.random.uniform([1], seed=9)
 
-    for figures in (
+    for golden in (
         ([0.81269646, 0.07857466], [0.28183395, 2.3878284], [0.3095399]),
         ([0.8489425, 0.09832478], [1.0040135, -0.30107328], [0.36875606]),
     ):
-        assert all(near(x, y) for x, y in zip(f(), figures, strict=True))
+        assert all(near(x, y) for x, y in zip(f(), golden, strict=True))
 
 
 def test_stateless_ops():

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-FIGURES = Path(__file__).resolve().parent / "data" / "tf_corners.json.gz"
+GOLDEN = Path(__file__).resolve().parent / "data" / "tf_corners.json.gz"
 
 P = collections.namedtuple("P", "x y")
 Q = collections.namedtuple("Q", "x y")
@@ -176,7 +176,7 @@ def answer(tf: object, expression: str) -> str:
     return text.replace("numpy.bool_", "numpy.bool")
 
 
-def figures() -> dict[str, str]:
+def golden() -> dict[str, str]:
     """What the real TensorFlow answered."""
-    with gzip.open(FIGURES, "rt", encoding="utf-8") as file:
+    with gzip.open(GOLDEN, "rt", encoding="utf-8") as file:
         return json.load(file)

@@ -11,14 +11,14 @@ A case is a small function of ``tf``. There are three kinds:
 ``raises(of, what, words, function)``
     ``function(tf)`` raises; the class and the words of its message are compared.
 
-Two more modes need no figures of their own. ``vmap``: the first of two results of
+Two more modes need no golden values of their own. ``vmap``: the first of two results of
 tf.vectorized_map over the inputs and the inputs reversed is the value. ``forward``: the product of
 the cotangents with a ForwardAccumulator's tangents is that of the gradients with the tangents of
 the inputs.
 
-``of`` names the symbol that the case is about, or several. The figures that the real TensorFlow
-gave are kept in figures.json.gz, one line a case (tests/oracle/make_tensorflow_figures.py writes
-them). This module needs numpy alone.
+``of`` names the symbol that the case is about, or several. The values that the real
+TensorFlow gave are kept in golden.json.gz, one line a case. This module needs numpy alone;
+tests/oracle/make_tensorflow_golden.py writes the file.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from typing import Any
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-FIGURES = HERE / "figures.json.gz"
+GOLDEN = HERE / "golden.json.gz"
 PASSING = HERE / "passing.txt"
 
 # What a mode is compared with.
-FIGURE_OF = {
+GOLDEN_OF = {
     "eager": "out",
     "static": "out",
     "unknown": "out",
@@ -150,7 +150,7 @@ class Case:
 
     @property
     def more_modes(self) -> tuple[str, ...]:
-        """Modes that follow from the figures of others: forward mode, and vectorized_map."""
+        """Modes that follow from the golden values of others: forward mode, and vectorized_map."""
         return tuple(mode for mode in self.possible_modes if mode not in self.left_out)
 
     @property
@@ -542,15 +542,15 @@ def missing(tf: Any, symbol: str) -> bool:
 # The files.
 
 
-def write_figures(lines: list[dict[str, Any]], path: Path = FIGURES) -> None:
-    """The same figures give the same bytes."""
+def write_golden(lines: list[dict[str, Any]], path: Path = GOLDEN) -> None:
+    """The same golden values give the same bytes."""
     text = "".join(json.dumps(line, separators=(",", ":"), sort_keys=True) + "\n" for line in lines)
     with path.open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as file:
         file.write(text.encode())
 
 
-def read_figures(path: Path = FIGURES) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """What made the figures, and the figures by the case's name."""
+def read_golden(path: Path = GOLDEN) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """What made the golden values, and the golden values by the case's name."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
         head, *lines = [json.loads(line) for line in file]
     return head, {line["name"]: line for line in lines}
@@ -569,9 +569,9 @@ def write_passing(passing: dict[str, set[str]], path: Path = PASSING) -> None:
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
-def compare(case: Case, mode: str, got: Any, figure: dict[str, Any]) -> str | None:
-    """What differs from the stored figure, or None."""
-    want = figure[FIGURE_OF[mode]]
+def compare(case: Case, mode: str, got: Any, golden: dict[str, Any]) -> str | None:
+    """What differs from the stored golden value, or None."""
+    want = golden[GOLDEN_OF[mode]]
     if mode == "raises":
         if got["class"] is None:
             return "nothing was raised"

@@ -33,7 +33,7 @@ def _work() -> None:
     _mica.tf_set_listener(lambda op, name, runner: ops.add(op))
     runner = corpus.Runner(tf)
     cases = corpus.load()
-    _, figures = corpus.read_figures()
+    _, golden = corpus.read_golden()
     answers.write("ready\n")
     answers.flush()
     for line in sys.stdin:
@@ -50,7 +50,7 @@ def _work() -> None:
             if absent:
                 wrong = f"missing: {absent[0]}"
             else:
-                wrong = corpus.compare(case, mode, runner.run(case, mode), figures[name])
+                wrong = corpus.compare(case, mode, runner.run(case, mode), golden[name])
         except Exception as error:
             text = (str(error) or "no message").splitlines()[-1 if "user code" in str(error) else 0]
             wrong = f"{type(error).__name__}: {text[:200]}"

@@ -1,6 +1,6 @@
 /* Strings as values: ops that make them, ops that move them, memory that runs out. */
 #include "test.h"
-#include "tf/fingerprint.h"
+#include "tf/ops/string/fingerprint.h"
 #include "tf/tf.h"
 
 static mica_device *device;

@@ -206,12 +206,12 @@ TEST(trigamma_is_accurate) {
     mica_graph_release(g);
 }
 
-/* Figures made with 50 digits: the series of P, differentiated by differences. */
-typedef struct igamma_figures {
+/* Golden values made with 50 digits: the series of P, differentiated by differences. */
+typedef struct igamma_golden_values {
     double a, x, p, by_a, by_x, by_aa, by_ax;
-} igamma_figures;
+} igamma_golden_values;
 
-static const igamma_figures of_igamma[] = {
+static const igamma_golden_values of_igamma[] = {
     {2, 1, 0.264241117657115357, -0.276196045702834797, 0.367879441171442322, 0.205118822290779953,
      -0.155533664932063899},
     {0.5, 0.25, 0.520499877813046538, -0.797947316783222941, 0.878782578935444794,
@@ -241,7 +241,7 @@ TEST(igamma_has_derivatives_by_both_operands) {
     mica_output(g, gradient(g, dx[1], x[0]));
     mica_output(g, tangent(g, dx[0], x[0], number(g, 1)));
     for (size_t i = 0; i < sizeof of_igamma / sizeof *of_igamma; i++) {
-        const igamma_figures *c = &of_igamma[i];
+        const igamma_golden_values *c = &of_igamma[i];
         double d[7];
         const double want[] = {c->p, c->by_a, c->by_x, c->by_aa, c->by_ax, c->by_ax, c->by_aa};
         const void *inputs[] = {&c->a, &c->x};

@@ -161,9 +161,7 @@ def _fold(fn, elems, initializer, back: bool, back_prop: bool):
         )
         return (i + 1, *[convert_to_tensor(part) for part in nest.flatten(result)])
 
-    done = while_loop(
-        lambda i, *parts: i < last, body, (_int(first), *held), back_prop=back_prop
-    )
+    done = while_loop(lambda i, *parts: i < last, body, (_int(first), *held), back_prop=back_prop)
     return nest.pack_sequence_as(state, list(done[1:]))
 
 

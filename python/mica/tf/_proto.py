@@ -1,4 +1,4 @@
-"""Messages with numbered fields: their text, their bytes on the wire and the way back.
+"""Messages with numbered fields: their text, their bytes on the wire and back.
 
 A message class is one call of `message`, with a line per field:
 

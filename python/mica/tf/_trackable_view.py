@@ -22,7 +22,7 @@ class TrackableView:
         return children_of(obj, save_type)
 
     def descendants(self) -> list:
-        """Return the root and all objects below it, each once, the nearer ones first."""
+        """Return the root and all objects below it, each once, the closest ones first."""
         found, seen = [self._root], {id(self._root)}
         for value in found:
             for child in self.children(value).values():

@@ -100,7 +100,11 @@ UnimplementedError = _error("UnimplementedError", UNIMPLEMENTED, "It has not bee
 InternalError = _error("InternalError", INTERNAL, "A mistake of the system itself.")
 UnavailableError = _error("UnavailableError", UNAVAILABLE, "It is not available now.")
 DataLossError = _error("DataLossError", DATA_LOSS, "Data was lost or is corrupt.")
-UnauthenticatedError = _error("UnauthenticatedError", UNAUTHENTICATED, "Who asks is not known.")
+UnauthenticatedError = _error(
+    "UnauthenticatedError",
+    UNAUTHENTICATED,
+    "The request does not have valid authentication credentials.",
+)
 
 
 class OperatorNotAllowedInGraphError(TypeError):

@@ -5,19 +5,12 @@ from __future__ import annotations
 import functools as _functools
 
 from .. import _mica
+from . import _rows
 from ._missing import missing as _missing_name
 
-# What these call axis in Python has another name in graphs.
-_AXIS = {
-    "ExpandDims": "dim",
-    "Squeeze": "squeeze_dims",
-    "Split": "split_dim",
-    "SplitV": "split_dim",
-} | dict.fromkeys(("All", "Any", "Max", "Mean", "Min", "Prod", "Sum"), "reduction_indices")
 
-
-def _with_axis(name: str):
-    op, own = _mica.tf_ops[name], _AXIS[name]
+def _with_axis(op, name: str, own: str):
+    """The op, whose argument of this name may also be called axis, as in TensorFlow's Python."""
 
     @_functools.wraps(op, assigned=("__doc__",), updated=())
     def call(*args, **keywords):
@@ -30,12 +23,12 @@ def _with_axis(name: str):
 
 
 def __getattr__(name: str):
-    if name in _AXIS:
-        return _with_axis(name)
     try:
-        return _mica.tf_ops[name]
+        op = _mica.tf_ops[name]
     except KeyError:
         raise _missing_name(__name__, name) from None
+    own = _rows.row_of(name).axis
+    return op if own is None else _with_axis(op, name, own)
 
 
 def __dir__():

@@ -10,7 +10,7 @@
  * threads of a block run a phase, wait for each other, and run the next. A phase is a statement:
  * what is declared in it ends with it, what a thread keeps from one phase to the next is declared
  * by MICA_OWN before them and read by MICA_MINE. Between phases stands only what is the same for
- * all threads of the block. MICA_EACH_THREAD is a phase after which nobody waits.
+ * all threads of the block. MICA_EACH_THREAD is a phase after which no thread waits.
  *
  * The same text is CUDA C and, for tests on machines without a GPU, plain C: there a block is a
  * function, and a phase a loop over its threads. */

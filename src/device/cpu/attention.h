@@ -48,7 +48,7 @@ static inline int64_t attention_group(const attention_sizes *s, int64_t rows) {
     return group;
 }
 
-/* Panels of x (n_k, n) as it lies: columns are its columns; or with `across` those of its
+/* Panels of x (n_k, n) in place: columns are its columns; or with `across` those of its
  * transpose: x is then (n, n_k). Beyond n: zeros. */
 void mica_cpu_attention_pack(const attention_sizes *s, const float *x, int64_t step, int64_t n_k,
                              int64_t n, bool across, float *panels);

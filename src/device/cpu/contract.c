@@ -21,7 +21,7 @@ typedef struct contract_block {
     int64_t packed_panels;    /* panels per block of k in `packed` */
     char *c;                  /* the batch's */
     bool first;               /* the first block is stored, not added */
-    const cpu_finish *finish; /* told of the piece's lines at its end; NULL: nobody */
+    const cpu_finish *finish; /* told of the piece's lines at its end; NULL: none */
 } contract_block;
 
 /* The rows of a piece, cut into tiles. */
@@ -37,9 +37,9 @@ typedef struct contract_rows {
 typedef struct contract_step {
     int64_t n_k;
     bool first;
-    const char *x;          /* as it lies, or panels */
-    const int64_t *x_steps; /* of x as it lies */
-    const char *y;          /* as it lies, or a panel */
+    const char *x;          /* in place, or panels */
+    const int64_t *x_steps; /* of x in place */
+    const char *y;          /* in place, or a panel */
     const int64_t *y_steps;
     bool y_is_panel;
     const char *next; /* the panel of y that follows, or NULL */
@@ -48,12 +48,12 @@ typedef struct contract_step {
 static void cut_rows(const cpu_contract *k, const contract_block *at, contract_rows *rows) {
     mica_cpu_space_positions(&k->x_m, at->m, at->n_m, rows->x);
     mica_cpu_space_positions(&k->c_m, at->m, at->n_m, rows->c);
-    int64_t run = k->x_lies ? k->x_m.sizes[k->x_m.rank - 1] : 0;
+    int64_t run = k->x_in_place ? k->x_m.sizes[k->x_m.rank - 1] : 0;
     rows->n_tiles = 0;
     for (int64_t i = 0, n; i < at->n_m; i += n) {
         int64_t left = at->n_m - i;
-        if (k->x_lies) left = cpu_min(left, run - (at->m + i) % run);
-        int32_t height = mica_cpu_contract_height(&k->gemm, left, k->x_lies);
+        if (k->x_in_place) left = cpu_min(left, run - (at->m + i) % run);
+        int32_t height = mica_cpu_contract_height(&k->gemm, left, k->x_in_place);
         n = cpu_min(left, k->gemm.heights[height]);
         rows->tiles[rows->n_tiles].first = (int32_t)i;
         rows->tiles[rows->n_tiles].n = (int32_t)n;
@@ -65,12 +65,12 @@ static void cut_rows(const cpu_contract *k, const contract_block *at, contract_r
 #define PACK_STEPS 32 /* of k that neighbouring panels are packed for, so that they share lines */
 
 /* gcc drops calls of what only fetches, as they have no effect; this is one that costs nothing. */
-#define NOT_NOTHING __asm__ volatile("")
+#define NON_EMPTY __asm__ volatile("")
 
-/* Brings the rows of a tile nearer that are lines along k. */
+/* Prefetches the rows of a tile, which are lines along k. */
 static void fetch_rows(const cpu_contract *k, const char *x, const int64_t *rows, int64_t n,
                        const int64_t *steps, int64_t n_k) {
-    NOT_NOTHING;
+    NON_EMPTY;
     int64_t bytes = n_k * k->x_bytes;
     for (int64_t i = 0; i < n; i++)
         for (int64_t line = 0; line < bytes; line += 64)
@@ -120,7 +120,7 @@ static void multiply_tile(const cpu_contract *k, const contract_step *step, int3
                           const char *x, int64_t x_stride, char *c, const int64_t *rows, bool first,
                           int64_t tile, int64_t n_tiles) {
     const mica_cpu_gemm *gemm = &k->gemm;
-    if (height == 0 && !k->x_lies && step->y_is_panel) {
+    if (height == 0 && !k->x_in_place && step->y_is_panel) {
         int64_t ahead = step->n_k * gemm->columns * gemm->bytes / n_tiles;
         const char *next = step->next ? step->next + tile * ahead : step->y;
         gemm->tile(x, step->y, step->n_k, c, rows, first, next, step->next ? ahead / step->n_k : 0);
@@ -128,7 +128,7 @@ static void multiply_tile(const cpu_contract *k, const contract_step *step, int3
     }
     int64_t steps[CPU_TILE_K];
     const int64_t *x_steps = step->x_steps;
-    if (!k->x_lies) {
+    if (!k->x_in_place) {
         for (int64_t i = 0; i < step->n_k; i++) steps[i] = i * gemm->heights[height];
         x_steps = steps;
     }
@@ -146,11 +146,11 @@ static void multiply(const cpu_contract *k, const contract_step *step, const con
     bool is_line = n_columns == width && is_one_line(&k->c_n, column, width);
     for (int64_t i = 0; i < gemm->rows; i++) inside[i] = i * width;
     int64_t x_stride = 1;
-    if (k->x_lies) x_stride = k->x_m.strides[k->x_m.rank - 1];
+    if (k->x_in_place) x_stride = k->x_m.strides[k->x_m.rank - 1];
     for (int32_t i = 0; i < rows->n_tiles; i++) {
         int64_t row = rows->tiles[i].first, n_rows = rows->tiles[i].n;
         int32_t height = rows->tiles[i].height;
-        int64_t x_at = k->x_lies ? rows->x[row] : row * step->n_k;
+        int64_t x_at = k->x_in_place ? rows->x[row] : row * step->n_k;
         const char *x = step->x + x_at * gemm->bytes;
         bool is_whole = is_line && n_rows == gemm->heights[height];
         if (is_whole) {
@@ -175,7 +175,7 @@ static void take_y(const cpu_contract *k, const char *y, const contract_block *a
     if (at->packed) {
         step->y = at->packed + ((block - at->k) * at->packed_panels + j / width) * panel;
         step->next = step->y + panel; /* the last one's next is never read, only hoped for */
-    } else if (k->y_lies && j + width <= at->n_n) {
+    } else if (k->y_in_place && j + width <= at->n_n) {
         step->y = y + (at->n + j) * k->gemm.bytes;
         step->y_steps = lying;
         step->y_is_panel = false;
@@ -217,7 +217,7 @@ static void finish_block(const cpu_contract *k, const contract_block *at,
     }
 }
 
-/* Brings the first columns of y as it lies nearer, at the block of k that comes next. */
+/* Prefetches the first columns of y in place, at the block of k that comes next. */
 static void fetch_next_y(const cpu_contract *k, const char *y, const contract_block *at,
                          int64_t block) {
     int64_t first_k = (block + 1) * CPU_TILE_K, steps[CPU_TILE_K];
@@ -244,14 +244,14 @@ static void run_flat(const cpu_contract *k, const char *x, const char *y, const 
         contract_step step = {.n_k = n_k, .first = at->first && block == at->k};
         mica_cpu_space_positions(&k->x_k, first_k, n_k, x_steps);
         step.x = x, step.x_steps = x_steps;
-        if (!k->x_lies) {
+        if (!k->x_in_place) {
             pack_x(k, x, rows, x_steps, n_k, room->x);
             step.x = room->x;
         }
         if (!at->packed) mica_cpu_space_positions(&k->y_k, first_k, n_k, y_steps);
         for (int64_t j = 0; j < at->n_n; j += width) {
             take_y(k, y, at, block, j, room->y, y_steps, in_panel, &step);
-            if (k->y_lies && j + width >= at->n_n && block + 1 < at->k + at->n_k)
+            if (k->y_in_place && j + width >= at->n_n && block + 1 < at->k + at->n_k)
                 fetch_next_y(k, y, at, block);
             multiply(k, &step, at, rows, at->n + j);
         }
@@ -264,10 +264,10 @@ static void run_flat(const cpu_contract *k, const char *x, const char *y, const 
  * added, in the order of k as ever: rows of c that are a power of two apart fall on each other in
  * the caches, and c, once larger than these, would travel through memory for each block. */
 
-/* Brings lines of c nearer that will be written. */
+/* Prefetches lines of c that will be written. */
 static inline void fetch_cells(const char *c, const int64_t *rows, int64_t n, int64_t line,
                                int64_t bytes) {
-    NOT_NOTHING;
+    NON_EMPTY;
     for (int64_t i = 0; i < n; i++)
         for (int64_t at = 0; at < line; at += 64) __builtin_prefetch(c + rows[i] * bytes + at, 1);
 }

@@ -12,7 +12,7 @@
  * and the exchange of x and y are free to suit the machine. dot itself computes products of a
  * matrix and a vector, some of them in another order (mica_cpu_gemv).
  *
- * Complex arrays are contracted as real ones: k and n become twice as many, x is read as it lies,
+ * Complex arrays are contracted as real ones: k and n become twice as many, x is read in place,
  * (a, b) of a + i b next to each other along k, y is packed as blocks ((a, b), (-b, a)), and c
  * comes out as it is to lie. */
 #ifndef MICA_DEVICE_CPU_CONTRACT_H
@@ -37,11 +37,11 @@ typedef struct cpu_contract {
     bool exchanged; /* the caller's x and y are ours the other way round */
     /* The plan. */
     cpu_contract_mode mode;
-    bool x_lies, y_lies;      /* read as it lies, not packed */
-    int64_t pieces_m, unit_m; /* rows are cut into so many pieces of whole units, nearly equal */
-    int64_t pieces_n, unit_n; /* and columns */
+    bool x_in_place, y_in_place; /* read in place, not packed */
+    int64_t pieces_m, unit_m;    /* rows are cut into so many pieces of whole units, nearly equal */
+    int64_t pieces_n, unit_n;    /* and columns */
     int64_t blocks_k, groups, group_blocks;
-    int64_t depth; /* blocks of k that a piece of CONTRACT_SHARED goes through at a time */
+    int64_t depth; /* blocks of k that a piece of CONTRACT_SHARED passes through at a time */
     int64_t shared_n, shared_k,
         shared_batch;                  /* what is packed at a time: columns, blocks, batches */
     size_t scratch_bytes, wide_offset; /* where the wide c lies in scratch, when narrow */
@@ -59,7 +59,7 @@ void mica_cpu_contract_run(const cpu_contract *contract, const void *x, const vo
 
 /* The highest tile for the first of `rows` rows, an index of gemm->heights. Tiles of rows that
  * are read as they lie are never higher than what is there. */
-int32_t mica_cpu_contract_height(const mica_cpu_gemm *gemm, int64_t rows, bool lies);
+int32_t mica_cpu_contract_height(const mica_cpu_gemm *gemm, int64_t rows, bool in_place);
 
 /* Whether indices that follow each other are neighbours in memory, most of them. */
 bool mica_cpu_contract_is_line(const cpu_space *space);

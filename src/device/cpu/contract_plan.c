@@ -40,30 +40,30 @@ static int64_t height_work(const mica_cpu_gemm *gemm, int32_t height) {
 }
 
 /* The highest tile that is full; rows that are packed may also leave a part of it empty. */
-static int32_t full_height(const mica_cpu_gemm *gemm, int64_t rows, bool lies) {
+static int32_t full_height(const mica_cpu_gemm *gemm, int64_t rows, bool in_place) {
     int32_t i = 0;
     while (gemm->heights[i] > rows) i++;
     bool waits = gemm->heights[i] < rows && i > 0 && height_work(gemm, i) > gemm->heights[i];
-    return !lies && waits ? i - 1 : i;
+    return !in_place && waits ? i - 1 : i;
 }
 
 /* The work of `rows` rows, from the highest tile on. */
-static int64_t rows_work(const mica_cpu_gemm *gemm, int64_t rows, bool lies) {
+static int64_t rows_work(const mica_cpu_gemm *gemm, int64_t rows, bool in_place) {
     int64_t work = rows / gemm->rows * gemm->rows;
     for (int64_t left = rows % gemm->rows; left > 0;) {
-        int32_t height = full_height(gemm, left, lies);
+        int32_t height = full_height(gemm, left, in_place);
         work += height_work(gemm, height);
         left -= gemm->heights[height];
     }
     return work;
 }
 
-int32_t mica_cpu_contract_height(const mica_cpu_gemm *gemm, int64_t rows, bool lies) {
+int32_t mica_cpu_contract_height(const mica_cpu_gemm *gemm, int64_t rows, bool in_place) {
     if (!gemm->tile_at[0] || rows >= 3 * gemm->rows) return 0;
-    int32_t best = full_height(gemm, rows, lies);
+    int32_t best = full_height(gemm, rows, in_place);
     int64_t least = INT64_MAX;
     for (int32_t i = best; i < CPU_TILE_HEIGHTS; i++) {
-        int64_t work = height_work(gemm, i) + rows_work(gemm, rows - gemm->heights[i], lies);
+        int64_t work = height_work(gemm, i) + rows_work(gemm, rows - gemm->heights[i], in_place);
         if (gemm->heights[i] > rows) work = height_work(gemm, i);
         if (work >= least) continue;
         least = work;
@@ -73,11 +73,11 @@ int32_t mica_cpu_contract_height(const mica_cpu_gemm *gemm, int64_t rows, bool l
 }
 
 /* The work of `rows` rows in the tiles that mica_cpu_contract_height gives. */
-static double height_cost(const mica_cpu_gemm *gemm, int64_t rows, bool lies) {
+static double height_cost(const mica_cpu_gemm *gemm, int64_t rows, bool in_place) {
     int64_t whole = rows / gemm->rows > 3 ? (rows / gemm->rows - 3) * gemm->rows : 0, cost = whole;
     if (!gemm->tile_at[0]) return (double)round_up(rows, gemm->rows);
     for (int64_t i = whole; i < rows;) {
-        int32_t height = mica_cpu_contract_height(gemm, rows - i, lies);
+        int32_t height = mica_cpu_contract_height(gemm, rows - i, in_place);
         cost += height_work(gemm, height);
         i += gemm->heights[height];
     }
@@ -117,7 +117,7 @@ static void choose_tile(cpu_contract *k, const mica_cpu_gemm *const *tiles, int3
 
 /* Rows that are neighbours along the innermost axis of m can be read as they lie when the tiles
  * fit between their ends and their lines do not fall on each other in a cache. */
-static bool x_may_lie(const cpu_contract *k) {
+static bool x_fits_in_place(const cpu_contract *k) {
     if (k->c_n.n > LIES_COLUMNS || k->x_m.rank == 0) return false;
     int32_t m = k->x_m.rank - 1, inner = k->x_k.rank - 1;
     int64_t run = k->x_m.sizes[m], stride = k->x_m.strides[m];
@@ -128,7 +128,7 @@ static bool x_may_lie(const cpu_contract *k) {
     return k_is_line && stride * k->gemm.bytes % 2048 != 0;
 }
 
-static bool y_may_lie(const cpu_contract *k) {
+static bool y_fits_in_place(const cpu_contract *k) {
     return k->c_m.n <= LIES_ROWS && k->y_n.rank == 1 && k->y_n.strides[0] == 1 &&
            k->c_n.n >= k->gemm.columns;
 }
@@ -146,8 +146,8 @@ void mica_cpu_contract_share(int64_t bytes) {
 static void choose_pieces(cpu_contract *k) {
     int64_t rows = k->gemm.rows, panel = CPU_TILE_K * k->gemm.bytes, threads = mica_pool_threads();
     int64_t m = k->c_m.n, n = k->c_n.n, batch = k->c_batch.n;
-    int64_t most = k->x_lies ? CONTRACT_ROWS : BLOCK_BYTES / panel;
-    if (k->x_lies) rows = cpu_min(k->x_m.sizes[k->x_m.rank - 1], CONTRACT_ROWS);
+    int64_t most = k->x_in_place ? CONTRACT_ROWS : BLOCK_BYTES / panel;
+    if (k->x_in_place) rows = cpu_min(k->x_m.sizes[k->x_m.rank - 1], CONTRACT_ROWS);
     if (k->depth > 1) most = cpu_min(most, DEEP_BYTES / (panel * k->depth));
     most = cpu_min(most, CONTRACT_ROWS) / rows * rows;
     int64_t pieces = cpu_ceil_div(m, most), columns = cpu_ceil_div(n, k->gemm.columns);
@@ -186,14 +186,14 @@ static void choose_mode(cpu_contract *k) {
     k->groups = cpu_ceil_div(k->blocks_k, k->group_blocks);
     k->depth = 1;
     bool is_far = m * n * bytes >= FAR_BYTES || shared_limit != SHARED_BYTES;
-    if (!k->x_lies && !k->y_lies && k->groups == 1 && is_far)
+    if (!k->x_in_place && !k->y_in_place && k->groups == 1 && is_far)
         k->depth = cpu_ceil_div(k->blocks_k, cpu_ceil_div(k->blocks_k, CONTRACT_DEPTH));
     choose_pieces(k);
     k->mode = CONTRACT_LOCAL;
     if (k->groups > 1) {
         k->mode = CONTRACT_SPLIT;
         k->scratch_bytes = (size_t)(cells * bytes * k->groups);
-    } else if (k->pieces_m > 1 && k->pieces_n == 1 && !k->y_lies) {
+    } else if (k->pieces_m > 1 && k->pieces_n == 1 && !k->y_in_place) {
         plan_shared(k);
     }
 }
@@ -232,9 +232,9 @@ bool mica_cpu_contract_init(cpu_contract *k, mica_dtype dtype) {
     k->narrow = k->c_bytes == k->gemm.bytes
                     ? NULL
                     : isa->elementwise->convert[is_float ? MICA_DTYPE_f32 : MICA_DTYPE_u32][dtype];
-    bool may_lie = k->gemm.tile_at[0] && !k->narrow && !k->complex_pack;
-    k->x_lies = may_lie && x_may_lie(k);
-    k->y_lies = may_lie && y_may_lie(k);
+    bool may_be_in_place = k->gemm.tile_at[0] && !k->narrow && !k->complex_pack;
+    k->x_in_place = may_be_in_place && x_fits_in_place(k);
+    k->y_in_place = may_be_in_place && y_fits_in_place(k);
     choose_mode(k);
     k->wide_offset = cpu_align(k->scratch_bytes);
     if (k->narrow && k->mode != CONTRACT_ZERO)

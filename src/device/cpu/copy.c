@@ -124,21 +124,21 @@ typedef uint64_t lanes64 __attribute__((vector_size(16)));
 #endif
 
 /* Elements in a word, the other way round. */
-static inline uint64_t turn_8(uint64_t word) {
+static inline uint64_t reverse_8(uint64_t word) {
     return __builtin_bswap64(word);
 }
 
-static inline uint64_t turn_16(uint64_t word) {
+static inline uint64_t reverse_16(uint64_t word) {
     const uint64_t even = 0x0000ffff0000ffff;
     word = word >> 32 | word << 32;
     return (word >> 16 & even) | (word & even) << 16;
 }
 
-static inline lanes32 turn_32(lanes32 v) {
+static inline lanes32 reverse_32(lanes32 v) {
     return SHUFFLE(lanes32, v, v, 3, 2, 1, 0);
 }
 
-static inline lanes64 turn_64(lanes64 v) {
+static inline lanes64 reverse_64(lanes64 v) {
     return SHUFFLE(lanes64, v, v, 1, 0);
 }
 
@@ -150,7 +150,7 @@ static inline lanes64 turn_64(lanes64 v) {
         for (; i + TOGETHER <= n; i += TOGETHER) {                                                 \
             group v;                                                                               \
             memcpy(&v, x - i - (TOGETHER - 1), sizeof v);                                          \
-            v = turn_##w(v);                                                                       \
+            v = reverse_##w(v);                                                                    \
             memcpy(y + i, &v, sizeof v);                                                           \
         }                                                                                          \
         for (; i < n; i++) y[i] = x[-i];                                                           \
@@ -447,7 +447,8 @@ static void run_bands(void *context, int64_t begin, int64_t end) {
     int32_t last = c->rank - 1, across = c->across;
     int64_t bytes = c->bytes, square = MICA_STREAM_LINE / bytes, side = TILE(bytes);
     tile_strides strides = {1, c->x_strides[last], c->y_strides[across], 1};
-    mica_cpu_turn turn = mica_cpu_isa_current()->turns[__builtin_ctzll((uint64_t)bytes)];
+    mica_cpu_transpose transpose =
+        mica_cpu_isa_current()->transposes[__builtin_ctzll((uint64_t)bytes)];
     for (int64_t i = begin; i < end; i++) {
         int64_t column = i % run->columns * BAND_COLUMNS, band = i / run->columns % run->tiles, x,
                 y;
@@ -457,7 +458,7 @@ static void run_bands(void *context, int64_t begin, int64_t end) {
         int64_t whole = columns / square * square;
         const char *from = run->x + (x + band * BAND * strides.x_column + column) * bytes;
         char *to = run->y + (y + band * BAND + column * strides.y_row) * bytes;
-        turn(from, strides.x_column * bytes, to, strides.y_row * bytes, rows, whole);
+        transpose(from, strides.x_column * bytes, to, strides.y_row * bytes, rows, whole);
         for (int64_t r = 0; r < rows && whole < columns; r += side)
             copy_tile(from + (r * strides.x_column + whole) * bytes,
                       to + (r + whole * strides.y_row) * bytes, &strides, c->bytes, columns - whole,

@@ -1,5 +1,5 @@
 /* dot: batch, contracted and free axes become the index spaces of a contraction; a matrix by a
- * vector is computed as it lies. */
+ * vector is computed in place. */
 #include <string.h>
 
 #include "device/cpu/contract.h"
@@ -32,7 +32,7 @@ typedef struct vector_kernel {
     int32_t matrix; /* which operand it is */
     int32_t bytes;  /* of an element */
     int64_t n, k;   /* of the result, contracted */
-    int64_t stride; /* between the matrix's rows as it lies in memory */
+    int64_t stride; /* between the matrix's rows in memory */
     bool is_complex;
     int64_t blocks, strip; /* by columns: blocks of k, columns of a piece */
 } vector_kernel;

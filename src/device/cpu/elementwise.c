@@ -16,7 +16,7 @@
 typedef struct elementwise_kernel {
     cpu_kernel base;
     mica_cpu_map loop;
-    const mica_cpu_near *near; /* or NULL */
+    const mica_cpu_bounded *bounded; /* or NULL */
     mica_cpu_map widen,
         narrow; /* f16 and bf16: to and from f32; narrow is NULL when y is not half */
     int64_t n, grain;
@@ -32,7 +32,7 @@ typedef struct elementwise_run {
 
 /* The loop for n values at x[0]. */
 static mica_cpu_map choose_loop(const elementwise_kernel *k, const void *const *x, int64_t n) {
-    return k->near && k->near->all_near(x[0], n) ? k->near->loop : k->loop;
+    return k->bounded && k->bounded->all_bounded(x[0], n) ? k->bounded->loop : k->loop;
 }
 
 static void run_range(void *context, int64_t begin, int64_t end) {
@@ -94,10 +94,10 @@ static mica_cpu_map find_map(const mica_cpu_isa *isa, mica_op op, mica_dtype dty
     return isa->map_int[dtype][op];
 }
 
-static const mica_cpu_near *find_near(const mica_cpu_isa *isa, mica_op op, mica_dtype dtype) {
+static const mica_cpu_bounded *find_bounded(const mica_cpu_isa *isa, mica_op op, mica_dtype dtype) {
     mica_dtype wide = is_half(dtype) ? MICA_DTYPE_f32 : dtype;
-    for (int i = 0; i < CPU_NEAR_COUNT; i++)
-        if (isa->near[i].op == op && isa->near[i].dtype == wide) return &isa->near[i];
+    for (int i = 0; i < CPU_BOUNDED_COUNT; i++)
+        if (isa->bounded[i].op == op && isa->bounded[i].dtype == wide) return &isa->bounded[i];
     return NULL;
 }
 
@@ -206,7 +206,7 @@ mica_status mica_cpu_create_elementwise(const mica_node *node, cpu_kernel **out)
     elementwise_kernel *k;
     MICA_TRY(mica_cpu_kernel_new(sizeof *k, run_elementwise, &k));
     k->loop = loop;
-    k->near = find_near(isa, node->op, from);
+    k->bounded = find_bounded(isa, node->op, from);
     k->swapped = swapped;
     k->n = mica_type_elements(&node->results[0]);
     k->arity = node->n_operands;

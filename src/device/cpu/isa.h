@@ -18,13 +18,13 @@
 typedef void (*mica_cpu_map)(const void *const *x, void *y, int64_t n);
 
 /* A row's quicker loop for arguments that are all near 0, with the same bits. */
-#define CPU_NEAR_COUNT 6
-typedef struct mica_cpu_near {
+#define CPU_BOUNDED_COUNT 6
+typedef struct mica_cpu_bounded {
     mica_op op;
     mica_dtype dtype;
     mica_cpu_map loop;
-    int (*all_near)(const void *x, int64_t n);
-} mica_cpu_near;
+    int (*all_bounded)(const void *x, int64_t n);
+} mica_cpu_bounded;
 
 typedef enum mica_cpu_compare {
     CPU_EQ,
@@ -145,7 +145,7 @@ typedef struct mica_cpu_gemm {
     int32_t is_float;
     /* Result row i, at c + rows[i], is the sum over k of a[k, i] b[k, j], a fused chain in the
      * order of k: stored when `first`, else added to what is there. Meanwhile `next` is brought
-     * nearer, next_step bytes for each k. */
+     * into the cache, next_step bytes for each k. */
     void (*tile)(const void *a, const void *b, int64_t k, void *c, const int64_t *rows, int first,
                  const void *next, int64_t next_step);
     /* The same from anywhere in memory, for heights[0] = rows and lower tiles (NULL: there are
@@ -331,15 +331,15 @@ typedef struct mica_cpu_winograd {
  * y[j y_step + i] = x[i x_step + j] for i < rows and j < columns, both multiples of the elements
  * that fill a line (MICA_STREAM_LINE), steps in bytes. Every y[j y_step] begins a line. What is
  * written goes past the caches: mica_stream_end is up to the caller. */
-typedef void (*mica_cpu_turn)(const void *x, int64_t x_step, void *y, int64_t y_step, int64_t rows,
-                              int64_t columns);
+typedef void (*mica_cpu_transpose)(const void *x, int64_t x_step, void *y, int64_t y_step,
+                                   int64_t rows, int64_t columns);
 
 typedef struct mica_cpu_isa {
     const char *name;
     const mica_cpu_map *map_f32, *map_f64;            /* by op */
     const mica_cpu_map (*map_int)[MICA_OP_COUNT];     /* by dtype, op: bool and integers */
     const mica_cpu_map (*map_complex)[MICA_OP_COUNT]; /* by dtype - c64, op */
-    const mica_cpu_near *near;                        /* CPU_NEAR_COUNT */
+    const mica_cpu_bounded *bounded;                  /* CPU_BOUNDED_COUNT */
     const mica_cpu_elementwise *elementwise;
     const mica_cpu_reducer (*reduce_float)[CPU_REDUCTION_COUNT];   /* by dtype - f16 */
     const mica_cpu_reducer (*reduce_int)[CPU_REDUCTION_COUNT];     /* by dtype */
@@ -356,7 +356,7 @@ typedef struct mica_cpu_isa {
     const mica_cpu_lstm *lstm;
     const mica_cpu_attention *attention;
     const mica_cpu_winograd *winograd;
-    const mica_cpu_turn *turns; /* by log2 of the element's bytes, up to 8 */
+    const mica_cpu_transpose *transposes; /* by log2 of the element's bytes, up to 8 */
 } mica_cpu_isa;
 
 /* The variant in force; see mica_cpu_isa_force. */
@@ -367,7 +367,7 @@ const mica_cpu_isa *mica_cpu_isa_current(void);
     extern const mica_cpu_map mica_cpu_map_f64_##isa[MICA_OP_COUNT];                               \
     extern const mica_cpu_map mica_cpu_map_int_##isa[MICA_DTYPE_f16][MICA_OP_COUNT];               \
     extern const mica_cpu_map mica_cpu_map_complex_##isa[2][MICA_OP_COUNT];                        \
-    extern const mica_cpu_near mica_cpu_near_##isa[CPU_NEAR_COUNT];                                \
+    extern const mica_cpu_bounded mica_cpu_bounded_##isa[CPU_BOUNDED_COUNT];                       \
     extern const mica_cpu_elementwise mica_cpu_elementwise_##isa;                                  \
     extern const mica_cpu_reducer mica_cpu_reduce_float_##isa[4][CPU_REDUCTION_COUNT];             \
     extern const mica_cpu_reducer mica_cpu_reduce_int_##isa[MICA_DTYPE_f16][CPU_REDUCTION_COUNT];  \
@@ -385,7 +385,7 @@ const mica_cpu_isa *mica_cpu_isa_current(void);
     extern const mica_cpu_lstm mica_cpu_lstm_##isa;                                                \
     extern const mica_cpu_attention mica_cpu_attention_##isa;                                      \
     extern const mica_cpu_winograd mica_cpu_winograd_##isa;                                        \
-    extern const mica_cpu_turn mica_cpu_turns_##isa[4];
+    extern const mica_cpu_transpose mica_cpu_transposes_##isa[4];
 CPU_ISA_DECLARE(baseline)
 CPU_ISA_DECLARE(avx2) /* of avx512, only what floats need exists */
 CPU_ISA_DECLARE(avx512)

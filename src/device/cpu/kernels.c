@@ -14,13 +14,14 @@
 #define ISA_TABLE(isa, int_isa)                                                                    \
     {                                                                                              \
 #isa, mica_cpu_map_f32_##isa, mica_cpu_map_f64_##isa, mica_cpu_map_int_##int_isa,          \
-            mica_cpu_map_complex_##int_isa, mica_cpu_near_##isa, &mica_cpu_elementwise_##int_isa,  \
-            mica_cpu_reduce_float_##isa, mica_cpu_reduce_int_##int_isa,                            \
-            mica_cpu_reduce_complex_##int_isa, mica_cpu_gemm_float_##isa,                          \
-            mica_cpu_gemm_int_##int_isa, mica_cpu_gemv_##isa, mica_cpu_pack_complex_##int_isa,     \
-            mica_cpu_philox_##isa, mica_cpu_window_##isa, mica_cpu_order_##isa,                    \
-            &mica_cpu_networks_##isa, mica_cpu_fft_##isa, &mica_cpu_lstm_##isa,                    \
-            &mica_cpu_attention_##isa, &mica_cpu_winograd_##isa, mica_cpu_turns_##isa              \
+            mica_cpu_map_complex_##int_isa, mica_cpu_bounded_##isa,                                \
+            &mica_cpu_elementwise_##int_isa, mica_cpu_reduce_float_##isa,                          \
+            mica_cpu_reduce_int_##int_isa, mica_cpu_reduce_complex_##int_isa,                      \
+            mica_cpu_gemm_float_##isa, mica_cpu_gemm_int_##int_isa, mica_cpu_gemv_##isa,           \
+            mica_cpu_pack_complex_##int_isa, mica_cpu_philox_##isa, mica_cpu_window_##isa,         \
+            mica_cpu_order_##isa, &mica_cpu_networks_##isa, mica_cpu_fft_##isa,                    \
+            &mica_cpu_lstm_##isa, &mica_cpu_attention_##isa, &mica_cpu_winograd_##isa,             \
+            mica_cpu_transposes_##isa                                                              \
     }
 
 #define ISA_TABLE_OF(isa) ISA_TABLE(isa, isa)

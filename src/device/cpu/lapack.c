@@ -203,7 +203,7 @@ void mica_cpu_lapack_forget(void) {
 
 enum { ACCELERATE_MANY = 0, ACCELERATE_ONE = 1 };
 
-/* MKL's own count of a thread is 0 when the process's holds. Nobody else's choice is kept there:
+/* MKL's own count of a thread is 0 when the process's holds. No other choice is kept there:
  * the threads are our pool's. */
 void mica_cpu_lapack_enter(void) {
     if (state.threads.set_local) (void)state.threads.set_local(1);

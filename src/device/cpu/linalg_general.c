@@ -100,7 +100,7 @@ static void reduce_to_hessenberg(general *w) {
 
 /* ---- triangular form --------------------------------------------------------------------------*/
 
-/* The eigenvalue of the last two rows and columns up to `last` that is nearer to the last element;
+/* The eigenvalue of the last two rows and columns up to `last` that is closer to the last element;
  * now and then something else, which breaks ties that never end. */
 static cpu_number choose_shift(const general *w, int64_t last, int step) {
     cpu_number d = H(last, last);

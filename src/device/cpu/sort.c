@@ -300,7 +300,7 @@ static void order_together_by(const sort_run *run, const sort_key *key, int64_t 
     uint64_t *items = (uint64_t *)m->items, *numbers = (uint64_t *)m->other;
     uint64_t *lines = (uint64_t *)m->lines;
     const int64_t lanes = CPU_NETWORK_U64, step = lane_step(k);
-    for (int64_t l = 0; l < end - begin; l++) { /* what other lanes hold is sorted for nobody */
+    for (int64_t l = 0; l < end - begin; l++) { /* what other lanes hold is sorted and dropped */
         const int64_t *from = all_from ? all_from + l * step : NULL;
         load_words(run, key, begin + l, m->words);
         (k->pairs ? mica_cpu_order_keys : mica_cpu_order_pack)(key->dtype, m->words, from, k->size,

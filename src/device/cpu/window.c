@@ -1,6 +1,6 @@
 /* reduce_window and select_and_scatter.
  *
- * Results are computed in strips along the last axis. A strip goes through the elements of its
+ * Results are computed in strips along the last axis. A strip passes through the elements of its
  * windows in row-major order: what lies at element w of the windows of a strip is one line of x,
  * with a step. Pieces of work are strips; no result depends on how they are cut.
  *

@@ -36,7 +36,7 @@ typedef struct winograd_run {
 /* ---- the kernel -------------------------------------------------------------------------------*/
 
 /* Taps of n input channels from `first` on that lie as a panel wants them; those of the chunk that
- * follows are brought nearer meanwhile. */
+ * follows are prefetched meanwhile. */
 static void transform_lines(const winograd_run *run, int64_t panel, int64_t first, int64_t n) {
     const winograd_kernel *k = run->kernel;
     const mica_cpu_winograd *winograd = mica_cpu_isa_current()->winograd;

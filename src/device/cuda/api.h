@@ -187,7 +187,7 @@ mica_status mica_cuda_load_nvrtc(const mica_cuda_nvrtc_api **out_api);
 /* cuBLASLt, which is not needed: without it dot has kernels of our own. MICA_CUBLAS=off: without.
  */
 mica_status mica_cuda_load_blas(const mica_cuda_blas_api **out_api);
-/* Looks again at the next question. For tests, while nobody else uses the device. */
+/* Looks again at the next question. For tests, while no other caller uses the device. */
 void mica_cuda_forget(void);
 
 #endif

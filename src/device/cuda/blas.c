@@ -145,7 +145,7 @@ static bool make_plan(cuda_device *device, blas_kernel *k, const mica_node *node
     int64_t rows = a.left_rows.n, columns = a.right_columns.n, depth = a.left_depth.n;
     matrix result = {.batch = left.batch, .batch_stride = rows * columns, .leading = columns};
     k->is_f64 = scale == CUBLAS_R_64F;
-    /* x1^T is columns by depth: as it lies when it runs across, else transposed. */
+    /* x1^T is columns by depth: in place when it runs across, else transposed. */
     return blas->desc_create(&k->desc, compute, scale) == 0 &&
            (!right.runs_down ||
             blas->desc_set(k->desc, CUBLASLT_DESC_TRANSA, &transposed, sizeof transposed) == 0) &&

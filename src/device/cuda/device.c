@@ -441,7 +441,7 @@ static mica_status cuda_open(int32_t ordinal, mica_device **out_device) {
     return NULL;
 }
 
-/* Never taken by itself yet: what it has no kernels for goes through the host. */
+/* Never taken by itself yet: what it has no kernels for is copied through the host. */
 const mica_driver mica_cuda_driver = {
     .kind = "cuda",
     .priority = -1,

@@ -1,5 +1,5 @@
 /* Modules: compiled texts. All kernels with the same text share one, whatever graph they are of. A
- * module that nobody uses is kept for the next who asks, up to a number of them. */
+ * unused module is kept for the next caller, up to a number of them. */
 #include <string.h>
 
 #include "base/log.h"

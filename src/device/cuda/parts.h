@@ -77,12 +77,12 @@ mica_status cuda_download(mica_device_stream *stream, void *target, mica_address
 
 /* ---- module.c ---------------------------------------------------------------------------------*/
 
-/* The module of a text, compiled when nobody has it. `what` names it in the log. */
+/* The module of a text, compiled when it is not cached. `what` names it in the log. */
 mica_status cuda_module_get(cuda_device *device, const char *text, const char *what,
                             cuda_module **out_module);
 void cuda_module_retain(cuda_device *device, cuda_module *module);
 void cuda_module_release(cuda_device *device, cuda_module *module); /* NULL is allowed */
-void cuda_modules_unload(cuda_device *device);                      /* those that nobody uses */
+void cuda_modules_unload(cuda_device *device);                      /* unused ones */
 mica_status cuda_module_function(cuda_device *device, const cuda_module *module, const char *name,
                                  CUfunction *out_function);
 

@@ -129,7 +129,7 @@ static mica_status execute_recording(mica_device_stream *stream, const mica_reco
     return NULL;
 }
 
-/* Events and downloads end whatever happened, so that nobody waits for ever. */
+/* Events and downloads end whatever happened, so that no caller waits for ever. */
 static void step(mica_device_stream *stream, command *c) {
     mica_status error = NULL;
     if (!stream->error) error = execute_counted(stream, c); /* written by this thread alone */

@@ -153,7 +153,7 @@ static mica_status axis_not_bound(const mica_node *n) {
                         mica_op_describe(n->op)->name, mica_node_string(n, "axis"));
 }
 
-/* Nobody else is here. */
+/* There is one participant. */
 #define COLLECTIVE(name)                                                                           \
     mica_status ref_##name(const mica_node *n, ref_value *const *operands, ref_value **results) {  \
         (void)operands, (void)results;                                                             \

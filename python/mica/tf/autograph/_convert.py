@@ -8,7 +8,7 @@
 The new functions share the variables of the function they came from (`nonlocal`), so in plain
 Python they do exactly what the statements did. When the condition is a tensor, the operators read
 and write the variables through `ag__get` and `ag__set` and build a graph. A name that may not have
-a value yet holds `Undefined` from the start of the function, and reading it goes through `ag__.ld`.
+a value yet holds `Undefined` from the start of the function, and is read by `ag__.ld`.
 
 Every new node has the place of the user's statement, so tracebacks need no map back.
 """

@@ -13,9 +13,9 @@ from .._dtypes import int64
 from .._graph import FuncGraph, operand
 from .._specs import TensorSpec
 from . import _structure
-from ._further import Further
 from ._iterator import Iterator, NumpyIterator
 from ._options import Options
+from ._transformations import Transformations
 
 AUTOTUNE = -1
 INFINITE_CARDINALITY = -1
@@ -89,7 +89,7 @@ def _int(value: object):
     return convert_to_tensor(value, int64)
 
 
-class Dataset(Further, CompositeTensor):
+class Dataset(Transformations, CompositeTensor):
     """A description of elements; iterating over it makes them."""
 
     def __init__(
@@ -315,7 +315,7 @@ class Dataset(Further, CompositeTensor):
         """The options that hold for this dataset."""
         return self._options
 
-    # ---- looking ---------------------------------------------------------------------------------
+    # ---- checking --------------------------------------------------------------------------------
 
     @property
     def element_spec(self) -> object:

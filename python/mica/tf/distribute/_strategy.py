@@ -1,6 +1,6 @@
 """Strategies: which replicas there are, what they run and how their values become one.
 
-A process has one replica. A strategy of several processes gives `_across`, the way to the others.
+A process has one replica. A strategy of several processes has `_collectives`: calls to the others.
 """
 
 from __future__ import annotations
@@ -88,19 +88,19 @@ class ReplicaContext:
         """Each replica's values combined over the replicas; one replica has its own back."""
         from .. import identity, nest
 
-        kind, across = reduce_op_of(reduce_op), self._strategy._across
-        if across is not None:
+        kind, collectives = reduce_op_of(reduce_op), self._strategy._collectives
+        if collectives is not None:
             flat = [_local(part) for part in nest.flatten(value)]
-            return nest.pack_sequence_as(value, across.all_reduce(kind, flat))
+            return nest.pack_sequence_as(value, collectives.all_reduce(kind, flat))
         return nest.map_structure(identity, value, expand_composites=True)
 
     def all_gather(self, value, axis, options=None):
         """The values of all replicas side by side along an axis; one replica has its own back."""
         from .. import identity, nest
 
-        across = self._strategy._across
-        if across is not None:
-            return nest.map_structure(lambda v: across.all_gather(v, axis), value)
+        collectives = self._strategy._collectives
+        if collectives is not None:
+            return nest.map_structure(lambda v: collectives.all_gather(v, axis), value)
         return nest.map_structure(identity, value, expand_composites=True)
 
     def merge_call(self, merge_fn, args=(), kwargs=None):
@@ -165,7 +165,7 @@ class StrategyExtended:
         return self._strategy._devices
 
     def _in_multi_worker_mode(self) -> bool:
-        return self._strategy._across is not None
+        return self._strategy._collectives is not None
 
 
 def _local(value):
@@ -176,7 +176,7 @@ def _local(value):
 class Strategy:
     """How computation is spread; this one does not spread it."""
 
-    _across = None  # the way to the replicas of other processes
+    _collectives = None  # the way to the replicas of other processes
     _devices = (_HERE,)
 
     def __init__(self) -> None:
@@ -194,7 +194,7 @@ class Strategy:
 
     @property
     def cluster_resolver(self):
-        """Who finds the other workers: nobody."""
+        """The cluster resolver: None."""
         return None
 
     @contextlib.contextmanager
@@ -249,7 +249,7 @@ class Strategy:
 
     @property
     def _replica_id(self) -> int:
-        return 0 if self._across is None else self._across.index
+        return 0 if self._collectives is None else self._collectives.index
 
     def reduce(self, reduce_op, value, axis):
         """The values of replicas combined, and also along an axis if one is given."""
@@ -258,40 +258,42 @@ class Strategy:
         self._require_crossing()
         kind = reduce_op_of(reduce_op)
         value = _local(value)
-        if axis is None and self._across is None:
+        if axis is None and self._collectives is None:
             return value
         return nest.map_structure(lambda v: self._reduced(kind, _local(v), axis), value)
 
     def _reduced(self, kind: ReduceOp, value, axis):
         from .. import cast, convert_to_tensor, reduce_mean, reduce_sum, size
 
-        across = self._across
-        if across is None:
+        collectives = self._collectives
+        if collectives is None:
             return reduce_sum(value, axis) if kind is ReduceOp.SUM else reduce_mean(value, axis)
         value = convert_to_tensor(value)
         if axis is None or value.shape.rank == 0:
-            return across.all_reduce(kind, [value])[0]
+            return collectives.all_reduce(kind, [value])[0]
         total = reduce_sum(value, axis)
         if kind is ReduceOp.SUM:
-            return across.all_reduce(kind, [total])[0]
+            return collectives.all_reduce(kind, [total])[0]
         count = cast(size(value) // size(total), total.dtype)
-        whole, number = across.all_reduce(ReduceOp.SUM, [total, count])
+        whole, number = collectives.all_reduce(ReduceOp.SUM, [total, count])
         return whole / number
 
     def gather(self, value, axis):
         """The values of replicas side by side."""
         self._require_crossing()
         value = _local(value)
-        return value if self._across is None else self._across.all_gather(value, axis)
+        return value if self._collectives is None else self._collectives.all_gather(value, axis)
 
     def experimental_local_results(self, value) -> tuple:
         """The values of the replicas of this process."""
         return value.values if isinstance(value, DistributedValues) else (value,)
 
     def _input_context(self) -> InputContext:
-        if self._across is None:
+        if self._collectives is None:
             return InputContext()
-        return InputContext(self._across.count, self._across.index, self.num_replicas_in_sync)
+        return InputContext(
+            self._collectives.count, self._collectives.index, self.num_replicas_in_sync
+        )
 
     def experimental_distribute_dataset(self, dataset, options=None):
         """A dataset that gives each replica its part; of one replica all of it."""

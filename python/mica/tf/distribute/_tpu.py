@@ -22,7 +22,7 @@ class NoTPUError(errors.NotFoundError, IndexError):
 
 
 class UnknownTPUError(OSError, ValueError):
-    """A TPU's name that nobody can look up."""
+    """A TPU's name that cannot be resolved."""
 
 
 class DeviceAttributes(NamedTuple):

@@ -220,7 +220,7 @@ class Channel:
         with contextlib.suppress(OSError, errors.OpError):
             self.send(error_header(error))
             self._socket.shutdown(socket.SHUT_WR)
-            # Bytes that nobody reads would take the answer away.
+            # Unread bytes would take the answer away.
             end = time.monotonic() + 1.0
             while (left := end - time.monotonic()) > 0:
                 self._socket.settimeout(left)

@@ -43,12 +43,12 @@ class MultiWorkerMirroredStrategy(Mirrored):
         seconds = getattr(communication_options, "timeout_seconds", None)
         addresses = _addresses(self._resolver)
         if self._check() and len(addresses) > 1:
-            from ._across import Across
+            from ._collectives import Collectives
             from ._group import group_of
 
             spec = self._resolver.cluster_spec()
             task = spec.task_address(self._resolver.task_type, self._resolver.task_id or 0)
-            self._across = Across(group_of(addresses, addresses.index(task), seconds))
+            self._collectives = Collectives(group_of(addresses, addresses.index(task), seconds))
 
     def _check(self) -> bool:
         """Whether this process is one of a cluster's workers."""
@@ -64,7 +64,7 @@ class MultiWorkerMirroredStrategy(Mirrored):
     @property
     def num_replicas_in_sync(self) -> int:
         """How many workers there are."""
-        return 1 if self._across is None else self._across.count
+        return 1 if self._collectives is None else self._collectives.count
 
     @property
     def cluster_resolver(self) -> ClusterResolver:
@@ -81,20 +81,22 @@ class MultiWorkerMirroredStrategy(Mirrored):
         """A dataset of global batches as one of this worker's part of each."""
         from ._inputs import DistributedDataset
 
-        if self._across is None or isinstance(dataset, DistributedDataset):
+        if self._collectives is None or isinstance(dataset, DistributedDataset):
             return distributed(dataset)
-        return distributed(part_of_worker(dataset, self._across.count, self._across.index))
+        return distributed(
+            part_of_worker(dataset, self._collectives.count, self._collectives.index)
+        )
 
     def _make_variable(self, next_creator, **kwargs):
         variable = super()._make_variable(next_creator, **kwargs)
-        if self._across is not None:
+        if self._collectives is not None:
             from .. import init_scope
 
             with init_scope():
-                variable.assign(self._across.first(variable.read_value()))
+                variable.assign(self._collectives.first(variable.read_value()))
             if variable.aggregation in _KINDS and type(variable) is Variable:
                 variable.__class__ = CombinedVariable
-                variable._across = self._across
+                variable._collectives = self._collectives
         return variable
 
 
@@ -109,7 +111,7 @@ class CombinedVariable(Variable):
     """
 
     def _combined(self, value):
-        return self._across.all_reduce(_KINDS[self.aggregation], [value])[0]
+        return self._collectives.all_reduce(_KINDS[self.aggregation], [value])[0]
 
     @property
     def _is_on_read(self) -> bool:
@@ -128,7 +130,7 @@ class CombinedVariable(Variable):
         """Give it another value."""
         is_shared = self._is_on_read and self.aggregation == VariableAggregation.SUM
         if is_shared and not is_in_replica():
-            value = self._value_for(value) / self._across.count
+            value = self._value_for(value) / self._collectives.count
         return super().assign(self._to_assign(value), *args, **more)
 
     def assign_add(self, delta, *args, **more):

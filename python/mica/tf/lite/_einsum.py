@@ -31,7 +31,7 @@ class _Operand:
         self.letters = letters
 
     def sum_out(self, wanted: str) -> None:
-        """Sum over the axes whose letters nobody asks for."""
+        """Sum over the axes whose letters are not in the result."""
         axes = [i for i, letter in enumerate(self.letters) if letter not in wanted]
         if not axes:
             return

@@ -13,16 +13,12 @@ from .._context import building
 from .._core import ops
 from .._graph import FuncGraph
 from .._graph_def import nodes_behind
+from .._rows import category_of
 from .._shapes import TensorShape
 from .._specs import TensorSpec
 from ._plan import Plan, Value
 from ._rows import ConverterError, Node
 
-_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
-_BRANCHES = ("StatelessIf", "If")
-_LOOPS = ("StatelessWhile", "While")
-_SAME = ("Identity", "StopGradient", "PreventGradient", "EnsureShape", "XlaOptimizationBarrier")
-_ASSIGNMENTS = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
 _RANDOM = ("Random", "Stateless", "Multinomial", "Truncated", "ParameterizedTruncated")
 _MOST_TURNS = 4096  # of a loop that is unrolled
 _MOST_NODES = 1 << 17
@@ -75,7 +71,7 @@ class Frozen:
             op, name, inputs, count = graph._node(number)
             if op == "Placeholder":
                 results = [next(parameters)]
-            elif op in _ASSIGNMENTS:
+            elif category_of(op) == "assign":
                 raise ConverterError(
                     f"{op} ({name}): a model that assigns to its variables has no TensorFlow Lite "
                     "form here"
@@ -94,16 +90,17 @@ class Frozen:
         op, attributes, groups, graphs = request
         if op == "Const":
             return [_Bound(dict((n, v) for n, _, v in attributes)["value"])]
-        if op in _SAME:
+        category = category_of(op)
+        if category == "same":
             return given
-        if op in _CALLS:
+        if category == "call":
             return self.run(graphs[0], given)
         if op == "CustomGradient":
             first = dict((n, v) for n, _, v in attributes)["n"]
             return given[first:]
-        if op in _BRANCHES and given[0].is_known:
-            return self.run(graphs[0 if bool(given[0].tensor) else 1], given[1:])
-        if op in _LOOPS and not all(g.is_known for g in given):
+        if category == "branch" and given[0].is_known:
+            return self.run(_chosen(graphs, attributes, given[0].tensor), given[1:])
+        if category == "loop" and not all(g.is_known for g in given):
             return self.loop(name, graphs, given)
         keywords = _keywords(op, name, attributes, graphs)
         is_random = op.startswith(_RANDOM) and not op.startswith(("StatelessIf", "StatelessWhile"))
@@ -163,6 +160,14 @@ def _places(graph, tensors: list) -> list:
         name, _, index = tensor.name.rpartition(":")
         found.append((by_name[name], int(index)))
     return found
+
+
+def _chosen(graphs: list, attributes: list, index):
+    """The function that a branch takes; an index out of range takes the last."""
+    if not any(name == "branches" for name, _, _ in attributes):
+        return graphs[0 if bool(index) else 1]
+    i = int(index)
+    return graphs[i if 0 <= i < len(graphs) else -1]
 
 
 def _called(op: str, keywords: dict, groups: list, operands: list) -> list:

@@ -25,23 +25,12 @@ from .._graph_def import (
     nodes_behind,
     shape_proto,
 )
+from .._rows import row_of
 from ._messages import ArgAttrs, FunctionDef, OpDef
 from ._node_names import NodeNames, allowed
-from ._rows import row_of
 from ._tensors import tensor_proto
 
 _BAD_IN_ARGUMENTS = re.compile(r"[^a-z0-9_]")
-# Ops that are Mica's own and cannot be said in TensorFlow's.
-_OWN = {
-    "Jvp": "a forward-mode derivative",
-    "Vmap": "tf.vectorized_map",
-    "PyFunc": "a function of Python",
-    "StackEmpty": "the gradient of a loop that runs on the host",
-    "StackPush": "the gradient of a loop that runs on the host",
-    "StackPop": "the gradient of a loop that runs on the host",
-    "StackPopLike": "the gradient of a loop that runs on the host",
-    "StackHas": "the gradient of a loop that runs on the host",
-}
 
 
 class Gradient(NamedTuple):
@@ -158,11 +147,11 @@ class _Writer:
         if special is not None:
             special(self, number, wanted, texts)
             return
-        if op in _OWN:
-            raise NotImplementedError(
-                f"The function {self._name!r} cannot be saved: it has {_OWN[op]} in it ({op})."
-            )
         row = row_of(op)
+        if row.no_file:
+            raise NotImplementedError(
+                f"The function {self._name!r} cannot be saved: it has {row.no_file} in it ({op})."
+            )
         node = self.node(op, wanted, texts)
         functions = _mica.tf_functions(self._graph, number)
         for name, kind, value in self._graph._attributes(number):
@@ -222,8 +211,8 @@ class _Writer:
         touched = [
             place for place in inputs if self._graph._tensor(*place).dtype == _dtypes.resource
         ]
-        reads = row.name == "ReadVariableOp"
-        if not reads and (not touched or row.name not in _ON_VARIABLES):
+        reads = row.category == "read"
+        if not reads and (not touched or row.category != "assign"):
             touched.append("world")
         waits: list[str] = []
         for thing in touched:
@@ -234,9 +223,6 @@ class _Writer:
                 waits += self._readers.pop(thing, [])
                 self._last[thing] = [node.name]
         node.input.extend(f"^{name}" for name in dict.fromkeys(waits))
-
-
-_ON_VARIABLES = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
 
 
 def _shapes(tensors: list) -> AttrValue:

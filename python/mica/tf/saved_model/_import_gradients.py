@@ -5,8 +5,8 @@ from __future__ import annotations
 from .. import nn
 from .._array import reshape
 from .._core import convert_to_tensor, ops
+from .._rows import row_of
 from ._import_graph import attribute_value
-from ._rows import row_of
 from ._translating import entering, scalar
 
 GRADIENT_TRANSLATIONS: dict = {}

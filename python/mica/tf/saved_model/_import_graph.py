@@ -13,9 +13,9 @@ from .._core import ops
 from .._graph import FuncGraph
 from .._graph_def import AttrValue, NodeDef
 from .._proto import first_part
+from .._rows import category_of, row_of
 from .._shapes import TensorShape
 from ._messages import FunctionDef, GraphDef
-from ._rows import row_of
 from ._structures import shape_of
 from ._tensors import Repeats, tensor_of
 
@@ -92,9 +92,10 @@ class Library:
                 elif node.op not in ("ReadVariableOp", "ResourceGather", "VariableShape"):
                     inner = [v.func.name for v in node.attr.values() if v.WhichOneof() == "func"]
                     inner += [f.name for v in node.attr.values() for f in v.list.func]
-                    if node.op not in _BRANCHING + _CALLS:
+                    category = category_of(node.op)
+                    if category not in ("branch", "loop", "call"):
                         return False
-                    at = i if node.op in _CALLS or "While" in node.op else i - 1
+                    at = i - 1 if category == "branch" else i
                     if not all(self.only_reads(f, at) for f in inner):
                         return False
         return True
@@ -249,7 +250,7 @@ class FunctionBuilder:
         from ._import_ops import TRANSLATIONS
 
         attributes = _Attributes(node, self.library.defaults.get(node.op, {}))
-        if node.op in _BRANCHING:
+        if category_of(node.op) in ("branch", "loop"):
             inputs = self._with_values(node, inputs)
         own = custom_gradient(self, node, inputs)
         if own is not None:
@@ -308,7 +309,7 @@ class FunctionBuilder:
         """What is known of the results from what is known of the inputs."""
         if node.op == "Identity" and inputs[0]._id in self.known:
             self.known[results[0]._id] = self.known[inputs[0]._id]
-        elif node.op in _CALLS:
+        elif row.category == "call":
             function = next(v for v in given.values() if isinstance(v, FuncGraph))
             for result, fact in zip(results, function._facts, strict=False):
                 if fact is not None:
@@ -352,7 +353,7 @@ class FunctionBuilder:
         """
         names = [v.func.name for v in node.attr.values() if v.WhichOneof() == "func"]
         names += [f.name for v in node.attr.values() for f in v.list.func]
-        first = 0 if "While" in node.op else 1
+        first = 0 if category_of(node.op) == "loop" else 1
         found = list(inputs)
         for i, tensor in enumerate(inputs):
             fact = self.known.get(tensor._id)
@@ -368,12 +369,10 @@ class FunctionBuilder:
 
     def function(self, name: str, op: str, inputs: list) -> FuncGraph:
         """Return the graph of a function that a node of this op calls with its inputs."""
-        first = 1 if op in ("If", "StatelessIf", "Case", "StatelessCase") else 0
+        first = 1 if category_of(op) == "branch" else 0
         return self.library.graph(name, self.facts(inputs[first:]))
 
 
-_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
-_BRANCHING = ("If", "StatelessIf", "Case", "StatelessCase", "While", "StatelessWhile")
 # What these attributes say does not change results here.
 _HARMLESS = frozenset(
     (

@@ -59,13 +59,6 @@ def _same(builder, inputs, attributes):
     return {"output": ops["Identity"](inputs[0]), "y": ops["Identity"](inputs[0])}
 
 
-@_of("StatelessCase")
-def _case(builder, inputs, attributes):
-    branches = [builder.function(f.name, "Case", inputs) for f in attributes["branches"].list.func]
-    types = [_dtypes.as_dtype(t) for t in attributes["Tout"].list.type]
-    return {"output": ops["Case"](inputs[0], inputs[1:], Tout=types, branches=branches)}
-
-
 @_of("SymbolicGradient")
 def _symbolic_gradient(builder, inputs, attributes):
     """The gradient of a function: arguments, then cotangents; a result for each argument."""
@@ -129,20 +122,20 @@ def _variable_shape(builder, inputs, attributes):
     return {"output": ops["Shape"](builder.read(inputs[0], fact.dtype), out_type=dtype)}
 
 
-def _scatter_update(op: str):
-    def translate(builder, inputs, attributes):
-        handle, indices, updates = inputs
-        dtype = attributes.get("dtype")
-        value = builder.read(handle, dtype)
-        places = ops["ExpandDims"](indices, -1)
-        ops["AssignVariableOp"](handle, ops[op](value, places, updates))
-        return {}
-
-    return translate
-
-
-for _name in ("Add", "Sub", "Max", "Min", "Update"):
-    TRANSLATIONS[f"ResourceScatter{_name}"] = _scatter_update(f"TensorScatter{_name}")
+@_of(
+    "ResourceScatterAdd",
+    "ResourceScatterSub",
+    "ResourceScatterMax",
+    "ResourceScatterMin",
+    "ResourceScatterUpdate",
+)
+def _scatter_update(builder, inputs, attributes):
+    handle, indices, updates = inputs
+    value = builder.read(handle, attributes.get("dtype"))
+    places = ops["ExpandDims"](indices, -1)
+    scatter = ops[attributes.node.op.replace("Resource", "Tensor")]
+    ops["AssignVariableOp"](handle, scatter(value, places, updates))
+    return {}
 
 
 @_of("ResourceApplyGradientDescent")

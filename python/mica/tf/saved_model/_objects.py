@@ -108,7 +108,7 @@ class ObjectView:
         return self._numbers[key]
 
     def add(self, value) -> int:
-        """Give a number to an object that nobody holds by name."""
+        """Give a number to an object without a name."""
         return self._add(value, ())
 
     def spread(self, marks: list[bool]) -> list[bool]:

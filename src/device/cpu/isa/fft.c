@@ -1,5 +1,5 @@
 /* Fourier transforms of lines side by side: every element is a pair of vectors, real and imaginary
- * parts, with one line per lane. What a line goes through does not depend on the number of lanes.
+ * parts, with one line per lane. What a line passes through does not depend on the number of lanes.
  */
 #include <string.h>
 

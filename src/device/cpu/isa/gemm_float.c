@@ -79,7 +79,7 @@ static __attribute__((noinline)) vector_f64 FMA_f64(vector_f64 a, vector_f64 b, 
                 FMA_##dtype(left, row[j], acc[i][j]);                                              \
         }                                                                                          \
     }
-/* c is brought no nearer than the second level: rows a power of two apart fall on each other in the
+/* c is prefetched into the second level only: rows a power of two apart fall on each other in the
  * first. */
 #define TILE_BEGIN(dtype, type, ROWS, VECTORS)                                                     \
     vector_##dtype acc[ROWS][VECTORS];                                                             \

@@ -6,7 +6,7 @@
 
 #define LANES(type) ((int)(CPU_GEMV_LANE_BYTES / sizeof(type)))
 
-/* Lanes stay in registers only where nobody takes their address. */
+/* Lanes stay in registers only where their address is not taken. */
 #define ALWAYS inline __attribute__((always_inline))
 
 /* Adds the upper `width` of the lanes to the lower. */

@@ -1,0 +1,559 @@
+"""Datasets whose elements come from Python, from several datasets, or in groups."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from ... import _mica
+from .._context import building
+from .._core import Tensor, convert_to_tensor, ops, register_py_function
+from .._dtypes import DType, as_dtype, int64
+from .._graph import FuncGraph, operand
+from .._shapes import TensorShape
+from .._specs import TensorSpec, TypeSpec
+from . import _structure
+
+
+def _int(value: object):
+    return convert_to_tensor(value, int64)
+
+
+class Transformations:
+    """The part of tf.data.Dataset that is not in every pipeline."""
+
+    # ---- sources ---------------------------------------------------------------------------------
+
+    @staticmethod
+    def from_generator(
+        generator,
+        output_types=None,
+        output_shapes=None,
+        args=None,
+        output_signature=None,
+        name=None,
+    ):
+        """What a generator of Python yields; it is called anew for each iterator."""
+        if not callable(generator):
+            raise TypeError("`generator` must be a Python callable.")
+        spec = _signature(output_types, output_shapes, output_signature)
+        return _generated(generator, tuple(args or ()), spec)
+
+    @staticmethod
+    def list_files(file_pattern, shuffle=None, seed=None, name=None):
+        """The names of files that patterns of the shell match, in another order each time.
+
+        With shuffle=False they are sorted.
+        """
+        from .. import errors
+        from ..io import matching_files
+        from ._dataset import Dataset
+
+        names = matching_files(file_pattern)
+        if isinstance(names, _mica.TFEagerTensor) and names.shape[0] == 0:
+            raise errors.InvalidArgumentError(
+                None, None, f"No files matched pattern: {file_pattern}"
+            )
+        dataset = Dataset.from_tensor_slices(names)
+        if shuffle is not None and not shuffle:
+            return dataset
+        count = ops["Maximum"](ops["Size"](names, out_type=int64), convert_to_tensor(1, int64))
+        return dataset.shuffle(count, seed=seed, reshuffle_each_iteration=True)
+
+    @staticmethod
+    def random(seed=None, rerandomize_each_iteration=None, name=None):
+        """Numbers below 2^32 at random, without end."""
+        from ._dataset import Dataset, _seeds
+
+        spec = TensorSpec([], int64)
+        first, second = _seeds(seed)
+        made = ops["RandomDataset"](
+            _int(first),
+            _int(second),
+            rerandomize_each_iteration=bool(rerandomize_each_iteration),
+            **_structure.types_and_shapes(spec),
+        )
+        return Dataset(made, spec, "_RandomDataset")
+
+    @staticmethod
+    def counter(start=0, step=1, dtype=int64, name=None):
+        """start, start + step, ... without end."""
+        from ._dataset import Dataset
+
+        limit = as_dtype(dtype).max if step >= 0 else as_dtype(dtype).min
+        return Dataset.range(start, limit, step, output_type=dtype)
+
+    @staticmethod
+    def choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset=True):
+        """The next element of the dataset that another names."""
+        if not datasets:
+            raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
+        if choice_dataset.element_spec != TensorSpec([], int64):
+            raise TypeError(
+                "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar "
+                f"`tf.int64` tensors but are {choice_dataset.element_spec}."
+            )
+        return _directed(choice_dataset, datasets, stop_on_empty_dataset)
+
+    @staticmethod
+    def sample_from_datasets(
+        datasets,
+        weights=None,
+        seed=None,
+        stop_on_empty_dataset=False,
+        rerandomize_each_iteration=None,
+    ):
+        """Elements of datasets that are chosen at random."""
+        if not datasets:
+            raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
+        datasets, logits = _logits(datasets, weights)
+        if len(datasets) == 1:
+            return datasets[0]
+        seeds = Transformations.random(seed, rerandomize_each_iteration).batch(2)
+        choices = seeds.map(lambda pair: _drawn(logits, pair))
+        return _directed(choices, datasets, stop_on_empty_dataset)
+
+    # ---- groups ----------------------------------------------------------------------------------
+
+    def padded_batch(
+        self, batch_size, padded_shapes=None, padding_values=None, drop_remainder=False, name=None
+    ):
+        """Elements filled up to one shape and stacked."""
+        specs = _structure._leaves(self._element_spec)
+        shapes = [_padded_shape(s, p) for s, p in _paired(specs, padded_shapes, _is_shape)]
+        values = [_padding(s, p) for s, p in _paired(specs, padding_values, _is_value)]
+        static = batch_size if drop_remainder and isinstance(batch_size, int) else None
+        made = [
+            TensorSpec(TensorShape([static]).concatenate(shape), s.dtype)
+            for s, shape in zip(specs, shapes, strict=True)
+        ]
+        rest = iter(made)
+        spec = _structure._map(lambda _: next(rest), self._element_spec)
+        handle = ops["PaddedBatchDatasetV2"](
+            self._handle_tensor,
+            _int(batch_size),
+            [_int([-1 if n is None else n for n in shape]) for shape in shapes],
+            values,
+            convert_to_tensor(drop_remainder),
+            output_shapes=[s.shape for s in made],
+        )
+        return type(self)(handle, spec, "_PaddedBatchDataset", [self])
+
+    def window(self, size, shift=None, stride=1, drop_remainder=False, name=None):
+        """Datasets of elements that follow each other."""
+        from ._dataset import DatasetSpec
+
+        spec = _structure._map(DatasetSpec, self._element_spec)
+        return self._made(
+            "WindowDataset",
+            "_WindowDataset",
+            spec,
+            _int(size),
+            _int(size if shift is None else shift),
+            _int(stride),
+            convert_to_tensor(drop_remainder),
+        )
+
+    def rebatch(self, batch_size, drop_remainder=False, name=None):
+        """Batches of another size."""
+        return self.unbatch().batch(batch_size, drop_remainder)
+
+    # ---- order and state -------------------------------------------------------------------------
+
+    def interleave(
+        self,
+        map_func,
+        cycle_length=None,
+        block_length=None,
+        num_parallel_calls=None,
+        deterministic=None,
+        name=None,
+    ):
+        """Elements of the datasets that a function gives, in turns."""
+        from ._dataset import DatasetSpec, _Traced
+
+        traced = _Traced(map_func, self._element_spec, "interleave")
+        if not isinstance(traced.spec, DatasetSpec):
+            raise TypeError(
+                f"The `map_func` argument must return a `Dataset` object. Got {traced.spec!r}."
+            )
+        if cycle_length is None or (isinstance(cycle_length, int) and cycle_length < 0):
+            cycle_length = os.cpu_count() or 1
+        parallel = num_parallel_calls is not None
+        return self._made(
+            "InterleaveDataset",
+            "_ParallelInterleaveDataset" if parallel else "_InterleaveDataset",
+            traced.spec.element_spec,
+            traced.captured,
+            _int(cycle_length),
+            _int(1 if block_length is None else block_length),
+            f=traced.graph,
+        )
+
+    def take_while(self, predicate, name=None):
+        """The elements before the first for which the predicate is false."""
+        from ._dataset import _Traced
+
+        traced = _Traced(predicate, self._element_spec, "take_while")
+        if not isinstance(traced.spec, TensorSpec) or traced.spec.dtype.name != "bool":
+            raise ValueError(
+                "Invalid `predicate`. `predicate` must return a `tf.bool` scalar tensor, but its "
+                f"return type is {traced.spec!r}."
+            )
+        return self._made(
+            "TakeWhileDataset",
+            "_TakeWhileDataset",
+            self._element_spec,
+            traced.captured,
+            predicate=traced.graph,
+        )
+
+    def cache(self, filename="", name=None):
+        """The elements, made once and kept in memory."""
+        return self._made(
+            "CacheDataset", "CacheDataset", self._element_spec, convert_to_tensor(filename)
+        )
+
+    def scan(self, initial_state, scan_func, name=None):
+        """A function of a state and each element gives the next state and an element."""
+        state = _structure.normalize(initial_state)
+        spec, graph = _stateful(scan_func, state, self._element_spec, "scan")
+        flat = _structure.to_tensors(_structure.spec_of(state), state)
+        return self._made("ScanDataset", "_ScanDataset", spec[1], flat, _captured(graph), f=graph)
+
+    def reduce(self, initial_state, reduce_func, name=None):
+        """The last state, of a function that takes a state and an element to the next one."""
+        state = _structure.normalize(initial_state)
+        spec, graph = _stateful(reduce_func, state, self._element_spec, "reduce")
+        flat = _structure.to_tensors(_structure.spec_of(state), state)
+        given = ops["ReduceDataset"](
+            self._handle_tensor,
+            flat,
+            _captured(graph),
+            f=graph,
+            **_structure.types_and_shapes(spec),
+        )
+        given = given if isinstance(given, (list, tuple)) else [given]
+        return _structure.from_tensors(spec, list(given))
+
+    def unique(self, name=None):
+        """The elements, each once."""
+        from ._dataset import Dataset
+
+        spec = self._element_spec
+        if not isinstance(spec, TensorSpec):
+            raise TypeError(f"unique is for elements of one tensor, not of {spec!r}.")
+        source = self
+
+        def first_ones():
+            seen = set()
+            for value in source.as_numpy_iterator():
+                key = value if isinstance(value, bytes) else np.asarray(value).tobytes()
+                if key not in seen:
+                    seen.add(key)
+                    yield value
+
+        return Dataset.from_generator(first_ones, output_signature=spec)
+
+
+# ---- parts -------------------------------------------------------------------------------------
+
+
+def _captured(graph) -> list:
+    return [external for external, _ in graph._captures()]
+
+
+def _stateful(function, state, element_spec, name: str):
+    """Trace a function of a state and an element until the state's shapes hold."""
+    from ._dataset import _converted, _tuples
+
+    state_spec = _structure.spec_of(state)
+    for _ in range(len(_structure.flat_specs(state_spec)) * 8 + 2):
+        graph = FuncGraph(name, _mica.tf_current_graph())
+        with building(graph):
+            parts = []
+            for spec in (state_spec, element_spec):
+                flat = _structure.flat_specs(spec)
+                made = [graph._parameter(s.dtype, s.shape, "state") for s in flat]
+                parts.append(_structure.from_tensors(spec, made))
+            result = _structure.normalize(_tuples(_converted(function)(*parts)))
+            new = result[0] if name == "scan" else result
+            new_spec = _structure.spec_of(new)
+            _check_state(state_spec, new_spec, name)
+            joined = _structure.joined(state_spec, new_spec)
+            if joined == state_spec:
+                result_spec = _structure.spec_of(result)
+                for tensor in _structure.to_tensors(result_spec, result):
+                    graph._output(operand(tensor))
+                return (result_spec if name == "scan" else state_spec), graph
+            state_spec = joined
+    raise ValueError(f"The shapes of the state of {name} do not settle: {state_spec}.")
+
+
+def _check_state(old, new, name: str) -> None:
+    before, after = _structure._leaves(old), _structure._leaves(new)
+    if len(before) != len(after):
+        raise TypeError(f"The structure of the state changes in {name}: {old} and {new}.")
+    for x, y in zip(before, after, strict=True):
+        if isinstance(x, TensorSpec) and isinstance(y, TensorSpec) and x.dtype != y.dtype:
+            raise TypeError(
+                f"The element types for the new state must match the initial state. Expected {x}; "
+                f"got {y}."
+            )
+
+
+def _directed(choices, datasets, stop_on_empty: bool):
+    from ._dataset import Dataset
+
+    spec = datasets[0].element_spec
+    for dataset in datasets[1:]:
+        spec = _structure.joined(spec, dataset.element_spec)
+    made = ops["DirectedInterleaveDataset"](
+        choices._handle_tensor,
+        [d._handle_tensor for d in datasets],
+        stop_on_empty_dataset=bool(stop_on_empty),
+        **_structure.types_and_shapes(spec),
+    )
+    return Dataset(made, spec, "_DirectedInterleaveDataset", [choices, *datasets])
+
+
+def _logits(datasets, weights):
+    """The datasets that can be chosen, and the logarithms of their weights."""
+    if weights is None:
+        return datasets, convert_to_tensor([[1.0] * len(datasets)])
+    if len(weights) != len(datasets):
+        raise ValueError(
+            "Invalid `weights`. `weights` should have the same length as `datasets` but got "
+            f"{len(weights)} and {len(datasets)}."
+        )
+    if not isinstance(weights, Tensor):
+        pairs = [(d, w) for d, w in zip(datasets, weights, strict=True) if w != 0]
+        datasets, weights = [d for d, _ in pairs], [w for _, w in pairs]
+    weights = convert_to_tensor(weights)
+    if not weights.dtype.is_floating:
+        raise TypeError(f"`weights` must be floats, got {weights.dtype!r}.")
+    return datasets, ops["ExpandDims"](ops["Log"](weights), 0)
+
+
+def _drawn(logits, seed):
+    from ..random import stateless_categorical
+
+    return ops["Reshape"](stateless_categorical(logits, 1, seed), convert_to_tensor([], "int32"))
+
+
+# ---- padding -----------------------------------------------------------------------------------
+
+
+def _is_shape(value) -> bool:
+    if value is None or isinstance(value, (TensorShape, Tensor, np.ndarray)):
+        return True
+    return isinstance(value, (list, tuple)) and all(n is None or isinstance(n, int) for n in value)
+
+
+def _is_value(value) -> bool:
+    return not isinstance(value, (list, tuple, dict))
+
+
+def _paired(specs: list, given, is_leaf) -> list:
+    """Each spec with what was given for it: for all of them, or in their structure."""
+
+    def leaves(value) -> list:
+        if is_leaf(value):
+            return [value]
+        if isinstance(value, dict):
+            return [leaf for key in sorted(value) for leaf in leaves(value[key])]
+        return [leaf for part in value for leaf in leaves(part)]
+
+    if given is None or (is_leaf(given) and not isinstance(given, tuple) and is_leaf is _is_value):
+        flat = [given] * len(specs)
+    else:
+        flat = leaves(given)
+    if len(flat) != len(specs):
+        raise ValueError(f"{given!r} does not have the structure of elements of {specs!r}.")
+    return list(zip(specs, flat, strict=True))
+
+
+def _padded_shape(spec, given) -> TensorShape:
+    if given is None:
+        if spec.shape.rank is None:
+            raise ValueError(
+                f"You must provide `padded_shapes` argument because component with spec {spec} "
+                f"has unknown rank."
+            )
+        return spec.shape
+    if isinstance(given, (Tensor, np.ndarray)):
+        given = np.asarray(given).tolist()
+    return TensorShape([None if n is None or n == -1 else n for n in given])
+
+
+def _padding(spec, given):
+    if given is None:
+        zero = "" if spec.dtype.name == "string" else False if spec.dtype.name == "bool" else 0
+        return convert_to_tensor(zero, spec.dtype)
+    if isinstance(given, Tensor) and given.dtype != spec.dtype:
+        raise TypeError(f"Mismatched padding: {given.dtype!r} for a component of {spec.dtype!r}.")
+    return convert_to_tensor(given, spec.dtype)
+
+
+# ---- generators --------------------------------------------------------------------------------
+
+
+def _signature(output_types, output_shapes, signature):
+    """The spec of what a generator yields."""
+    if signature is not None:
+        if output_types is not None or output_shapes is not None:
+            raise TypeError(
+                "The `output_types` and `output_shapes` arguments can not be used together with "
+                "the `output_signature` argument."
+            )
+        for leaf in _structure._leaves(_lists_as_tuples(signature)):
+            if not isinstance(leaf, TypeSpec):
+                raise TypeError(
+                    "`output_signature` must contain objects that are subclass of `tf.TypeSpec` "
+                    f"but found {type(leaf)} which is not."
+                )
+        return _lists_as_tuples(signature)
+    if output_types is None:
+        raise TypeError("Either `output_signature` or `output_types` must be specified.")
+    types = _lists_as_tuples(output_types)
+    if output_shapes is None:
+        return _structure._map(lambda t: TensorSpec(None, as_dtype(t)), types)
+    rest = iter(_shapes_like(types, output_shapes))
+    return _structure._map(lambda t: TensorSpec(next(rest), as_dtype(t)), types)
+
+
+def _lists_as_tuples(value):
+    if isinstance(value, list):
+        return tuple(_lists_as_tuples(v) for v in value)
+    return value
+
+
+def _shapes_like(types, shapes) -> list:
+    """The shapes that belong to the leaves of a structure of dtypes."""
+    if isinstance(types, dict):
+        return [s for key in sorted(types) for s in _shapes_like(types[key], shapes[key])]
+    if isinstance(types, tuple):
+        pairs = zip(types, shapes, strict=True)
+        return [s for t, part in pairs for s in _shapes_like(t, part)]
+    return [TensorShape(shapes)]
+
+
+class _Generators:
+    """The generators that are under way, by number; called by a pipeline."""
+
+    def __init__(self, generator, spec) -> None:
+        self._generator, self._spec = generator, spec
+        self._flat = _structure.flat_specs(spec)
+        self._running: dict[int, object] = {}
+        self._last = 0
+
+    def begin(self, *args):
+        self._last += 1
+        self._running[self._last] = iter(self._generator(*[a.numpy() for a in args]))
+        return [convert_to_tensor(self._last, int64)]
+
+    def next(self, number) -> list:
+        value = next(self._running[int(number)])  # StopIteration is the end
+        return self._tensors(value)
+
+    def end(self, number) -> list:
+        self._running.pop(int(number), None)
+        return [convert_to_tensor(0, int64)]
+
+    def _tensors(self, value) -> list:
+        if isinstance(self._spec, TensorSpec):
+            return [self._tensor(self._spec, value)]
+        try:
+            leaves = _leaves_like(self._spec, value)
+        except (KeyError, TypeError, ValueError) as error:
+            raise TypeError(
+                f"`generator` yielded an element that did not match the expected structure. The "
+                f"expected structure was {self._spec!r}, but the yielded element was {value!r}."
+            ) from error
+        specs = _structure._leaves(self._spec)
+        found: list = []
+        for spec, leaf in zip(specs, leaves, strict=True):
+            if isinstance(spec, TensorSpec):
+                found.append(self._tensor(spec, leaf))
+            else:
+                found.extend(_structure.to_tensors(spec, leaf))
+        return found
+
+    @staticmethod
+    def _tensor(spec: TensorSpec, value):
+        try:
+            made = (
+                value
+                if isinstance(value, Tensor) and value.dtype == spec.dtype
+                else convert_to_tensor(_as_array(value, spec.dtype), spec.dtype)
+            )
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"`generator` yielded an element that could not be converted to the expected type. "
+                f"The expected type was {spec.dtype.name}, but the yielded element was {value!r}."
+            ) from error
+        if not spec.shape.is_compatible_with(made.shape):
+            raise TypeError(
+                f"`generator` yielded an element of shape {made.shape} where an element of shape "
+                f"{spec.shape} was expected."
+            )
+        return made
+
+
+def _as_array(value, dtype: DType):
+    if dtype.name == "string":
+        return value
+    if isinstance(value, Tensor):
+        value = value.numpy()
+    return np.asarray(value, dtype.as_numpy_dtype)
+
+
+def _leaves_like(spec, value) -> list:
+    """What stands where a structure of specs has its leaves; there a list is data."""
+    if isinstance(spec, dict):
+        if set(spec) != set(value):
+            raise ValueError(f"keys {sorted(value)} instead of {sorted(spec)}")
+        return [leaf for key in sorted(spec) for leaf in _leaves_like(spec[key], value[key])]
+    if isinstance(spec, tuple):
+        pairs = zip(spec, value, strict=True)
+        return [leaf for s, v in pairs for leaf in _leaves_like(s, v)]
+    return [value]
+
+
+def _generated(generator, args: tuple, spec):
+    from ._dataset import Dataset
+
+    running = _Generators(generator, spec)
+    flat = _structure.flat_specs(spec)
+    given = [convert_to_tensor(a) for a in args]
+    numbers = {
+        name: register_py_function(getattr(running, name)) for name in ("begin", "next", "end")
+    }
+
+    def traced(name: str, inputs: list, kinds: list):
+        graph = FuncGraph(f"generator_{name}", _mica.tf_current_graph())
+        with building(graph):
+            parameters = [graph._parameter(dtype, shape, "state") for dtype, shape in inputs]
+            operands = parameters if name != "begin" else given
+            results = ops["PyFunc"](operands, token=numbers[name], Tout=[k.dtype for k in kinds])
+            results = results if isinstance(results, (list, tuple)) else [results]
+            for result, kind in zip(results, kinds, strict=True):
+                result.set_shape(kind.shape)
+                graph._output(operand(result))
+        return graph
+
+    number = TensorSpec([], int64)
+    begin = traced("begin", [], [number])
+    following = traced("next", [(int64, TensorShape([]))], flat)
+    end = traced("end", [(int64, TensorShape([]))], [number])
+    made = ops["GeneratorDataset"](
+        _captured(begin),
+        _captured(following),
+        _captured(end),
+        init_func=begin,
+        next_func=following,
+        finalize_func=end,
+        **_structure.types_and_shapes(spec),
+    )
+    return Dataset(made, spec, "_FlatMapDataset")

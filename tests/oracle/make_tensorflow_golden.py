@@ -1,0 +1,119 @@
+"""Make the golden values of tests/tf with TensorFlow: make_tensorflow_golden.py [part of a name]
+
+Every case runs in every one of its modes; the modes have to agree with each other, so that one
+golden value serves them all. With a part of their names, or the name of their file in tf_cases,
+those cases alone are made anew.
+"""
+# needs: tensorflow-cpu==2.21.0
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tf"))
+
+import corpus
+import numpy as np
+import tensorflow as tf
+
+tf.get_logger().setLevel("ERROR")
+
+
+def aliases(symbols: list[str]) -> dict[str, list[str]]:
+    """The other names of each symbol's object, among the symbols."""
+    groups: dict[int, list[str]] = {}
+    keep = []
+    for symbol in symbols:
+        at = tf
+        try:
+            for part in symbol.split(".")[1:]:
+                at = getattr(at, part)
+        except AttributeError:
+            continue
+        if callable(at):
+            keep.append(at)
+            groups.setdefault(id(at), []).append(symbol)
+    found = {}
+    for names in groups.values():
+        for name in names:
+            if len(names) > 1:
+                found[name] = [other for other in names if other != name]
+    return found
+
+
+def golden(runner: corpus.Runner, case: corpus.Case) -> tuple[dict, list[str]]:
+    """The golden values of a case, and what is wrong with it."""
+    line: dict = {"name": case.name}
+    wrong = []
+    for mode in case.modes:
+        key = corpus.GOLDEN_OF[mode]
+        try:
+            got = runner.run(case, mode)
+        except Exception as error:
+            wrong.append(f"{mode}: {type(error).__name__}: {str(error)[:300]}")
+            continue
+        if mode == "raises":
+            if got["class"] is None:
+                wrong.append("nothing was raised")
+            lost = [word for word in case.words if word not in got["words"]]
+            if lost:
+                wrong.append(f"the message lacks {lost}")
+        if key not in line:
+            line[key] = got
+        else:
+            found = corpus.compare(case, mode, got, line)
+            if found:
+                wrong.append(f"{mode} differs from the first mode: {found}")
+    return line, wrong
+
+
+def every_symbol() -> list[str]:
+    """Every public name of the modules that the corpus covers."""
+    modules = ["", "math", "nn", "linalg", "random", "bitwise", "signal", "nest", "dtypes"]
+    names = []
+    for module in modules:
+        at = getattr(tf, module) if module else tf
+        prefix = f"tf.{module}." if module else "tf."
+        names += [prefix + name for name in dir(at) if not name.startswith("_")]
+    return names
+
+
+def main() -> int:
+    part = sys.argv[1] if len(sys.argv) > 1 else ""
+    runner = corpus.Runner(tf)
+    lines, failures = [], 0
+    start = time.time()
+    for name, case in corpus.load().items():
+        if part not in name and part != case.file:
+            continue
+        line, wrong = golden(runner, case)
+        lines.append(line)
+        for text in wrong:
+            failures += 1
+            print(f"{case.file}: {name}: {text}", flush=True)
+    print(f"{len(lines)} cases, {failures} faults, {time.time() - start:.0f} s")
+    if failures:
+        return 1
+    if part:
+        known = corpus.read_golden()[1]
+        fresh = {line["name"]: line for line in lines}
+        lines = [known[n] | fresh.get(n, {}) for n in known if n in corpus.load()]
+        lines += [line for name, line in fresh.items() if name not in known]
+    head = {
+        "tensorflow": tf.__version__,
+        "numpy": np.__version__,
+        "aliases": aliases(every_symbol()),
+    }
+    corpus.write_golden([head, *sorted(lines, key=lambda line: line["name"])])
+    print(f"{corpus.GOLDEN.name}: {corpus.GOLDEN.stat().st_size} bytes")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
