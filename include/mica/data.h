@@ -146,6 +146,13 @@ MICA_API MICA_MUST_CHECK mica_status mica_dataset_flat_map(mica_dataset *input,
                                                            const mica_dataset_function *function,
                                                            int32_t n_components,
                                                            mica_dataset **out_dataset);
+/* As map, with up to `calls` of the function side by side (-1: as many as the machine has threads;
+ * never more). `in_order`: the elements come in the order of the input, else as they are done. A
+ * function with effects or calls of the host language, and one that draws random numbers in
+ * branches, runs one after the other; random numbers are those of map in any case. */
+MICA_API MICA_MUST_CHECK mica_status
+mica_dataset_parallel_map(mica_dataset *input, const mica_dataset_function *function, int64_t calls,
+                          bool in_order, mica_dataset **out_dataset);
 /* The elements for which the function gives true. */
 MICA_API MICA_MUST_CHECK mica_status mica_dataset_filter(mica_dataset *input,
                                                          const mica_dataset_function *function,
@@ -160,6 +167,12 @@ MICA_API MICA_MUST_CHECK mica_status mica_dataset_take_while(mica_dataset *input
 MICA_API MICA_MUST_CHECK mica_status mica_dataset_interleave(
     mica_dataset *input, const mica_dataset_function *function, int64_t cycle_length,
     int64_t block_length, int32_t n_components, mica_dataset **out_dataset);
+/* The same with the open datasets making elements side by side, as parallel_map does. Out of order,
+ * the next element is one that is done. */
+MICA_API MICA_MUST_CHECK mica_status
+mica_dataset_parallel_interleave(mica_dataset *input, const mica_dataset_function *function,
+                                 int64_t cycle_length, int64_t block_length, int64_t calls,
+                                 bool in_order, int32_t n_components, mica_dataset **out_dataset);
 /* The next element of the input that `choices`, a dataset of scalars of int64, names; one that has
  * ended is passed over, or ends the whole. */
 MICA_API MICA_MUST_CHECK mica_status mica_dataset_directed(mica_dataset *choices,

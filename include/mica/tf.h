@@ -242,6 +242,11 @@ MICA_API void mica_tf_generators_retain(mica_tf_generators *generators);
 MICA_API void mica_tf_generators_release(mica_tf_generators *generators);
 /* Makes the set (NULL: none) this thread's and returns the one before. */
 MICA_API mica_tf_generators *mica_tf_generators_enter(mica_tf_generators *generators);
+/* What the next run of the function draws, as a set of its own: `generators` moves on as if the run
+ * had happened, so that runs may happen in any order. For functions of order MICA_TF_DRAWS. */
+MICA_API MICA_MUST_CHECK mica_status mica_tf_generators_take(mica_tf_generators *generators,
+                                                             const mica_tf_graph *function,
+                                                             mica_tf_generators **out_taken);
 /* Forgets what eager ops have compiled. */
 MICA_API void mica_tf_eager_clear(void);
 
@@ -293,6 +298,13 @@ MICA_API bool mica_tf_graph_ints(const mica_tf_graph *g, mica_tf_ref ref, int64_
 MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_print(const mica_tf_graph *g, char **out_text);
 /* Whether running it may do more than compute its outputs. */
 MICA_API bool mica_tf_graph_has_effects(const mica_tf_graph *g);
+/* What runs of a function may be arranged by. */
+typedef enum mica_tf_order {
+    MICA_TF_ANY_ORDER, /* results follow from the arguments and from what is read */
+    MICA_TF_DRAWS,     /* and from random numbers, the same count in each run */
+    MICA_TF_IN_ORDER, /* effects, calls of the host language, random numbers in branches or loops */
+} mica_tf_order;
+MICA_API mica_tf_order mica_tf_graph_order(const mica_tf_graph *g);
 /* Whether it can be a region: nothing in it has to run on the host. Ask when it is complete. */
 MICA_API bool mica_tf_graph_is_lowered(mica_tf_graph *g);
 /* Segments a run passes through, and the nodes of segment i (0 past the end). */
@@ -303,8 +315,25 @@ MICA_API int32_t mica_tf_graph_segment_size(const mica_tf_graph *g, int32_t i);
  * free with mica_string_free. */
 MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_describe(mica_tf_graph *g, char **out_text);
 
+/* Programs of all segments: one for each combination of sizes that was run lately. The one used
+ * longest ago makes room for a new one, in its segment and in the process. */
+typedef struct mica_tf_program_counts {
+    size_t size; /* of this struct */
+    int64_t held, most, most_of_segment;
+    int64_t made, evicted; /* since the process began */
+} mica_tf_program_counts;
+MICA_API void mica_tf_count_programs(mica_tf_program_counts *out_counts);
+/* Both at least 1. A segment that holds more keeps them until its next new one. */
+MICA_API MICA_MUST_CHECK mica_status mica_tf_set_program_limits(int32_t most,
+                                                                int32_t most_of_segment);
+
 /* Receives a line for every op that runs by itself; NULL: none. */
 MICA_API void mica_tf_set_log(void (*log)(void *context, const char *line), void *context);
+
+/* The first run of each segment waits for the compiler, as jit_compile=True asks for; that of the
+ * functions in it too. Other sizes run at once and are compiled meanwhile. */
+MICA_API void mica_tf_graph_set_compiled(mica_tf_graph *g);
+MICA_API bool mica_tf_graph_is_compiled(const mica_tf_graph *g);
 
 /* Runs the function. From now on the graph does not change. Arguments and the values of variables
  * are moved to the device where they are not on it; variables stay there. */

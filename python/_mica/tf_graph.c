@@ -253,6 +253,12 @@ static PyObject *ints_method(PyObject *object, PyObject *tensor) {
     return list;
 }
 
+/* jit_compile=True: see mica_tf_graph_set_compiled. */
+static PyObject *set_compiled_method(PyObject *object, PyObject *Py_UNUSED(unused)) {
+    mica_tf_graph_set_compiled(((TFGraph *)object)->graph);
+    Py_RETURN_NONE;
+}
+
 PyObject *tf_wrap_graph(mica_tf_graph *graph) {
     TFGraph *self = (TFGraph *)TFGraph_Type.tp_alloc(&TFGraph_Type, 0);
     if (!self) {
@@ -282,6 +288,10 @@ static PyObject *backward_method(PyObject *object, PyObject *wanted) {
         PyList_SET_ITEM(connected, i, PyLong_FromLong(flags[n + i]));
     PyMem_Free(flags);
     if (status) return tf_raise(status);
+    if (mica_tf_graph_is_compiled(self->graph)) {
+        mica_tf_graph_set_compiled(forward);
+        mica_tf_graph_set_compiled(backward);
+    }
     PyObject *first = tf_wrap_graph(forward), *second = tf_wrap_graph(backward);
     if (first && second && connected) return Py_BuildValue("(NNN)", first, second, connected);
     Py_XDECREF(first);
@@ -426,6 +436,7 @@ static PyMethodDef graph_methods[] = {
     {"_tensor", tensor_method, METH_VARARGS, NULL},
     {"_text", text_method, METH_NOARGS, NULL},
     {"_segments", segments_method, METH_NOARGS, NULL},
+    {"_set_compiled", set_compiled_method, METH_NOARGS, NULL},
     {"_describe", describe_method, METH_NOARGS, NULL},
     {"_ints", ints_method, METH_O, NULL},
     {"_backward", backward_method, METH_O, NULL},

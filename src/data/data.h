@@ -2,7 +2,8 @@
  *
  * A kind of dataset is a class: what its iterators keep, how they make the next element. A dataset
  * begins with its inputs; an iterator of it holds an iterator of an input when it wants one, so
- * a pipeline is pulled from its end. Only prefetch has a thread. The room knows tf/ by its public
+ * a pipeline is pulled from its end. Only prefetch has a thread of its own; functions that run side
+ * by side are jobs of the room's pool (jobs.c). The room knows tf/ by its public
  * header alone, and tf/ knows it in the same way: an element's values and the functions over them
  * are tf/'s, and datasets travel through its graphs as values. */
 #ifndef MICA_DATA_DATA_H
@@ -36,6 +37,8 @@ struct mica_dataset {
     const mica_dataset_class *class;
     int32_t n_components, n_inputs;
     mica_dataset **inputs; /* retained */
+    bool needs_order;      /* its elements depend on when they are made: on calls of the host
+                              language, effects, draws, seeds that iterators share */
 };
 
 struct mica_iterator {
@@ -103,12 +106,62 @@ typedef struct mica_data_call {
     mica_tf_value *captured; /* retained */
     int32_t n_captured;
 } mica_data_call;
-MICA_MUST_CHECK mica_status mica_data_call_init(mica_data_call *call, const char *who,
+/* `owner`: the dataset whose function it is. */
+MICA_MUST_CHECK mica_status mica_data_call_init(mica_data_call *call, mica_dataset *owner,
                                                 const mica_dataset_function *function,
                                                 int32_t n_components);
 void mica_data_call_deinit(mica_data_call *call);
 MICA_MUST_CHECK mica_status mica_data_call_run(const mica_data_call *call, mica_iterator *it,
                                                const mica_tf_value *element, int32_t n,
                                                mica_tf_value *out, int32_t n_out);
+/* The same without an iterator, for jobs. */
+MICA_MUST_CHECK mica_status mica_data_call_run_in(const mica_data_call *call, mica_device *device,
+                                                  mica_tf_generators *generators,
+                                                  const mica_tf_value *element, int32_t n,
+                                                  mica_tf_value *out, int32_t n_out);
+/* Whether calls on the elements of `input` may run side by side. */
+bool mica_data_call_is_free(const mica_data_call *call, const mica_dataset *input);
+/* The status of element `number` (from 0) in a stage; takes the given one. */
+mica_status mica_data_element_status(const char *stage, int64_t number, mica_status status);
+
+/* ---- jobs.c: work that runs side by side ------------------------------------------------------*/
+
+/* Jobs of one stage: what they do is told here. */
+typedef struct mica_data_board {
+    mica_refcount references;
+    mica_mutex lock;
+    mica_condition changed;
+    int32_t n_open; /* atomic; jobs that are not done */
+} mica_data_board;
+mica_data_board *mica_data_board_create(void); /* NULL: out of memory */
+void mica_data_board_release(mica_data_board *board);
+
+/* Begins a structure with what the job needs and makes. Whoever takes it, a thread of the pool or
+ * the one that waits for it, runs it once. */
+typedef struct mica_data_job {
+    mica_refcount references;
+    int32_t phase;                /* atomic; jobs.c */
+    mica_data_board *board;       /* retained */
+    struct mica_data_job *queued; /* of the pool: the next */
+    void (*run)(struct mica_data_job *job);
+    void (*destroy)(struct mica_data_job *job); /* frees it with what it holds */
+} mica_data_job;
+/* A job of `bytes`, zeroed but for its head; NULL: out of memory. */
+mica_data_job *mica_data_job_create(mica_data_board *board, size_t bytes,
+                                    void (*run)(mica_data_job *job),
+                                    void (*destroy)(mica_data_job *job));
+void mica_data_job_submit(mica_data_job *job);
+bool mica_data_job_is_done(const mica_data_job *job);
+/* It is done when this returns, or a status says why not: Ctrl-C, a fork. */
+MICA_MUST_CHECK mica_status mica_data_job_wait(mica_data_job *job);
+/* Waits for one of n (at least one) jobs, the first that is done, and says which. */
+MICA_MUST_CHECK mica_status mica_data_job_wait_any(mica_data_job *const *jobs, int64_t n,
+                                                   int64_t *out_which);
+/* Lets go of a job, whose thread ends it when it has begun; NULL is fine. */
+void mica_data_job_leave(mica_data_job *job);
+/* Of prefetch.c: until the threads that iterators have left are gone. */
+void mica_prefetch_wait_for_left(void);
+/* How many run side by side when `asked` are wanted (-1: as many as seems good). */
+int32_t mica_data_job_width(int64_t asked);
 
 #endif

@@ -34,6 +34,7 @@ mica_status mica_dataset_make(const mica_dataset_class *class, mica_dataset *con
     for (int32_t i = 0; i < n_inputs; i++) {
         kept[i] = inputs[i];
         mica_dataset_retain(kept[i]);
+        dataset->needs_order |= inputs[i]->needs_order;
     }
     *out = dataset;
     return NULL;

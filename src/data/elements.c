@@ -151,18 +151,23 @@ mica_status mica_value_stack(const char *who, mica_device *device, const mica_tf
 
 /* ---- functions --------------------------------------------------------------------------------*/
 
-mica_status mica_data_call_init(mica_data_call *call, const char *who,
+mica_status mica_data_call_init(mica_data_call *call, mica_dataset *owner,
                                 const mica_dataset_function *function, int32_t n_components) {
     int32_t wanted = mica_tf_graph_parameter_count(function->graph);
     if (wanted != n_components + function->n_captured)
         return MICA_INVALID("[%s] the function '%s' takes %d values; an element has %d and %d are "
                             "captured",
-                            who, mica_tf_graph_name(function->graph), wanted, n_components,
-                            function->n_captured);
+                            owner->class->name, mica_tf_graph_name(function->graph), wanted,
+                            n_components, function->n_captured);
     MICA_TRY(mica_values_copy(function->captured, function->n_captured, &call->captured));
     call->n_captured = function->n_captured;
     call->graph = function->graph;
     mica_tf_graph_retain(call->graph);
+    owner->needs_order |= mica_tf_graph_order(call->graph) != MICA_TF_ANY_ORDER;
+    for (int32_t i = 0; i < call->n_captured; i++) {
+        const mica_dataset *captured = mica_dataset_of(call->captured[i]);
+        owner->needs_order |= captured && captured->needs_order;
+    }
     return NULL;
 }
 
@@ -173,18 +178,51 @@ void mica_data_call_deinit(mica_data_call *call) {
     *call = (mica_data_call){0};
 }
 
-mica_status mica_data_call_run(const mica_data_call *call, mica_iterator *it,
-                               const mica_tf_value *element, int32_t n, mica_tf_value *out,
-                               int32_t n_out) {
+mica_status mica_data_call_run_in(const mica_data_call *call, mica_device *device,
+                                  mica_tf_generators *generators, const mica_tf_value *element,
+                                  int32_t n, mica_tf_value *out, int32_t n_out) {
+    mica_tf_value few[16], *inputs = few;
     int32_t n_inputs = n + call->n_captured;
-    mica_tf_value *inputs = mica_calloc((size_t)n_inputs + 1, sizeof *inputs);
-    if (!inputs) return MICA_NO_MEMORY();
+    if (n_inputs > 16 && !(inputs = mica_alloc((size_t)n_inputs * sizeof *inputs)))
+        return MICA_NO_MEMORY();
     memcpy(inputs, element, (size_t)n * sizeof *inputs);
     if (call->n_captured)
         memcpy(inputs + n, call->captured, (size_t)call->n_captured * sizeof *inputs);
-    mica_tf_generators *before = mica_tf_generators_enter(it->generators);
-    mica_status status = mica_tf_graph_run(call->graph, it->device, inputs, n_inputs, out, n_out);
+    mica_tf_generators *before = mica_tf_generators_enter(generators);
+    mica_status status = mica_tf_graph_run(call->graph, device, inputs, n_inputs, out, n_out);
     mica_tf_generators_enter(before);
-    mica_free(inputs);
+    if (inputs != few) mica_free(inputs);
     return status;
+}
+
+mica_status mica_data_call_run(const mica_data_call *call, mica_iterator *it,
+                               const mica_tf_value *element, int32_t n, mica_tf_value *out,
+                               int32_t n_out) {
+    return mica_data_call_run_in(call, it->device, it->generators, element, n, out, n_out);
+}
+
+/* A dataset among the values that a call gets may run anything when it is iterated over. */
+bool mica_data_call_is_free(const mica_data_call *call, const mica_dataset *input) {
+    if (mica_tf_graph_order(call->graph) == MICA_TF_IN_ORDER) return false;
+    for (int32_t i = 0; i < call->n_captured; i++) {
+        const mica_dataset *captured = mica_dataset_of(call->captured[i]);
+        if (captured && captured->needs_order) return false;
+    }
+    for (int32_t i = 0; input->needs_order && i < input->n_components; i++) {
+        mica_tf_ref parameter = mica_tf_graph_parameter_ref(call->graph, i);
+        if (mica_tf_graph_type(call->graph, parameter, NULL) == MICA_TF_variant) return false;
+    }
+    return true;
+}
+
+mica_status mica_data_element_status(const char *stage, int64_t number, mica_status status) {
+    mica_code code = mica_status_code(status);
+    /* The host language finds its own exceptions by their message. */
+    if (code == MICA_CALLBACK_ERROR || code == MICA_OUT_OF_RANGE || code == MICA_CANCELLED ||
+        code == MICA_OUT_OF_MEMORY)
+        return status;
+    mica_status named = MICA_ERROR(code, "[%s] element %lld: %s", stage, (long long)number,
+                                   mica_status_message(status));
+    mica_status_release(status);
+    return named;
 }

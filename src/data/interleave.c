@@ -118,8 +118,7 @@ mica_status mica_dataset_interleave(mica_dataset *input, const mica_dataset_func
     interleave_dataset *d = (interleave_dataset *)*out_dataset;
     d->cycle_length = cycle_length;
     d->block_length = block_length;
-    mica_status status =
-        mica_data_call_init(&d->call, "InterleaveDataset", function, input->n_components);
+    mica_status status = mica_data_call_init(&d->call, *out_dataset, function, input->n_components);
     if (status) {
         mica_dataset_release(*out_dataset);
         *out_dataset = NULL;

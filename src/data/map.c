@@ -6,6 +6,11 @@ typedef struct function_dataset {
     mica_data_call call;
 } function_dataset;
 
+typedef struct function_state {
+    mica_tf_value *element; /* room for one of the input */
+    int64_t number;         /* of the next one */
+} function_state;
+
 static const mica_data_call *call_of(const mica_iterator *it) {
     return &((const function_dataset *)it->dataset)->call;
 }
@@ -14,26 +19,33 @@ static void function_destroy(mica_dataset *dataset) {
     mica_data_call_deinit(&((function_dataset *)dataset)->call);
 }
 
-/* Room for one element of the input. */
 static mica_status function_open(mica_iterator *it) {
-    mica_tf_value **element = it->state;
-    *element = mica_calloc((size_t)it->dataset->inputs[0]->n_components + 1, sizeof **element);
-    return *element ? mica_iterator_open_input(it, 0) : MICA_NO_MEMORY();
+    function_state *state = it->state;
+    size_t n = (size_t)it->dataset->inputs[0]->n_components + 1;
+    state->element = mica_calloc(n, sizeof *state->element);
+    return state->element ? mica_iterator_open_input(it, 0) : MICA_NO_MEMORY();
 }
 
 static void function_close(mica_iterator *it) {
-    mica_free(*(mica_tf_value **)it->state);
+    mica_free(((function_state *)it->state)->element);
+}
+
+/* The status of the call on the element before `number`. */
+static mica_status named(const mica_iterator *it, int64_t number, mica_status status) {
+    if (!status) return NULL;
+    return mica_data_element_status(it->dataset->class->name, number - 1, status);
 }
 
 /* The function of the next element. */
 static mica_status apply(mica_iterator *it, mica_tf_value *out, int32_t n_out, bool *end) {
-    mica_tf_value *element = *(mica_tf_value **)it->state;
+    function_state *state = it->state;
     int32_t n = it->dataset->inputs[0]->n_components;
-    MICA_TRY(mica_iterator_pull(it, 0, element, end));
+    MICA_TRY(mica_iterator_pull(it, 0, state->element, end));
     if (*end) return NULL;
-    mica_status status = mica_data_call_run(call_of(it), it, element, n, out, n_out);
-    mica_values_release(element, n);
-    return status;
+    state->number++;
+    mica_status status = mica_data_call_run(call_of(it), it, state->element, n, out, n_out);
+    mica_values_release(state->element, n);
+    return named(it, state->number, status);
 }
 
 static int64_t same_count(const mica_dataset *dataset) {
@@ -44,8 +56,8 @@ static mica_status make_function(const mica_dataset_class *class, mica_dataset *
                                  const mica_dataset_function *function, int32_t n_components,
                                  mica_dataset **out) {
     MICA_TRY(mica_dataset_make(class, &input, 1, n_components, out));
-    mica_status status = mica_data_call_init(&((function_dataset *)*out)->call, class->name,
-                                             function, input->n_components);
+    mica_status status =
+        mica_data_call_init(&((function_dataset *)*out)->call, *out, function, input->n_components);
     if (status) {
         mica_dataset_release(*out);
         *out = NULL;
@@ -70,7 +82,7 @@ static mica_status map_next(mica_iterator *it, mica_tf_value *out, bool *end) {
 static const mica_dataset_class map_class = {
     .name = "MapDataset",
     .bytes = sizeof(function_dataset),
-    .state_bytes = sizeof(mica_tf_value *),
+    .state_bytes = sizeof(function_state),
     .destroy = function_destroy,
     .open = function_open,
     .next = map_next,
@@ -100,11 +112,13 @@ static mica_status is_true(mica_tf_value value, bool *out) {
 
 static mica_status filter_next(mica_iterator *it, mica_tf_value *out, bool *end) {
     int32_t n = it->dataset->n_components;
+    int64_t *number = it->state;
     for (bool keep = false; !keep;) {
         mica_tf_value answer = {0};
         MICA_TRY(mica_iterator_pull(it, 0, out, end));
         if (*end) return NULL;
-        MICA_TRY(mica_data_call_run(call_of(it), it, out, n, &answer, 1));
+        ++*number;
+        MICA_TRY(named(it, *number, mica_data_call_run(call_of(it), it, out, n, &answer, 1)));
         mica_status status = is_true(answer, &keep);
         mica_tf_value_release(answer);
         if (status || !keep) mica_values_release(out, n);
@@ -116,6 +130,7 @@ static mica_status filter_next(mica_iterator *it, mica_tf_value *out, bool *end)
 static const mica_dataset_class filter_class = {
     .name = "FilterDataset",
     .bytes = sizeof(function_dataset),
+    .state_bytes = sizeof(int64_t),
     .destroy = function_destroy,
     .next = filter_next,
 };
@@ -164,8 +179,8 @@ mica_status mica_dataset_take_while(mica_dataset *input, const mica_dataset_func
 /* ---- flat_map ---------------------------------------------------------------------------------*/
 
 typedef struct flat_state {
-    mica_tf_value *element; /* first, as function_open has it */
-    mica_iterator *inner;   /* of the dataset that the function gave last; NULL: none yet */
+    function_state input; /* first, as function_open has it */
+    mica_iterator *inner; /* of the dataset that the function gave last; NULL: none yet */
 } flat_state;
 
 static void flat_close(mica_iterator *it) {

@@ -87,7 +87,7 @@ static void join_left(bool waits) {
 }
 
 /* The threads of a parent process are not in its child. */
-static void wait_for_left(void) {
+void mica_prefetch_wait_for_left(void) {
     join_left(!mica_fork_happened());
 }
 
@@ -140,7 +140,7 @@ static void work(void *context) {
 static mica_status start(worker *w) {
     if (w->thread || w->ended) return NULL;
     join_left(false);
-    mica_shutdown_first(wait_for_left);
+    mica_shutdown_first(mica_prefetch_wait_for_left);
     w->runs = true;
     mica_status status = mica_thread_start(work, w, "mica-data", &w->thread);
     if (status) w->runs = false;

@@ -116,6 +116,7 @@ mica_status mica_dataset_shuffle(mica_dataset *input, int64_t size, uint64_t see
     s->seed = seed;
     s->seed2 = seed2;
     s->reshuffle = reshuffle;
+    s->base.needs_order |= reshuffle; /* whose iterator is opened first gets the first seeds */
     s->seeds = mica_philox_begin(seed, seed2);
     return NULL;
 }
@@ -168,6 +169,7 @@ mica_status mica_dataset_random(uint64_t seed, uint64_t seed2, bool reseed,
     s->seed = seed;
     s->seed2 = seed2;
     s->reshuffle = reseed;
+    s->base.needs_order = reseed;
     s->seeds = mica_philox_begin(seed, seed2);
     return NULL;
 }

@@ -92,7 +92,7 @@ mica_status mica_dataset_scan(mica_dataset *input, const mica_tf_value *initial,
     mica_status status = mica_values_copy(initial, n_state, &d->initial);
     if (!status)
         status =
-            mica_data_call_init(&d->call, "ScanDataset", function, n_state + input->n_components);
+            mica_data_call_init(&d->call, *out_dataset, function, n_state + input->n_components);
     if (status) {
         mica_dataset_release(*out_dataset);
         *out_dataset = NULL;
@@ -173,7 +173,7 @@ mica_status mica_dataset_generator(const mica_dataset_function functions[3],
     generator_dataset *d = (generator_dataset *)*out_dataset;
     mica_status status = NULL;
     for (int i = 0; !status && i < FUNCTIONS; i++)
-        status = mica_data_call_init(&d->calls[i], "GeneratorDataset", &functions[i], n_inputs[i]);
+        status = mica_data_call_init(&d->calls[i], *out_dataset, &functions[i], n_inputs[i]);
     if (status) {
         mica_dataset_release(*out_dataset);
         *out_dataset = NULL;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/interrupt.h"
 #include "base/shutdown.h"
 #include "base/strings.h"
 #include "tf/ops/random/generators.h"
@@ -69,6 +70,8 @@ typedef struct call {
     const mica_tf_value *inputs;
     mica_tensor **tensors; /* the inputs, or the values of the variables they are handles of */
     int32_t n_inputs;
+    bool is_locked; /* the variables' lock is held */
+    bool is_stale;  /* it was not for a while: the inputs are to be gathered again */
     uint64_t hash;
     int64_t *key;
     size_t key_length, key_capacity;
@@ -269,7 +272,20 @@ static mica_status create_entry(const call *c, entry **out_entry) {
     return status;
 }
 
-static mica_status find_entry(const call *c, entry **out_entry, bool *out_is_new) {
+/* Nothing is lowered while other threads wait for the variables: their lock is let go, which makes
+ * the call stale. */
+static mica_status create_unlocked(call *c, entry **out_entry) {
+    if (!c->is_locked) return create_entry(c, out_entry);
+    for (int32_t i = 0; i < c->n_inputs; i++) mica_tensor_retain(c->tensors[i]);
+    mica_tf_variables_unlock();
+    mica_status status = create_entry(c, out_entry);
+    for (int32_t i = 0; i < c->n_inputs; i++) mica_tensor_release(c->tensors[i]);
+    mica_tf_variables_lock();
+    c->is_stale = true;
+    return status;
+}
+
+static mica_status find_entry(call *c, entry **out_entry, bool *out_is_new) {
     mica_mutex_lock(&lock);
     entry *e = look_up(c);
     if (e) mica_refcount_retain(&e->references);
@@ -277,7 +293,7 @@ static mica_status find_entry(const call *c, entry **out_entry, bool *out_is_new
     *out_entry = e;
     *out_is_new = false;
     if (e) return NULL;
-    MICA_TRY(create_entry(c, &e));
+    MICA_TRY(create_unlocked(c, &e));
     mica_shutdown_first(mica_tf_eager_clear);
     mica_mutex_lock(&lock);
     bool is_full = n_entries >= MOST_ENTRIES;
@@ -362,10 +378,15 @@ static void log_call(const call *c, const entry *e, const mica_tf_value *outputs
 static mica_status run_lowered(call *c, mica_tf_value *outputs, int32_t capacity, int32_t *out_n,
                                mica_tf_operation **out_operation) {
     entry *e = NULL;
+    c->key_length = 0;
     MICA_TRY(make_key(c, strpbrk(c->info->roles, "so") ||
                              c->info->category == MICA_TF_CATEGORY_DERIVATIVE));
     bool is_new;
     MICA_TRY(find_entry(c, &e, &is_new));
+    if (c->is_stale) {
+        release_entry(e);
+        return NULL;
+    }
     mica_status status = e->n_outputs > capacity
                              ? MICA_INVALID("[%s] gives %d results, room for %d", c->info->name,
                                             e->n_outputs, capacity)
@@ -462,6 +483,25 @@ static mica_status run_moved(call *c, mica_tf_value *outputs, int32_t capacity, 
     return status;
 }
 
+/* The inputs, or what the variables hold that they are handles of, checked. */
+static mica_status gather_tensors(call *c) {
+    for (int32_t i = 0; i < c->n_inputs; i++) {
+        c->tensors[i] = c->inputs[i].object;
+        if (c->inputs[i].dtype != MICA_TF_resource) continue;
+        mica_tf_operation borrowed = {
+            .op = c->op, .info = c->info, .attrs = (mica_tf_attr *)c->attrs};
+        MICA_TRY(mica_tf_check_input(&borrowed, i, MICA_TF_resource));
+        MICA_TRY(mica_tf_variable_check(c->inputs[i], mica_tf_variable_dtype(c->inputs[i]), NULL));
+        const mica_tf_value *cell = mica_tf_variable_cell(c->inputs[i]);
+        c->tensors[i] = mica_tf_is_core(cell->dtype) ? cell->object : NULL;
+    }
+    c->device = device_of(c);
+    if (mica_tf_checks_values(c->op) && mica_device_checks_bounds(c->device))
+        MICA_TRY(mica_tf_check_values(c->op, c->info, c->inputs));
+    /* places, each time */
+    return c->op == MICA_TF_StridedSlice ? check_shapes(c, 1) : NULL;
+}
+
 mica_status mica_tf_eager(mica_device *device, mica_tf_op op, const mica_tf_attr *attrs,
                           const mica_tf_value *inputs, int32_t n_inputs, mica_tf_value *out_outputs,
                           int32_t capacity, int32_t *out_n, mica_tf_operation **out_operation) {
@@ -492,27 +532,20 @@ mica_status mica_tf_eager(mica_device *device, mica_tf_op op, const mica_tf_attr
         c.key = room;
         c.tensors = (mica_tensor **)(c.key + words);
     }
-    bool state = mica_tf_rows[op].effect == MICA_TF_STATE;
-    if (state) mica_tf_variables_lock();
-    mica_status status = NULL;
-    for (int32_t i = 0; i < n_inputs; i++) {
-        c.tensors[i] = inputs[i].object;
-        if (inputs[i].dtype != MICA_TF_resource) continue;
-        mica_tf_operation borrowed = {.op = op, .info = c.info, .attrs = (mica_tf_attr *)attrs};
-        if (!status) status = mica_tf_check_input(&borrowed, i, MICA_TF_resource);
-        if (!status)
-            status = mica_tf_variable_check(inputs[i], mica_tf_variable_dtype(inputs[i]), NULL);
-        mica_tf_value *cell = status ? NULL : mica_tf_variable_cell(inputs[i]);
-        c.tensors[i] = cell && mica_tf_is_core(cell->dtype) ? cell->object : NULL;
+    if (mica_tf_rows[op].effect == MICA_TF_STATE) {
+        mica_tf_variables_lock();
+        c.is_locked = true;
     }
-    if (!status) c.device = device_of(&c);
-    if (!status && mica_tf_checks_values(op) && mica_device_checks_bounds(c.device))
-        status = mica_tf_check_values(op, c.info, inputs);
-    if (!status && op == MICA_TF_StridedSlice) status = check_shapes(&c, 1); /* places, each time */
-    if (!status)
-        status = is_all_here(&c) ? run_lowered(&c, out_outputs, capacity, out_n, out_operation)
-                                 : run_moved(&c, out_outputs, capacity, out_n, out_operation);
-    if (state) mica_tf_variables_unlock();
+    mica_status status;
+    do {
+        c.is_stale = false;
+        c.device = device;
+        status = mica_interrupt_poll() ? mica_interrupt_status() : gather_tensors(&c);
+        if (!status)
+            status = is_all_here(&c) ? run_lowered(&c, out_outputs, capacity, out_n, out_operation)
+                                     : run_moved(&c, out_outputs, capacity, out_n, out_operation);
+    } while (!status && c.is_stale);
+    if (c.is_locked) mica_tf_variables_unlock();
     mica_free(room);
     return status;
 }

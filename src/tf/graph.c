@@ -322,6 +322,24 @@ bool mica_tf_graph_has_effects(const mica_tf_graph *g) {
     return false;
 }
 
+void mica_tf_graph_set_compiled(mica_tf_graph *g) {
+    if (!g || __atomic_exchange_n(&g->is_compiled, true, __ATOMIC_RELAXED)) return;
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const mica_tf_operation *o = g->nodes[i].operation;
+        for (int32_t a = 0; o && a < o->info->n_attrs; a++) {
+            bool one = o->info->attrs[a].kind == MICA_TF_FUNCTION;
+            bool many = o->info->attrs[a].kind == MICA_TF_FUNCTIONS;
+            if (one) mica_tf_graph_set_compiled(o->attrs[a].as.function);
+            for (int32_t k = 0; many && k < o->attrs[a].n; k++)
+                mica_tf_graph_set_compiled(o->attrs[a].as.functions[k]);
+        }
+    }
+}
+
+bool mica_tf_graph_is_compiled(const mica_tf_graph *g) {
+    return g && __atomic_load_n(&g->is_compiled, __ATOMIC_RELAXED);
+}
+
 static void print_node(mica_text *text, const mica_tf_graph *g, const mica_tf_node *node) {
     mica_text_printf(text, "  %s =", node->name);
     mica_text_printf(text, " %s(", node->operation ? node->operation->info->name : "Placeholder");

@@ -7,17 +7,6 @@
 #include "tf/ops/random/generators.h"
 #include "tf/steps.h"
 
-void mica_tf_program_destroy(mica_tf_program *program) {
-    mica_executable_release(program->executable);
-    mica_device_release(program->device);
-    mica_free(program->written);
-    mica_free(program->donated);
-    mica_free(program->written_types);
-    mica_free(program->randoms);
-    mica_free(program->checks);
-    mica_free(program);
-}
-
 /* ---- one run ----------------------------------------------------------------------------------*/
 
 typedef struct run {
@@ -27,7 +16,13 @@ typedef struct run {
     mica_tf_value *slots; /* by result of the graph */
 } run;
 
-/* A segment about to run: what its inputs are. With variables the lock is held. */
+/* What a variable held when its lock was let go. */
+typedef struct held_type {
+    bool has_value;
+    mica_type type;
+} held_type;
+
+/* A segment about to run: what its inputs are. */
 typedef struct segment {
     run *run;
     mica_tf_step *step;
@@ -36,7 +31,20 @@ typedef struct segment {
     mica_tf_value *handles; /* of different variables */
     int32_t *unique;        /* by variable of the step: its place in handles, -1: not a variable */
     int32_t n_handles;
+    bool is_locked;   /* this run holds the lock of the variables */
+    held_type *types; /* by handle, while a program is made: without the lock */
 } segment;
+
+static void lock_variables(segment *s) {
+    if (!s->n_handles) return;
+    mica_tf_variables_lock();
+    s->is_locked = true;
+}
+
+static void unlock_variables(segment *s) {
+    if (s->is_locked) mica_tf_variables_unlock();
+    s->is_locked = false;
+}
 
 static mica_tf_value *cell_of(const segment *s, int32_t i) {
     return mica_tf_variable_cell(s->handles[i]);
@@ -123,9 +131,8 @@ static mica_status bind(segment *s, mica_tf_session *session, mica_tf_frame *fra
         mica_arena_alloc(&session->arena, ((size_t)s->n_handles + 1) * sizeof *session->variables);
     if (!session->variables) return MICA_NO_MEMORY();
     for (int32_t i = 0; i < s->n_handles; i++)
-        if (tensor_of(s, i))
-            session->variables[i].value =
-                mica_parameter(frame->g, mica_tensor_type(tensor_of(s, i)));
+        if (s->types[i].has_value)
+            session->variables[i].value = mica_parameter(frame->g, &s->types[i].type);
     for (int32_t i = 0; i < step->n_variables; i++)
         frame->variables[step->variables[i]] = s->unique[i];
     return NULL;
@@ -153,7 +160,7 @@ static mica_status collect_outputs(segment *s, mica_tf_session *session, mica_tf
         program->randoms[program->n_randoms++] = *slot;
     int32_t input = s->step->n_inputs;
     for (int32_t i = 0; i < s->n_handles; i++) {
-        bool has_value = tensor_of(s, i) != NULL;
+        bool has_value = s->types[i].has_value;
         if (session->variables[i].written) {
             mica_value value = session->variables[i].value;
             MICA_TRY(mica_graph_check(frame->g));
@@ -194,6 +201,15 @@ static mica_status collect_checks(segment *s, mica_tf_session *session, mica_tf_
     return NULL;
 }
 
+/* 0: as MICA_TIER says. Of a graph that is to be compiled the first sizes of a segment are waited
+ * for, and no others. */
+static mica_tier tier_of(const segment *s) {
+    if (mica_tf_is_disabled()) return MICA_TIER_BUILT_IN;
+    bool waits = mica_tf_graph_is_compiled(s->run->g) &&
+                 !__atomic_exchange_n(&s->step->was_compiled, true, __ATOMIC_RELAXED);
+    return waits ? MICA_TIER_COMPILED : (mica_tier)0;
+}
+
 /* failed_node: where lowering gave up because a region's shapes vary; -1: not that. */
 static mica_status lower_segment(segment *s, mica_tf_program *program, int32_t *failed_node) {
     mica_tf_session session;
@@ -210,61 +226,85 @@ static mica_status lower_segment(segment *s, mica_tf_program *program, int32_t *
     if (!status) status = mica_graph_check(g);
     if (!status) status = collect_outputs(s, &session, frame, program);
     if (!status) status = collect_checks(s, &session, frame, program);
-    mica_compile_options plain = {
-        .size = sizeof plain, .passes = "-match,-fuse", .tier = MICA_TIER_BUILT_IN};
-    if (!status)
-        status = mica_executable_create(s->run->device, g, mica_tf_is_disabled() ? &plain : NULL,
-                                        &program->executable);
+    mica_compile_options options = {.size = sizeof options, .tier = tier_of(s)};
+    if (mica_tf_is_disabled()) options.passes = "-match,-fuse";
+    if (!status) status = mica_executable_create(s->run->device, g, &options, &program->executable);
     mica_tf_session_deinit(&session);
     mica_graph_release(g);
     return status;
 }
 
-static mica_status make_program(segment *s, uint64_t hash, mica_tf_program **out_program,
+static mica_status make_program(segment *s, const mica_tf_key *key, mica_tf_program **out_program,
                                 int32_t *failed_node) {
-    size_t bytes = s->key_length * sizeof(int64_t);
-    mica_tf_program *program = mica_calloc(1, sizeof *program + bytes);
+    mica_tf_program *program = mica_calloc(1, sizeof *program + key->bytes);
+    *out_program = NULL;
     if (!program) return MICA_NO_MEMORY();
-    program->hash = hash;
-    program->key_bytes = bytes;
+    mica_refcount_init(&program->references);
+    program->hash = key->hash;
+    program->key_bytes = key->bytes;
     program->device = s->run->device;
     mica_device_retain(program->device);
-    memcpy(program->key, s->key, bytes);
+    memcpy(program->key, key->words, key->bytes);
     mica_status status = lower_segment(s, program, failed_node);
     if (status)
-        mica_tf_program_destroy(program);
+        mica_tf_program_release(program);
     else
         *out_program = program;
     return status;
 }
 
-static mica_tf_program *look_up(segment *s, uint64_t hash) {
-    mica_tf_program *program = s->step->programs;
-    size_t bytes = s->key_length * sizeof(int64_t);
-    while (program && !(program->hash == hash && program->key_bytes == bytes &&
-                        memcmp(program->key, s->key, bytes) == 0))
-        program = program->next;
-    return program;
+static void note_types(segment *s) {
+    for (int32_t i = 0; i < s->n_handles; i++) {
+        mica_tensor *tensor = tensor_of(s, i);
+        s->types[i].has_value = tensor != NULL;
+        if (tensor) s->types[i].type = *mica_tensor_type(tensor);
+    }
 }
 
-static mica_status find_program(segment *s, mica_tf_program **out_program, int32_t *failed_node) {
-    uint64_t hash = mica_hash_bytes(MICA_HASH_SEED, s->key, s->key_length * sizeof(int64_t));
-    mica_tf_graph *g = s->run->g;
-    mica_mutex_lock(&g->lock);
-    *out_program = look_up(s, hash);
-    mica_mutex_unlock(&g->lock);
-    if (*out_program) return NULL;
-    mica_tf_program *made = NULL;
-    MICA_TRY(make_program(s, hash, &made, failed_node));
-    mica_mutex_lock(&g->lock);
-    *out_program = look_up(s, hash);
-    if (!*out_program) {
-        made->next = s->step->programs;
-        s->step->programs = *out_program = made;
-        made = NULL;
+/* Whether the variables still are what the program was made for. */
+static bool are_noted_types(const segment *s) {
+    for (int32_t i = 0; i < s->n_handles; i++) {
+        mica_tensor *tensor = tensor_of(s, i);
+        if (s->types[i].has_value != (tensor != NULL)) return false;
+        if (tensor && !mica_type_equal(&s->types[i].type, mica_tensor_type(tensor))) return false;
     }
-    mica_mutex_unlock(&g->lock);
-    if (made) mica_tf_program_destroy(made);
+    return true;
+}
+
+/* Makes what was not found, while other threads use the variables. *out_program stays NULL where
+ * these have become other ones meanwhile. */
+static mica_status add_program(segment *s, const mica_tf_key *key, mica_tf_program **out_program,
+                               int32_t *failed_node) {
+    mica_tf_program *made;
+    s->types = mica_alloc(((size_t)s->n_handles + 1) * sizeof *s->types);
+    if (!s->types) return MICA_NO_MEMORY();
+    note_types(s);
+    unlock_variables(s);
+    mica_status status = make_program(s, key, &made, failed_node);
+    if (!status) made = mica_tf_program_keep(s->step, key, made);
+    lock_variables(s);
+    if (!status) status = bring_inputs(s);
+    if (!status && are_noted_types(s))
+        *out_program = made;
+    else
+        mica_tf_program_release(made);
+    mica_free(s->types);
+    s->types = NULL;
+    return status;
+}
+
+/* Held for the caller. */
+static mica_status find_program(segment *s, mica_tf_program **out_program, int32_t *failed_node) {
+    *out_program = NULL;
+    MICA_TRY(bring_inputs(s));
+    while (!*out_program) {
+        MICA_TRY_UNINTERRUPTED();
+        MICA_TRY(make_key(s));
+        mica_tf_key key = {.words = s->key, .bytes = s->key_length * sizeof *s->key};
+        key.hash = mica_hash_bytes(MICA_HASH_SEED, key.words, key.bytes);
+        *out_program = mica_tf_program_find(s->step, &key);
+        if (!*out_program) MICA_TRY(add_program(s, &key, out_program, failed_node));
+    }
     return NULL;
 }
 
@@ -293,9 +333,15 @@ static mica_status check_results(const mica_tf_program *program, mica_tensor **r
     return status;
 }
 
-/* Variables that are written give up their value for the run, so that it may work in place. A run
- * with variables is only started, as their lock is held: *out_done says when it has ended. Results
- * to be checked are waited for by the check. */
+/* Tensors of variables that a run only reads: the lock is not needed any more. */
+static void hold_tensors(segment *s, mica_tensor *const *tensors, int32_t n) {
+    for (int32_t i = 0; i < n; i++) mica_tensor_retain(tensors[i]);
+    unlock_variables(s);
+}
+
+/* Variables that are written give up their value for the run, so that it may work in place. Such a
+ * run is only started, as their lock is held: *out_done says when it has ended. Results to be
+ * checked are waited for by the check. */
 static mica_status execute(segment *s, const mica_tf_program *program, mica_tensor **to_check,
                            mica_event **out_done) {
     const mica_tf_step *step = s->step;
@@ -307,6 +353,8 @@ static mica_status execute(segment *s, const mica_tf_program *program, mica_tens
     for (int32_t i = 0; i < n_in; i++) tensors[i] = s->run->slots[step->inputs[i]].object;
     for (int32_t i = 0; i < s->n_handles; i++)
         if (tensor_of(s, i)) tensors[n_in++] = tensor_of(s, i);
+    int32_t n_held = program->n_written ? 0 : n_in - step->n_inputs;
+    if (!program->n_written) hold_tensors(s, tensors + step->n_inputs, n_held);
     mica_status status = NULL;
     int32_t first_random = n_in;
     for (int32_t i = 0; i < program->n_randoms && !status; i++) {
@@ -321,9 +369,11 @@ static mica_status execute(segment *s, const mica_tf_program *program, mica_tens
                           .donate = program->n_written ? program->donated : NULL,
                           .outputs = outputs,
                           .n_outputs = n_out,
-                          .waits = !out_done};
-    if (!status) status = mica_executable_run(program->executable, &args, out_done);
+                          .waits = !s->is_locked};
+    if (!status)
+        status = mica_executable_run(program->executable, &args, s->is_locked ? out_done : NULL);
     for (int32_t i = first_random; i < n_in; i++) mica_tensor_release(tensors[i]);
+    for (int32_t i = 0; i < n_held; i++) mica_tensor_release(tensors[step->n_inputs + i]);
     for (int32_t i = 0; !status && i < step->n_outputs; i++)
         s->run->slots[step->outputs[i]] = mica_tf_value_of(outputs[i]);
     for (int32_t i = 0; !status && i < program->n_written; i++) {
@@ -337,8 +387,7 @@ static mica_status execute(segment *s, const mica_tf_program *program, mica_tens
     return status;
 }
 
-static mica_status execute_and_check(segment *s, const mica_tf_program *program,
-                                     bool has_variables) {
+static mica_status execute_and_check(segment *s, const mica_tf_program *program) {
     mica_tensor *few[8], **results = few;
     mica_event *done = NULL;
     mica_status status = check_inputs(s, program);
@@ -346,9 +395,9 @@ static mica_status execute_and_check(segment *s, const mica_tf_program *program,
         !(results = mica_alloc((size_t)program->n_checked_results * sizeof *results)))
         status = MICA_NO_MEMORY();
     bool runs = !status;
-    if (runs) status = execute(s, program, results, has_variables ? &done : NULL);
+    if (runs) status = execute(s, program, results, &done);
     bool ran = runs && !status;
-    if (has_variables) mica_tf_variables_unlock();
+    unlock_variables(s);
     if (done) status = mica_event_wait(done);
     mica_event_release(done);
     if (ran) {
@@ -405,16 +454,13 @@ static mica_status run_segment(run *r, mica_tf_step *step, int32_t *failed_node)
         s.unique = (int32_t *)(s.handles + n_variables);
     }
     mica_tf_program *program = NULL;
-    if (n_variables) mica_tf_variables_lock();
     gather_variables(&s);
-    mica_status status = bring_inputs(&s);
-    if (!status) status = make_key(&s);
-    if (!status) status = find_program(&s, &program, failed_node);
+    lock_variables(&s);
+    mica_status status = find_program(&s, &program, failed_node);
     if (!status) status = check_writes(&s, program);
-    if (!status)
-        status = execute_and_check(&s, program, n_variables > 0);
-    else if (n_variables)
-        mica_tf_variables_unlock();
+    if (!status) status = execute_and_check(&s, program);
+    unlock_variables(&s);
+    mica_tf_program_release(program);
     mica_free(room);
     return status;
 }
@@ -588,14 +634,20 @@ static void describe_step(mica_text *text, const mica_tf_graph *g, const mica_tf
     mica_text_append_char(text, '\n');
 }
 
-static mica_status describe_programs(mica_text *text, const mica_tf_step *step, int32_t number) {
-    for (const mica_tf_program *p = step->programs; p; p = p->next) {
+static mica_status describe_programs(mica_text *text, mica_tf_step *step, int32_t number) {
+    mica_tf_program **held;
+    int32_t n;
+    MICA_TRY(mica_tf_programs_hold(step, &held, &n));
+    mica_status status = NULL;
+    for (int32_t i = 0; i < n; i++) {
         char *commands = NULL;
-        MICA_TRY(mica_executable_print(p->executable, &commands));
-        mica_text_printf(text, "MLCSubgraphOp_%d runs\n%s", number, commands);
+        if (!status) status = mica_executable_print(held[i]->executable, &commands);
+        if (commands) mica_text_printf(text, "MLCSubgraphOp_%d runs\n%s", number, commands);
         mica_string_free(commands);
+        mica_tf_program_release(held[i]);
     }
-    return NULL;
+    mica_free(held);
+    return status;
 }
 
 mica_status mica_tf_graph_describe(mica_tf_graph *g, char **out_text) {
@@ -612,11 +664,9 @@ mica_status mica_tf_graph_describe(mica_tf_graph *g, char **out_text) {
     n = 0;
     for (int32_t i = 0; i < steps->n; i++)
         describe_step(&text, g, &steps->data[i], steps->data[i].node < 0 ? n++ : 0);
-    mica_mutex_lock(&g->lock);
     n = 0;
     for (int32_t i = 0; i < steps->n && !status; i++)
         if (steps->data[i].node < 0) status = describe_programs(&text, &steps->data[i], n++);
-    mica_mutex_unlock(&g->lock);
     if (!status) return mica_text_finish(&text, out_text);
     mica_text_deinit(&text);
     return status;

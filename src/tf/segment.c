@@ -386,12 +386,7 @@ mica_status mica_tf_steps_create(const mica_tf_graph *g, const bool *host_nodes,
 
 void mica_tf_steps_destroy(mica_tf_steps *steps) {
     if (!steps) return;
-    for (int32_t i = 0; i < steps->n; i++)
-        while (steps->data[i].programs) {
-            mica_tf_program *program = steps->data[i].programs;
-            steps->data[i].programs = program->next;
-            mica_tf_program_destroy(program);
-        }
+    for (int32_t i = 0; i < steps->n; i++) mica_tf_programs_forget(&steps->data[i]);
     mica_tf_steps_destroy(steps->replaced);
     mica_arena_deinit(&steps->arena);
     mica_free(steps->data);

@@ -13,8 +13,20 @@ typedef struct mica_tf_checked {
     mica_tf_bounds bounds;
 } mica_tf_checked;
 
+/* A program's neighbours in one of the lists it is in, and a list. */
+enum { OF_SEGMENT, OF_PROCESS };
+typedef struct mica_tf_links {
+    struct mica_tf_program *newer, *older;
+} mica_tf_links;
+typedef struct mica_tf_program_list {
+    struct mica_tf_program *newest, *oldest;
+    int32_t n;
+} mica_tf_program_list;
+
 typedef struct mica_tf_program {
-    struct mica_tf_program *next;
+    mica_refcount references;
+    mica_tf_links links[2];
+    struct mica_tf_step *step; /* NULL: in no list */
     uint64_t hash;
     size_t key_bytes;
     mica_device *device; /* retained */
@@ -32,14 +44,36 @@ typedef struct mica_tf_program {
     int64_t key[];
 } mica_tf_program;
 
-void mica_tf_program_destroy(mica_tf_program *program);
-
 typedef struct mica_tf_step {
     int32_t node; /* a host op, or -1: a segment */
     int32_t *nodes, *inputs, *values, *variables, *outputs, *releases;
     int32_t n_nodes, n_inputs, n_values, n_variables, n_outputs, n_releases;
-    mica_tf_program *programs; /* newest first; under the graph's lock */
+    mica_tf_program_list programs; /* under the lock of programs.c */
+    bool was_compiled;             /* somebody has waited for a compiler (jit_compile) */
 } mica_tf_step;
+
+/* ---- programs.c -------------------------------------------------------------------------------*/
+
+typedef struct mica_tf_key {
+    const int64_t *words;
+    size_t bytes;
+    uint64_t hash;
+} mica_tf_key;
+
+/* The caller's reference, or NULL: there is none. */
+mica_tf_program *mica_tf_program_find(mica_tf_step *step, const mica_tf_key *key);
+/* Takes what the caller has made and gives what is to be used: this, or what another thread has
+ * made for the key meanwhile. What was used longest ago makes room. */
+mica_tf_program *mica_tf_program_keep(mica_tf_step *step, const mica_tf_key *key,
+                                      mica_tf_program *made);
+void mica_tf_program_release(mica_tf_program *program);
+/* All of a segment, newest first; each is released by the caller, and the array freed. */
+MICA_MUST_CHECK mica_status mica_tf_programs_hold(mica_tf_step *step, mica_tf_program ***out_held,
+                                                  int32_t *out_n);
+/* No run uses the step any more. */
+void mica_tf_programs_forget(mica_tf_step *step);
+
+/* ---- segment.c --------------------------------------------------------------------------------*/
 
 struct mica_tf_steps {
     mica_arena arena;

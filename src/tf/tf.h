@@ -228,6 +228,7 @@ struct mica_tf_graph {
     mica_mutex lock;      /* of what follows */
     mica_tf_steps *steps; /* made when it first runs */
     int8_t lowers;        /* mica_tf_graph_lowers' answer + 1; 0: not asked yet */
+    bool is_compiled;     /* the first run of a segment waits for the compiler */
 };
 
 static inline mica_tf_node *mica_tf_node_of(const mica_tf_graph *g, mica_tf_ref ref) {

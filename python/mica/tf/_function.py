@@ -663,6 +663,8 @@ class Function(Trackable):
             if item is not None:
                 graph._output(item)
         structured = nest.pack_sequence_as(result, flat, expand_composites=True)
+        if self._jit_compile:
+            graph._set_compiled()
         specs = specs_of(args), {k: specs_of(v) for k, v in kwargs.items()}
         name = f"__inference_{self._name}_{next(_numbers)}"
         return ConcreteFunction(graph, self._parameters, specs, structured, flat, name)

@@ -184,10 +184,25 @@ class Dataset(Transformations, CompositeTensor):
         use_unbounded_threadpool=False,
         name=None,
     ) -> Dataset:
-        """A function of each element, in their order."""
+        """A function of each element.
+
+        With num_parallel_calls that many run side by side; the elements keep their order unless
+        deterministic is False. A function that calls Python or has effects runs in order.
+        """
         traced = _Traced(map_func, self._element_spec, "map")
-        kind = "_MapDataset" if num_parallel_calls is None else "_ParallelMapDataset"
-        return self._made("MapDataset", kind, traced.spec, traced.captured, f=traced.graph)
+        if num_parallel_calls is None:
+            return self._made(
+                "MapDataset", "_MapDataset", traced.spec, traced.captured, f=traced.graph
+            )
+        return self._made(
+            "ParallelMapDatasetV2",
+            "_ParallelMapDataset",
+            traced.spec,
+            traced.captured,
+            _int(num_parallel_calls),
+            f=traced.graph,
+            deterministic=_structure.determinism(deterministic),
+        )
 
     def flat_map(self, map_func, name=None) -> Dataset:
         """The elements of the dataset that a function gives for each element."""

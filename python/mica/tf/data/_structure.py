@@ -214,6 +214,11 @@ def unbatched(spec: object) -> object:
     return _map(leaf, spec)
 
 
+def determinism(deterministic: bool | None) -> str:
+    """The attribute that says whether elements keep their order."""
+    return "default" if deterministic is None else "true" if deterministic else "false"
+
+
 def joined(a: object, b: object) -> object:
     """The spec that covers elements of both."""
     ours, theirs = _leaves(a), _leaves(b)

@@ -170,7 +170,11 @@ class Transformations:
         deterministic=None,
         name=None,
     ):
-        """Elements of the datasets that a function gives, in turns."""
+        """Elements of the datasets that a function gives, in turns.
+
+        With num_parallel_calls that many datasets make elements side by side; the order is the
+        same unless deterministic is False.
+        """
         from ._dataset import DatasetSpec, _Traced
 
         traced = _Traced(map_func, self._element_spec, "interleave")
@@ -180,15 +184,28 @@ class Transformations:
             )
         if cycle_length is None or (isinstance(cycle_length, int) and cycle_length < 0):
             cycle_length = os.cpu_count() or 1
-        parallel = num_parallel_calls is not None
+        lengths = [_int(cycle_length), _int(1 if block_length is None else block_length)]
+        spec = traced.spec.element_spec
+        if num_parallel_calls is None:
+            return self._made(
+                "InterleaveDataset",
+                "_InterleaveDataset",
+                spec,
+                traced.captured,
+                *lengths,
+                f=traced.graph,
+            )
         return self._made(
-            "InterleaveDataset",
-            "_ParallelInterleaveDataset" if parallel else "_InterleaveDataset",
-            traced.spec.element_spec,
+            "ParallelInterleaveDatasetV4",
+            "_ParallelInterleaveDataset",
+            spec,
             traced.captured,
-            _int(cycle_length),
-            _int(1 if block_length is None else block_length),
+            *lengths,
+            _int(-1),
+            _int(-1),
+            _int(num_parallel_calls),
             f=traced.graph,
+            deterministic=_structure.determinism(deterministic),
         )
 
     def take_while(self, predicate, name=None):

@@ -173,6 +173,40 @@ mica_status tf_host_interleave_dataset(mica_tf_host *c) {
     return finish(c, mica_dataset_interleave(input, &f, cycle, block, n, &dataset), &dataset);
 }
 
+/* false only where another order was asked for. */
+static bool is_in_order(const mica_tf_host *c) {
+    const mica_tf_attr *deterministic = mica_tf_host_attr(c, "deterministic");
+    return strncmp(deterministic->as.string, "false", (size_t)deterministic->n) != 0 ||
+           deterministic->n == 0;
+}
+
+mica_status tf_host_parallel_map_dataset(mica_tf_host *c) {
+    mica_dataset *input, *dataset = NULL;
+    mica_dataset_function f = function_of(c, "f");
+    f.n_captured -= 1; /* num_parallel_calls is last */
+    int64_t calls;
+    MICA_TRY(dataset_input(c, 0, &input));
+    MICA_TRY(mica_tf_int_input(c, c->n_inputs - 1, &calls));
+    return finish(c, mica_dataset_parallel_map(input, &f, calls, is_in_order(c), &dataset),
+                  &dataset);
+}
+
+mica_status tf_host_parallel_interleave_dataset(mica_tf_host *c) {
+    mica_dataset *input, *dataset = NULL;
+    int32_t n = mica_tf_host_attr(c, "output_types")->n, last = c->n_inputs - 5;
+    mica_dataset_function f = function_of(c, "f");
+    f.n_captured -= 5; /* lengths and counts are last; buffers are as good as Mica finds them */
+    int64_t cycle, block, calls;
+    MICA_TRY(dataset_input(c, 0, &input));
+    MICA_TRY(mica_tf_int_input(c, last, &cycle));
+    MICA_TRY(mica_tf_int_input(c, last + 1, &block));
+    MICA_TRY(mica_tf_int_input(c, last + 4, &calls));
+    return finish(c,
+                  mica_dataset_parallel_interleave(input, &f, cycle, block, calls, is_in_order(c),
+                                                   n, &dataset),
+                  &dataset);
+}
+
 mica_status tf_host_directed_interleave_dataset(mica_tf_host *c) {
     mica_dataset **inputs = mica_calloc((size_t)c->n_inputs + 1, sizeof(mica_dataset *));
     mica_dataset *dataset = NULL;

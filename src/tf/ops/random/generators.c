@@ -160,6 +160,45 @@ static mica_tf_philox *find_entered(mica_tf_operation *operation) {
     return p;
 }
 
+static mica_status take_draw(mica_tf_generators *from, mica_tf_generators *taken,
+                             mica_tf_operation *operation, int64_t elements) {
+    mica_tf_generators *before = mica_tf_generators_enter(from);
+    mica_tf_philox *source = find_entered(operation), *copy = NULL;
+    mica_tf_generators_enter(before);
+    if (source) copy = mica_calloc(1, sizeof *copy);
+    if (!copy) return MICA_NO_MEMORY();
+    *copy = *source;
+    mica_tf_operation_retain(operation);
+    copy->next = taken->first;
+    taken->first = copy;
+    mica_tf_counter_skip(source->counter, (uint64_t)elements * RESERVED_BLOCKS);
+    return NULL;
+}
+
+mica_status mica_tf_generators_take(mica_tf_generators *generators, const mica_tf_graph *function,
+                                    mica_tf_generators **out_taken) {
+    MICA_GIVEN(generators, function, out_taken);
+    *out_taken = NULL;
+    if (mica_tf_graph_order(function) == MICA_TF_IN_ORDER)
+        return MICA_INVALID("[%s] what a run draws is not known before it", function->name);
+    mica_tf_generators *taken = NULL;
+    MICA_TRY(mica_tf_generators_create(&taken));
+    mica_status status = NULL;
+    mica_mutex_lock(&lock);
+    for (int32_t i = 0; !status && i < function->n_nodes; i++) {
+        const mica_tf_node *node = &function->nodes[i];
+        if (node->operation && mica_tf_rows[node->operation->op].effect == MICA_TF_RANDOM)
+            status = take_draw(generators, taken, node->operation,
+                               mica_tf_shape_elements(&node->shapes[0]));
+    }
+    mica_mutex_unlock(&lock);
+    if (status)
+        mica_tf_generators_release(taken);
+    else
+        *out_taken = taken;
+    return status;
+}
+
 /* The operation's own, with the lock held. */
 static mica_tf_philox *find_own(mica_tf_operation *operation) {
     if (!operation->philox)
