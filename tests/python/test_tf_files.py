@@ -183,7 +183,8 @@ def test_a_limit_of_files_is_resource_exhausted_and_leaves_the_old_one(write, re
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
     try:
-        with pytest.raises(FULL.get(write, tf.errors.ResourceExhaustedError), match="File too large"):
+        error = FULL.get(write, tf.errors.ResourceExhaustedError)
+        with pytest.raises(error, match="File too large"):
             write(tmp_path, 2, 10_000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
