@@ -123,13 +123,13 @@ MICA_API void mica_shutdown(void);
 /* Uninitialised. */
 MICA_API MICA_MUST_CHECK mica_status mica_tensor_create(mica_device *device, const mica_type *type,
                                                         mica_tensor **out_tensor);
-/* Copies mica_type_bytes(type) bytes. */
+/* Copies mica_type_bytes(type) bytes; those of bools that are neither 0 nor 1 become 1. */
 MICA_API MICA_MUST_CHECK mica_status mica_tensor_from_host(mica_device *device,
                                                            const mica_type *type, const void *data,
                                                            mica_tensor **out_tensor);
-/* Takes the caller's memory without a copy where the device can (cpu, ref); else copies. When the
- * last reference is gone, `free_data(context)` is called (it may be NULL), exactly once also when
- * it was copied. */
+/* Takes the caller's memory without a copy where the device can (cpu, ref) and bools are 0 or 1;
+ * else copies. When the last reference is gone, `free_data(context)` is called (it may be NULL),
+ * exactly once also when it was copied. */
 MICA_API MICA_MUST_CHECK mica_status mica_tensor_wrap(mica_device *device, const mica_type *type,
                                                       void *data, void (*free_data)(void *context),
                                                       void *context, mica_tensor **out_tensor);

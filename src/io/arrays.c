@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "ir/graph.h"
 
 /* ---- reading ----------------------------------------------------------------------------------*/
 
@@ -12,9 +13,36 @@ mica_status io_arrays_damaged(const mica_arrays *a, const char *format, const ch
     return MICA_ERROR(MICA_DATA_LOSS, "[%s] '%.900s' is damaged: %s", format, a->path, why);
 }
 
+static bool is_utf8(io_range text) {
+    static const uint32_t least[] = {0, 0x80, 0x800, 0x10000}; /* by the bytes that follow */
+    for (size_t i = 0; i < text.n;) {
+        uint8_t first = text.data[i++];
+        int more = first < 0x80       ? 0
+                   : first >> 5 == 6  ? 1
+                   : first >> 4 == 14 ? 2
+                   : first >> 3 == 30 ? 3
+                                      : -1;
+        if (more < 0 || (size_t)more > text.n - i) return false;
+        uint32_t code = more ? first & (0x3Fu >> more) : first;
+        for (int k = 0; k < more; k++, i++) {
+            if (text.data[i] >> 6 != 2) return false;
+            code = code << 6 | (text.data[i] & 0x3F);
+        }
+        bool is_surrogate = code >> 11 == 0xD800 >> 11;
+        if (code < least[more] || code > 0x10FFFF || is_surrogate) return false;
+    }
+    return true;
+}
+
 mica_status io_arrays_add(mica_arrays *a, io_range name, const mica_type *type, const void *data) {
     if (memchr(name.data, 0, name.n) != NULL)
         return io_arrays_damaged(a, "arrays", "a name has a zero inside");
+    if (!is_utf8(name)) return io_arrays_damaged(a, "arrays", "a name is no UTF-8");
+    mica_status fits = mica_type_check(type, "arrays"); /* empty arrays may have large sizes */
+    if (fits) {
+        mica_status_release(fits);
+        return io_arrays_damaged(a, "arrays", "a shape is too large");
+    }
     if (a->n == a->capacity) {
         int64_t capacity = a->capacity ? 2 * a->capacity : 16;
         mica_array *grown = mica_realloc(a->items, (size_t)capacity * sizeof *grown);
@@ -134,6 +162,8 @@ static mica_status check_arrays(const mica_array *arrays, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         const mica_array *a = &arrays[i];
         if (!a->name) return MICA_INVALID("[arrays_save] array %lld has no name", (long long)i);
+        if (!is_utf8((io_range){(const uint8_t *)a->name, strlen(a->name)}))
+            return MICA_INVALID("[arrays_save] the name of array %lld is no UTF-8", (long long)i);
         bool is_tensor = a->type.kind == MICA_TENSOR && a->type.rank >= 0 &&
                          a->type.rank <= MICA_MAX_RANK &&
                          (unsigned)a->type.dtype < MICA_DTYPE_COUNT;

@@ -130,7 +130,8 @@ static void swap_bytes(uint8_t *data, size_t bytes, size_t element) {
         }
 }
 
-/* Elements whose first axis is next to each other, in row-major order. */
+/* Elements whose first axis is next to each other, in row-major order; there is at least one, which
+ * bounds the strides. */
 static void reorder(const mica_type *type, const uint8_t *from, uint8_t *to) {
     size_t element = mica_dtype_bytes(type->dtype);
     int64_t n = mica_type_elements(type), index[MICA_MAX_RANK] = {0}, strides[MICA_MAX_RANK];
@@ -153,12 +154,12 @@ static mica_status data_of(npy *f, io_range stored, const void **out) {
     bool is_complex = mica_dtype_kind_of(f->type.dtype) == MICA_KIND_COMPLEX;
     size_t part = mica_dtype_bytes(f->type.dtype) / (is_complex ? 2 : 1);
     bool is_swapped = f->is_swapped && part > 1, is_turned = f->is_fortran && f->type.rank > 1;
-    if (!is_swapped && !is_turned) return NULL;
+    if (stored.n == 0 || (!is_swapped && !is_turned)) return NULL;
     uint8_t *copy = mica_arena_alloc(&f->arrays->arena, stored.n);
     if (!copy) return MICA_NO_MEMORY();
     if (is_turned)
         reorder(&f->type, stored.data, copy);
-    else if (stored.n)
+    else
         memcpy(copy, stored.data, stored.n);
     if (is_swapped) swap_bytes(copy, stored.n, part);
     *out = copy;

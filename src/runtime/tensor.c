@@ -112,9 +112,39 @@ static mica_status create_from(mica_device *device, const mica_type *type, const
     return NULL;
 }
 
+/* Kernels rely on bools being 0 or 1; bytes of files and of other libraries may be anything. */
+static bool has_wide_bools(const mica_type *type, const void *data) {
+    const uint8_t *bytes = data;
+    size_t n = type->dtype == MICA_DTYPE_bool && data ? mica_type_bytes(type) : 0;
+    uint8_t all = 0;
+    for (size_t i = 0; i < n; i++) all |= bytes[i];
+    return all > 1;
+}
+
+static void narrow_bools(uint8_t *to, const uint8_t *from, size_t n) {
+    for (size_t i = 0; i < n; i++) to[i] = from[i] != 0;
+}
+
+static mica_status create_from_wide_bools(mica_device *device, const mica_type *type,
+                                          const void *data, mica_tensor **out_tensor) {
+    size_t n = mica_type_bytes(type);
+    uint8_t *narrow = mica_alloc(n);
+    if (!narrow) return MICA_NO_MEMORY();
+    narrow_bools(narrow, data, n);
+    mica_status status = create_from(device, type, narrow, "host", out_tensor);
+    mica_free(narrow);
+    return status;
+}
+
 mica_status mica_tensor_from_host(mica_device *device, const mica_type *type, const void *data,
                                   mica_tensor **out_tensor) {
     MICA_GIVEN(out_tensor);
+    if (type && type->dtype == MICA_DTYPE_bool) {
+        *out_tensor = NULL;
+        MICA_TRY(check_type(type, "tensor"));
+        if (has_wide_bools(type, data))
+            return create_from_wide_bools(device, type, data, out_tensor);
+    }
     return create_from(device, type, data, "host", out_tensor);
 }
 
@@ -128,7 +158,7 @@ mica_status mica_tensor_wrap(mica_device *device, const mica_type *type, void *d
     if (!data && mica_type_bytes(type)) return MICA_INVALID("[tensor] the data is NULL");
     /* Kernels rely on elements being aligned to their size. */
     bool is_aligned = data && (uintptr_t)data % mica_dtype_bytes(type->dtype) == 0;
-    if (!device->vtable->host_pointer || !is_aligned) {
+    if (!device->vtable->host_pointer || !is_aligned || has_wide_bools(type, data)) {
         MICA_TRY(mica_tensor_from_host(device, type, data, out_tensor));
         if (free_data) free_data(context);
         return NULL;
@@ -376,10 +406,18 @@ mica_status mica_tensor_open_view(mica_tensor *tensor, int access, void **out_da
     /* Runs that were started before still read the old data. */
     if ((access & MICA_WRITE) && is_in_use(tensor->buffer))
         mica_stream_drain(&tensor->device->runtime->stream);
+    if ((access & MICA_WRITE) && tensor->type.dtype == MICA_DTYPE_bool)
+        __atomic_store_n(&tensor->bools_written, true, __ATOMIC_SEQ_CST);
     *out_data = tensor->buffer->host;
     mica_status status = *out_data ? NULL : open_staging(tensor, access, out_data);
     if (status) __atomic_fetch_sub(&tensor->views, 1, __ATOMIC_SEQ_CST);
     return status;
+}
+
+static void narrow_written_bools(mica_tensor *tensor, void *data) {
+    if (tensor->type.dtype != MICA_DTYPE_bool) return;
+    bool is_written = __atomic_exchange_n(&tensor->bools_written, false, __ATOMIC_SEQ_CST);
+    if (is_written && has_wide_bools(&tensor->type, data)) narrow_bools(data, data, tensor->bytes);
 }
 
 mica_status mica_tensor_close_view(mica_tensor *tensor) {
@@ -389,7 +427,11 @@ mica_status mica_tensor_close_view(mica_tensor *tensor) {
         if (views <= 0) return MICA_ERROR(MICA_FAILED_PRECONDITION, "[view] no view is open");
     } while (!__atomic_compare_exchange_n(&tensor->views, &views, views - 1, false,
                                           __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
-    if (tensor->buffer->host || views > 1) return NULL;
+    if (views > 1) return NULL;
+    if (tensor->buffer->host) {
+        narrow_written_bools(tensor, tensor->buffer->host);
+        return NULL;
+    }
     mica_device_runtime *r = tensor->device->runtime;
     mica_mutex_lock(&r->lock);
     void *staging = tensor->staging;
@@ -398,6 +440,7 @@ mica_status mica_tensor_close_view(mica_tensor *tensor) {
     tensor->staging_written = false;
     mica_mutex_unlock(&r->lock);
     mica_status status = NULL;
+    narrow_written_bools(tensor, staging);
     if (written && is_in_use(tensor->buffer)) mica_stream_drain(&r->stream);
     if (written) status = mica_transfer_upload(tensor->buffer, 0, staging, tensor->bytes);
     mica_free(staging);

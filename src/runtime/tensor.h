@@ -17,7 +17,8 @@ struct mica_tensor {
     mica_buffer *buffer; /* NULL once a run that consumed it has ended */
     mica_event *ready; /* atomic; NULL: the data is there. Else retained; changed under the lock. Of
                           a consumed tensor: the run that lost it */
-    void *staging;     /* a view's copy on the host; under the lock */
+    bool bools_written; /* atomic; by a view that is open: they are checked when the last closes */
+    void *staging;      /* a view's copy on the host; under the lock */
     bool staging_written;
     void *host_side; /* what it holds, or NULL; under the lock */
     size_t bytes;

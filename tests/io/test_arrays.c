@@ -81,6 +81,13 @@ TEST(what_cannot_be_saved_leaves_the_old_file) {
     CHECK_FAILS(mica_arrays_save(in("a.npz"), bad, 2), MICA_INVALID_ARGUMENT, "name");
     bad[1].name = NULL;
     CHECK_FAILS(mica_arrays_save(in("a.npz"), bad, 2), MICA_INVALID_ARGUMENT, "name");
+    static const char *const names[] = {"\x80", "\xC3", "\xC0\x80", "\xED\xA0\x80",
+                                        "\xF4\x90\x80\x80"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        bad[0].name = names[i];
+        CHECK_FAILS(mica_arrays_save(in("a.npz"), bad, 1), MICA_INVALID_ARGUMENT, "no UTF-8");
+    }
+    bad[0].name = "w";
     bad[0].type.dtype = MICA_DTYPE_bf16;
     CHECK_FAILS(mica_arrays_save(in("a.npz"), bad, 1), MICA_UNSUPPORTED, "bf16");
     CHECK_FAILS(mica_arrays_save(in("a.bin"), given, 3), MICA_INVALID_ARGUMENT, "ends with none");
@@ -126,6 +133,33 @@ TEST(damaged_files_are_told) {
     finish();
 }
 
+/* The header of an .npy file and no data. */
+static void open_empty(const char *order, const char *shape, bool is_read) {
+    uint8_t bytes[200] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0};
+    mica_arrays *arrays = NULL;
+    int n = snprintf((char *)bytes + 10, sizeof bytes - 10,
+                     "{'descr': '<f4', 'fortran_order': %s, 'shape': %s, }", order, shape);
+    bytes[8] = (uint8_t)n;
+    CHECK_OK(mica_file_write_atomic(in("x.npy"), bytes, (size_t)n + 10));
+    mica_status status = mica_arrays_open(path, &arrays);
+    CHECK(mica_status_code(status) == (is_read ? MICA_OK : MICA_DATA_LOSS));
+    mica_status_release(status);
+    mica_arrays_release(arrays);
+}
+
+TEST(empty_arrays_have_sizes_that_fit) {
+    static const char *const orders[] = {"False", "True"};
+    begin();
+    for (int i = 0; i < 2; i++) {
+        open_empty(orders[i], "(3, 0, 5)", true);
+        open_empty(orders[i], "(4611686018427387904, 4, 0)", false);
+        open_empty(orders[i], "(0, 4611686018427387904, 4)", false);
+        open_empty(orders[i], "(9223372036854775807, 9223372036854775807, 0)", false);
+        open_empty(orders[i], "(4611686018427387904, 4)", false);
+    }
+    finish();
+}
+
 static void open_text(const char *header, const char *data, size_t n, mica_code code) {
     uint8_t bytes[2000] = {0};
     size_t length = strlen(header);
@@ -162,6 +196,7 @@ TEST(headers_of_safetensors_are_checked) {
         "{\"a\":{\"dtype\":\"U8\",\"shape\":[9223372036854775807,4],\"data_offsets\":[0,2]}}",
         ("{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
          "\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[2,2]}}"),
+        "{\"\xFF\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}",
         "{\"\\u0000\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}",
         "{\"\\ud800\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}",
         "{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}",

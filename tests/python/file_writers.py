@@ -7,6 +7,7 @@ It never uses Mica itself: its children do.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import random
 import sys
@@ -14,6 +15,7 @@ import time
 from pathlib import Path
 
 import killing
+import mica
 import mica.tf as tf
 import numpy as np
 from mica import _mica
@@ -141,6 +143,78 @@ def text_writer(folder, value):
     return lambda: tf.io.write_file(folder / "model.txt", str(value) * SIZE)
 
 
+def arrays_writer(ending):
+    def make(folder, value):
+        arrays = {"a": mica.full((SIZE,), float(value)), "b": mica.full((SIZE,), float(value))}
+        arrays = arrays["a"] if ending == ".npy" else arrays
+        return lambda: mica.save(folder / f"model{ending}", arrays)
+
+    return make
+
+
+def arrays_value(ending):
+    def read(folder):
+        found = mica.load(folder / f"model{ending}").values()
+        assert len(found) == (1 if ending == ".npy" else 2)
+        (value,) = {float(x) for array in found for x in np.unique(array.numpy())}
+        return value
+
+    return read
+
+
+def library():
+    """The functions of the C API that load and save a model."""
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        (path,) = {line.split()[-1] for line in maps if "libmica.so" in line}
+    c = ctypes.CDLL(path)
+    for name in ("mica_device_open", "mica_saved_model_load", "mica_saved_model_save"):
+        getattr(c, name).restype = ctypes.c_void_p  # a status; NULL is fine
+    return c
+
+
+def c_model_writer(folder, value):
+    """A model that was loaded by the C API, saved by it."""
+    source = folder.parent / f"source-{value}"
+    source.mkdir(exist_ok=True)
+    model_writer(source, value)()
+    c, device, model = library(), ctypes.c_void_p(), ctypes.c_void_p()
+    assert c.mica_device_open(b"cpu", ctypes.byref(device)) is None
+    path = str(source / "model").encode()
+    assert c.mica_saved_model_load(path, device, None, ctypes.byref(model)) is None
+
+    def save():
+        assert c.mica_saved_model_save(model, str(folder / "model").encode(), None) is None
+
+    return save
+
+
+def events_writer(folder, value):
+    """A writer of events, of which each is flushed."""
+
+    def write():
+        writer = tf.summary.create_file_writer(str(folder))
+        for step in range(1, value + 1):
+            with writer.as_default(step):
+                tf.summary.scalar("loss", 0.5)
+            writer.flush()
+        writer.close()
+
+    return write
+
+
+def events_value(folder):
+    """The last step of a folder's events; what is cut off ends them."""
+    steps = [0]
+    for path in folder.glob("events.out.tfevents.*"):
+        try:
+            for record in tf.data.TFRecordDataset(str(path)):
+                event = tf.compat.v1.Event.FromString(record.numpy())
+                steps.append(event.step)
+        except tf.errors.DataLossError:
+            pass
+    return steps[-1]
+
+
 def cache_writer(folder, value):
     """Compiled code: whatever is left in its folder, programs compute what they should."""
     os.environ.update(MICA_CACHE=str(folder / "cache"), MICA_TIER="compiled")
@@ -167,6 +241,11 @@ WRITERS = {  # how one is made, how its files are read, the least number of its 
     "file": (file_writer, file_value, 8),
     "records": (records_writer, records_value, 8),
     "text": (text_writer, file_value, 8),
+    "safetensors": (arrays_writer(".safetensors"), arrays_value(".safetensors"), 8),
+    "npz": (arrays_writer(".npz"), arrays_value(".npz"), 8),
+    "npy": (arrays_writer(".npy"), arrays_value(".npy"), 8),
+    "c_saved_model": (c_model_writer, model_and_asset_value, 60),
+    "events": (events_writer, events_value, 8),
 }
 
 
@@ -180,7 +259,8 @@ def write(make, folder, value):
 
 def is_there(folder):
     """Whether a reader would look for a model here."""
-    if (folder / "model").is_dir() or (folder / "model.txt").exists():
+    whole = ("model.txt", "model.safetensors", "model.npz", "model.npy")
+    if (folder / "model").is_dir() or any((folder / name).exists() for name in whole):
         return True
     is_listed = not list(folder.glob("model-*")) + list(folder.glob("ckpt-*"))
     return any(folder.glob("*.index")) and (is_listed or (folder / "checkpoint").exists())
@@ -220,6 +300,15 @@ def cached(make, read, calls_at_least, folder):
         write(make, copy, 3)  # the next that is kept removes what was left
         left = names(copy)
         assert len(left) == 2 and all(name.endswith(".so") for name in left), left
+    print(f"{calls} system calls, {len(copies)} states", flush=True)
+
+
+def grown(make, read, calls_at_least, folder):
+    """A file that grows is killed between any two system calls: what was flushed stays in it."""
+    calls, copies = killing.states(make, folder, folder.parent / "copies", folder, 3)
+    assert calls >= calls_at_least and len(copies) > 4, (calls, len(copies))
+    values = killing.call(lambda: [read(copy) for copy in copies])
+    assert values == sorted(values) and set(values) == {0, 1, 2, 3}, values
     print(f"{calls} system calls, {len(copies)} states", flush=True)
 
 
@@ -264,7 +353,7 @@ def race(make, read, calls_at_least, folder):
     """Several write at once, while another reads."""
     # A manager removes what others have as their latest; an asset is opened when it is used.
     is_manager = make is manager_writer
-    if make is model_writer:
+    if make in (model_writer, c_model_writer):
         read = model_value
 
     def again(value):
@@ -302,5 +391,6 @@ def race(make, read, calls_at_least, folder):
 if __name__ == "__main__":
     test, kind, path = sys.argv[1:]
     Path(path, "kept").mkdir()
-    tests = {"replaced": replaced, "first": first, "kills": kills, "race": race, "cached": cached}
-    tests[test](*WRITERS[kind], Path(path, "kept"))
+    tests = (replaced, first, kills, race, cached, grown)
+    (run,) = (each for each in tests if each.__name__ == test)
+    run(*WRITERS[kind], Path(path, "kept"))

@@ -3,6 +3,7 @@
 import gc
 
 import mica
+import mica.tf as tf
 import numpy as np
 import pytest
 
@@ -71,6 +72,25 @@ def test_from_dlpack_shares_host_memory():
     del array
     gc.collect()
     assert x.tolist() == [100, 1, 2, 3, 4]
+
+
+def test_bytes_of_bools_that_are_neither_0_nor_1_are_true():
+    array = np.array([0, 1, 2, 255], np.uint8).view(bool)
+    message = b"\x08\x0a\x12\x04\x12\x02\x08\x04\x22\x04" + array.tobytes()  # a TensorProto
+    for x in (mica.tensor(array), mica.from_dlpack(array)):
+        assert x.numpy().view(np.uint8).tolist() == [0, 1, 1, 1]
+        assert (x.astype("i32") + 0).tolist() == [0, 1, 1, 1]
+    for x in (
+        tf.constant(array),
+        tf.convert_to_tensor(array),
+        tf.Variable(array).value(),
+        tf.io.decode_raw(array.tobytes(), tf.bool),
+        tf.io.parse_tensor(message, tf.bool),
+        next(iter(tf.data.Dataset.from_tensors(array))),
+        tf.numpy_function(lambda: array, [], tf.bool),
+    ):
+        assert tf.cast(x, tf.int32).numpy().tolist() == [0, 1, 1, 1]
+        assert tf.logical_and(x, True).numpy().tolist() == [False, True, True, True]
 
 
 def test_from_dlpack_reads_strides():

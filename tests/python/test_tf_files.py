@@ -8,11 +8,15 @@ import sys
 from pathlib import Path
 
 import killing
+import mica
 import mica.tf as tf
 import pytest
 from mica import _mica
 
-KINDS = ("checkpoint", "save", "manager", "saved_model", "file", "records", "text")
+KINDS = (
+    "checkpoint", "save", "manager", "saved_model", "c_saved_model", "file", "records", "text",
+    "safetensors", "npz", "npy",
+)  # fmt: skip
 
 
 def run(test, kind, tmp_path):
@@ -42,6 +46,11 @@ def test_a_first_writer_that_is_killed_leaves_nothing_that_is_taken_for_a_model(
 @pytest.mark.skipif(not killing.is_possible(), reason="system calls are followed on Linux")
 def test_a_kill_while_compiled_code_is_kept_leaves_a_cache_that_can_be_used(tmp_path):
     run("cached", "cache", tmp_path)
+
+
+@pytest.mark.skipif(not killing.is_possible(), reason="system calls are followed on Linux")
+def test_a_kill_while_events_are_written_leaves_those_that_were_flushed(tmp_path):
+    run("grown", "events", tmp_path)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -132,20 +141,32 @@ def read_records(folder, size):
     return float(found[0][:1])
 
 
+def write_arrays(folder, value, size):
+    mica.save(folder / "model.npz", {"x": mica.full((size,), float(value))})
+
+
+def read_arrays(folder, size):
+    x = mica.load(folder / "model.npz")["x"]
+    assert x.shape == (size,)
+    return float(x.numpy()[-1])
+
+
 DISK = [
     (write_checkpoint, read_checkpoint),
     (save_model, load_model),
     (save_with_a_manager, read_the_latest),
     (write_file, read_file),
     (write_records, read_records),
+    (write_arrays, read_arrays),
 ]
+FULL = {write_arrays: OSError}  # Python's own error outside of mica.tf
 
 
 @pytest.mark.parametrize(("write", "read"), DISK)
 def test_a_full_disk_is_resource_exhausted_and_leaves_the_old_one(write, read, little_disk):
     write(little_disk, 1, 150_000)
     before = files(little_disk)
-    with pytest.raises(tf.errors.ResourceExhaustedError, match="No space left"):
+    with pytest.raises(FULL.get(write, tf.errors.ResourceExhaustedError), match="No space left"):
         write(little_disk, 2, 150_000)
     assert files(little_disk) == before and read(little_disk, 150_000) == 1.0
     shutil.rmtree(little_disk / "model", ignore_errors=True)
@@ -162,7 +183,8 @@ def test_a_limit_of_files_is_resource_exhausted_and_leaves_the_old_one(write, re
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
     try:
-        with pytest.raises(tf.errors.ResourceExhaustedError, match="File too large"):
+        error = FULL.get(write, tf.errors.ResourceExhaustedError)
+        with pytest.raises(error, match="File too large"):
             write(tmp_path, 2, 10_000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

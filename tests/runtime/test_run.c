@@ -210,6 +210,31 @@ TEST(a_host_view_writes_through) {
     }
 }
 
+/* Wrapped, copied and written: a byte of a bool that is neither 0 nor 1 counts as 1. */
+TEST(bools_are_0_or_1_wherever_their_bytes_come_from) {
+    const mica_type type = mica_type_make(MICA_DTYPE_bool, MICA_INTS(4));
+    const uint8_t expected[4] = {0, 1, 1, 1};
+    for (int d = 0; d < DEVICES; d++) {
+        mica_device *device = open_device(devices[d]);
+        uint8_t data[4] = {0, 1, 2, 255}, found[4], *view = NULL;
+        mica_tensor *t[3];
+        int freed = 0;
+        REQUIRE_OK(mica_tensor_from_host(device, &type, data, &t[0]));
+        REQUIRE_OK(mica_tensor_wrap(device, &type, data, count_free, &freed, &t[1]));
+        CHECK(freed == 1 && data[3] == 255);
+        REQUIRE_OK(mica_tensor_create(device, &type, &t[2]));
+        REQUIRE_OK(mica_tensor_open_view(t[2], MICA_WRITE, (void **)&view));
+        memcpy(view, data, sizeof data);
+        CHECK_OK(mica_tensor_close_view(t[2]));
+        for (int i = 0; i < 3; i++) {
+            CHECK_OK(mica_tensor_to_host(t[i], found, sizeof found));
+            CHECK(!memcmp(found, expected, sizeof found));
+            mica_tensor_release(t[i]);
+        }
+        mica_device_release(device);
+    }
+}
+
 TEST(a_write_view_waits_for_runs_that_read_the_tensor) {
     for (int d = 0; d < 2; d++) {
         mica_device *device = open_device(devices[d]);
