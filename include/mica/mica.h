@@ -14,6 +14,7 @@
 #include "saved_model.h"
 #include "status.h"
 #include "tf.h"
+#include "tf/tape.h"
 #include "transform.h"
 #include "types.h"
 #include "version.h"

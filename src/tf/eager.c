@@ -6,6 +6,7 @@
 #include "base/interrupt.h"
 #include "base/shutdown.h"
 #include "base/strings.h"
+#include "tf/gradient/tape.h"
 #include "tf/ops/random/generators.h"
 
 enum { MOST_ENTRIES = 8192, BUCKETS = 4096, MOST_INPUTS = 64 };
@@ -502,7 +503,7 @@ static mica_status gather_tensors(call *c) {
     return c->op == MICA_TF_StridedSlice ? check_shapes(c, 1) : NULL;
 }
 
-mica_status mica_tf_eager(mica_device *device, mica_tf_op op, const mica_tf_attr *attrs,
+static mica_status run_op(mica_device *device, mica_tf_op op, const mica_tf_attr *attrs,
                           const mica_tf_value *inputs, int32_t n_inputs, mica_tf_value *out_outputs,
                           int32_t capacity, int32_t *out_n, mica_tf_operation **out_operation) {
     MICA_GIVEN(MICA_MANY(inputs, n_inputs), MICA_MANY(out_outputs, capacity), out_n);
@@ -548,4 +549,39 @@ mica_status mica_tf_eager(mica_device *device, mica_tf_op op, const mica_tf_attr
     if (c.is_locked) mica_tf_variables_unlock();
     mica_free(room);
     return status;
+}
+
+/* Told to the tapes of values of this thread, if it has any. */
+static mica_status run_recorded(mica_device *device, mica_tf_op op, const mica_tf_attr *attrs,
+                                const mica_tf_value *inputs, int32_t n_inputs,
+                                mica_tf_value *out_outputs, int32_t capacity, int32_t *out_n,
+                                mica_tf_operation **out_operation) {
+    mica_tf_operation *operation = NULL;
+    mica_tf_tape *tapes = mica_tf_tapes_hide();
+    mica_status status = run_op(device, op, attrs, inputs, n_inputs, out_outputs, capacity, out_n,
+                                tapes ? &operation : out_operation);
+    if (!tapes) return status;
+    if (!status) {
+        status = mica_tf_tapes_record(tapes, operation, inputs, n_inputs, out_outputs, *out_n);
+        for (int32_t i = 0; status && i < *out_n; i++) {
+            mica_tf_value_release(out_outputs[i]);
+            out_outputs[i].object = NULL;
+        }
+        if (status) *out_n = 0;
+    }
+    mica_tf_tapes_show(tapes);
+    if (out_operation) *out_operation = NULL;
+    if (out_operation && !status)
+        *out_operation = operation;
+    else
+        mica_tf_operation_release(operation);
+    return status;
+}
+
+mica_status mica_tf_eager(mica_device *device, mica_tf_op op, const mica_tf_attr *attrs,
+                          const mica_tf_value *inputs, int32_t n_inputs, mica_tf_value *out_outputs,
+                          int32_t capacity, int32_t *out_n, mica_tf_operation **out_operation) {
+    bool may_record = __atomic_load_n(&mica_tf_n_recording, __ATOMIC_RELAXED) != 0;
+    return (may_record ? run_recorded : run_op)(device, op, attrs, inputs, n_inputs, out_outputs,
+                                                capacity, out_n, out_operation);
 }

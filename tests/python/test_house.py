@@ -11,7 +11,7 @@ from house import BUILD, ROOT, compiler, run, sources
 
 CODE = ("src/**/*.[ch]", "include/**/*.*", "tests/**/*.[ch]", "examples/**/*.[ch]", "**/*.py")
 EXAMPLE = re.compile(r"^ \* @example\n(.*?)^ \* @end$", re.MULTILINE | re.DOTALL)
-HEADERS = sources("include/mica/*.h")
+HEADERS = sources("include/mica/*.h", "include/mica/*/*.h")
 LIBRARY = BUILD / ("libmica.dylib" if sys.platform == "darwin" else "libmica.so")
 
 
@@ -86,7 +86,9 @@ def test_a_public_header_compiles_alone(header, language, tmp_path):
         if not shutil.which(command[0]):
             pytest.skip("no C++ compiler was found")
     source = tmp_path / f"alone{suffix}"
-    source.write_text(f"#include <mica/{header.name}>\n", encoding="utf-8")
+    source.write_text(
+        f"#include <mica/{header.relative_to(ROOT / 'include/mica')}>\n", encoding="utf-8"
+    )
     flags = [f"-std={language}", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
     result = run(*command, *flags, f"-I{ROOT / 'include'}", source)
     assert result.returncode == 0, result.stderr

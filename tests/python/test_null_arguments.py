@@ -14,7 +14,17 @@ from dataclasses import dataclass
 import pytest
 from house import BUILD, ROOT, compiler, run
 
-HEADERS = ["mica.h", "data.h", "io.h", "records.h", "tf.h", "mlc.h", "nn.h", "version.h"]
+HEADERS = [
+    "mica.h",
+    "data.h",
+    "io.h",
+    "records.h",
+    "tf.h",
+    "tf/tape.h",
+    "mlc.h",
+    "nn.h",
+    "version.h",
+]
 
 pytestmark = [
     pytest.mark.skipif(not compiler(), reason="no C compiler was found"),
@@ -72,6 +82,7 @@ OBJECTS = {
     "mica_tf_graph": "tf_graph",
     "mica_tf_operation": "operation",
     "mica_tf_generators": "generators",
+    "mica_tf_tape": "tape",
     "mica_dataset": "dataset",
     "mica_iterator": "iterator",
     "mica_arrays": "arrays",
@@ -163,6 +174,7 @@ static mica_tf_value tf_value, tf_values[64];
 static mica_tf_graph *tf_graph;
 static mica_tf_operation *operation;
 static mica_tf_generators *generators;
+static mica_tf_tape *tape;
 static mica_tf_ref ref, refs[64];
 static mica_tf_shape shape;
 static mica_dataset *dataset, *datasets[2];
@@ -209,6 +221,7 @@ static void set_up(void) {
     TRY(mica_tf_graph_output(tf_graph, ref));
     operation = mica_tf_graph_operation(tf_graph, 0);
     TRY(mica_tf_generators_create(&generators));
+    TRY(mica_tf_tape_create(NULL, &tape));
     TRY(mica_dataset_tensors(&tf_value, 1, &dataset));
     datasets[0] = dataset;
     TRY(mica_iterator_create(dataset, NULL, &iterator));

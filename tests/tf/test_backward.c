@@ -1,6 +1,6 @@
 /* Gradients of loops that stay on the host: first and second order, forward mode, failures. */
 #include "test.h"
-#include "tf/backward.h"
+#include "tf/gradient/function.h"
 
 static mica_device *device;
 

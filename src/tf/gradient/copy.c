@@ -5,7 +5,7 @@
  * Vjp, which is linear in the cotangents, so that any point will do: zero is taken. */
 #include <string.h>
 
-#include "tf/backward.h"
+#include "tf/gradient/function.h"
 #include "tf/host_rules.h"
 
 static bool is_call(const mica_tf_operation *operation) {
@@ -185,24 +185,24 @@ static bool comes_apart(const mica_tf_copier *c, const mica_tf_operation *operat
            (c->take_apart || mica_tf_operation_lowers(operation) == MICA_TF_STAYS_HOST);
 }
 
-static bool any_active(const mica_tf_walk *w, const mica_tf_operation *operation,
+static bool any_active(const mica_tf_graph_walk *w, const mica_tf_operation *operation,
                        const mica_tf_ref *inputs, int32_t n) {
     for (int32_t i = 0; i < n; i++)
-        if (w->active[mica_tf_slot(w->forward, inputs[i])] &&
+        if (w->walk.active[mica_tf_slot(w->forward, inputs[i])] &&
             mica_tf_operation_role(operation, i) == 'd')
             return true;
     return false;
 }
 
 /* Room for what is known of the forward function, and what it is. */
-mica_status mica_tf_catch_up(mica_tf_walk *w) {
+mica_status mica_tf_catch_up(mica_tf_graph_walk *w) {
     const mica_tf_graph *g = w->forward;
     if (g->n_results > w->slots_capacity) {
         int32_t larger = 2 * g->n_results + 64;
-        uint8_t *active = mica_realloc(w->active, (size_t)larger);
+        uint8_t *active = mica_realloc(w->walk.active, (size_t)larger);
         if (!active) return MICA_NO_MEMORY();
         memset(active + w->slots_capacity, 0, (size_t)(larger - w->slots_capacity));
-        w->active = active;
+        w->walk.active = active;
         w->slots_capacity = larger;
     }
     if (g->n_nodes > w->nodes_capacity) {
@@ -214,7 +214,7 @@ mica_status mica_tf_catch_up(mica_tf_walk *w) {
         w->stages = stages;
         w->nodes_capacity = larger;
     }
-    mica_tf_find_active(g, w->n_nodes, w->active);
+    mica_tf_find_active(g, w->n_nodes, w->walk.active);
     w->n_nodes = g->n_nodes;
     return NULL;
 }

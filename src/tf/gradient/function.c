@@ -2,7 +2,7 @@
  * later (residuals: inputs of ops), and a backward one of Vjp nodes over residuals and cotangents.
  *
  * Calls are inlined on the way. Both are ordinary graphs, so gradients of gradients follow. */
-#include "tf/backward.h"
+#include "tf/gradient/function.h"
 
 #include <string.h>
 
@@ -27,8 +27,9 @@ static bool is_reached(const mica_tf_operation *operation, int32_t i) {
     return role == 'd' || role == 'z';
 }
 
-static bool carries(const mica_tf_walk *w, const mica_tf_node *node, int32_t i) {
-    return w->active[mica_tf_slot(w->forward, node->inputs[i])] && is_reached(node->operation, i);
+static bool carries(const mica_tf_graph_walk *w, const mica_tf_node *node, int32_t i) {
+    return w->walk.active[mica_tf_slot(w->forward, node->inputs[i])] &&
+           is_reached(node->operation, i);
 }
 
 void mica_tf_find_active(const mica_tf_graph *g, int32_t first_node, uint8_t *active) {
@@ -52,16 +53,12 @@ mica_status mica_tf_zeros_like(mica_tf_graph *g, mica_tf_ref like, mica_tf_ref *
     return mica_tf_graph_add(g, MICA_TF_ZerosLike, attrs, &like, 1, NULL, out);
 }
 
-mica_status mica_tf_add_cotangent(mica_tf_walk *w, int32_t slot, mica_tf_ref ref) {
-    mica_tf_ref before = w->cotangents[slot];
-    if (!mica_tf_is_ref(before)) {
-        w->cotangents[slot] = ref;
-        return NULL;
-    }
-    if (mica_tf_graph_type(w->backward, ref, NULL) == MICA_TF_variant)
-        return MICA_ERROR(MICA_UNSUPPORTED, "[%s] a stack is used twice", w->forward->name);
-    mica_tf_ref both[2] = {before, ref};
-    return mica_tf_graph_add(w->backward, MICA_TF_AddV2, NULL, both, 2, NULL, &w->cotangents[slot]);
+mica_status mica_tf_add_cotangent(mica_tf_graph_walk *w, int32_t slot, mica_tf_ref ref) {
+    return mica_tf_walk_add(&w->walk, slot, mica_tf_pack(ref));
+}
+
+static mica_tf_ref cotangent_of(const mica_tf_graph_walk *w, int32_t slot) {
+    return w->walk.held && w->walk.held[slot] ? no_ref : mica_tf_unpack(w->walk.cotangents[slot]);
 }
 
 enum { FEW_INPUTS = 4 };
@@ -82,7 +79,8 @@ static bool is_constant(const mica_tf_graph *g, const mica_tf_node *node) {
     return true;
 }
 
-static mica_status repeat_constant(mica_tf_walk *w, const mica_tf_node *node, mica_tf_ref *out) {
+static mica_status repeat_constant(mica_tf_graph_walk *w, const mica_tf_node *node,
+                                   mica_tf_ref *out) {
     mica_tf_ref inputs[FEW_INPUTS];
     for (int32_t i = 0; i < node->n_inputs; i++)
         MICA_TRY(mica_tf_residual(w, node->inputs[i], &inputs[i]));
@@ -90,7 +88,7 @@ static mica_status repeat_constant(mica_tf_walk *w, const mica_tf_node *node, mi
                              node->n_inputs, NULL, out);
 }
 
-mica_status mica_tf_residual(mica_tf_walk *w, mica_tf_ref ref, mica_tf_ref *out) {
+mica_status mica_tf_residual(mica_tf_graph_walk *w, mica_tf_ref ref, mica_tf_ref *out) {
     *out = ref;
     if (w->forward == w->backward) return NULL;
     int32_t slot = mica_tf_slot(w->forward, ref);
@@ -107,8 +105,9 @@ mica_status mica_tf_residual(mica_tf_walk *w, mica_tf_ref ref, mica_tf_ref *out)
     return NULL;
 }
 
-mica_status mica_tf_cotangent_or_zeros(mica_tf_walk *w, int32_t node, int32_t i, mica_tf_ref *out) {
-    *out = w->cotangents[w->forward->nodes[node].first + i];
+mica_status mica_tf_cotangent_or_zeros(mica_tf_graph_walk *w, int32_t node, int32_t i,
+                                       mica_tf_ref *out) {
+    *out = cotangent_of(w, w->forward->nodes[node].first + i);
     if (mica_tf_is_ref(*out)) return NULL;
     mica_tf_ref like = {node, i};
     if (w->forward->nodes[node].dtypes[i] != MICA_TF_variant) {
@@ -121,7 +120,7 @@ mica_status mica_tf_cotangent_or_zeros(mica_tf_walk *w, int32_t node, int32_t i,
 /* ---- ways back of their own -------------------------------------------------------------------*/
 
 /* The function that the user gave, in line. */
-static mica_status back_custom(mica_tf_walk *w, int32_t index) {
+static mica_status back_custom(mica_tf_graph_walk *w, int32_t index) {
     const mica_tf_node held = w->forward->nodes[index], *node = &held; /* nodes may move */
     const mica_tf_operation *o = node->operation;
     const mica_tf_graph *f = mica_tf_attr_find(o->info, o->attrs, "backward")->as.function;
@@ -142,7 +141,7 @@ static mica_status back_custom(mica_tf_walk *w, int32_t index) {
             break;
         }
         mica_tf_ref x = node->inputs[connected->as.ints[i]];
-        if (w->active[mica_tf_slot(w->forward, x)])
+        if (w->walk.active[mica_tf_slot(w->forward, x)])
             status = mica_tf_add_cotangent(w, mica_tf_slot(w->forward, x), results[i]);
     }
     mica_free(refs);
@@ -165,7 +164,7 @@ static mica_status frame_room(const mica_tf_node *node, frame_values *f) {
 }
 
 /* The cotangent of a stack is the stack of the values' cotangents. */
-static mica_status back_push(mica_tf_walk *w, int32_t index) {
+static mica_status back_push(mica_tf_graph_walk *w, int32_t index) {
     const mica_tf_node held = w->forward->nodes[index], *node = &held;
     frame_values f;
     mica_tf_ref first = no_ref;
@@ -184,14 +183,15 @@ static mica_status back_push(mica_tf_walk *w, int32_t index) {
     for (int32_t i = 0, k = 0; i < node->n_inputs && !status; i++) {
         int32_t slot = mica_tf_slot(w->forward, node->inputs[i]);
         if (!mica_tf_flows(mica_tf_graph_type(w->forward, node->inputs[i], NULL))) continue;
-        if (w->active[slot]) status = mica_tf_add_cotangent(w, slot, (mica_tf_ref){first.node, k});
+        if (w->walk.active[slot])
+            status = mica_tf_add_cotangent(w, slot, (mica_tf_ref){first.node, k});
         k++;
     }
     mica_free(f.refs);
     return status;
 }
 
-static mica_status back_pop(mica_tf_walk *w, int32_t index) {
+static mica_status back_pop(mica_tf_graph_walk *w, int32_t index) {
     const mica_tf_node held = w->forward->nodes[index], *node = &held;
     frame_values f;
     mica_tf_ref stack = no_ref;
@@ -220,7 +220,7 @@ typedef struct again {
     mica_tf_ref *refs;
 } again;
 
-static mica_status derive_again(mica_tf_walk *w, const mica_tf_node *node, again *a) {
+static mica_status derive_again(mica_tf_graph_walk *w, const mica_tf_node *node, again *a) {
     size_t n = (size_t)node->n_inputs, m = (size_t)node->n_results;
     a->wanted = mica_calloc(2 * n + m + 1, 1);
     if (!a->wanted) return MICA_NO_MEMORY();
@@ -228,7 +228,7 @@ static mica_status derive_again(mica_tf_walk *w, const mica_tf_node *node, again
     a->connected = a->given + m;
     for (size_t i = 0; i < n; i++) a->wanted[i] = carries(w, node, (int32_t)i);
     for (size_t i = 0; i < m; i++)
-        a->given[i] = mica_tf_is_ref(w->cotangents[(size_t)node->first + i]);
+        a->given[i] = mica_tf_is_ref(cotangent_of(w, node->first + (int32_t)i));
     MICA_TRY(mica_tf_function_of(node->operation, w->forward, node->inputs, node->n_inputs,
                                  &a->function));
     mica_tf_wish wish = {.wanted = a->wanted, .given = a->given};
@@ -238,7 +238,7 @@ static mica_status derive_again(mica_tf_walk *w, const mica_tf_node *node, again
     return a->refs ? NULL : MICA_NO_MEMORY();
 }
 
-static mica_status run_again(mica_tf_walk *w, const mica_tf_node *node, again *a) {
+static mica_status run_again(mica_tf_graph_walk *w, const mica_tf_node *node, again *a) {
     MICA_TRY(derive_again(w, node, a));
     mica_tf_copier copier = {.to = w->backward};
     mica_tf_ref *arguments = a->refs + a->forward->n_outputs;
@@ -246,7 +246,7 @@ static mica_status run_again(mica_tf_walk *w, const mica_tf_node *node, again *a
     MICA_TRY(mica_tf_copy_function(&copier, a->forward, node->inputs, a->refs));
     int32_t k = 0;
     for (int32_t i = 0; i < node->n_results; i++)
-        if (a->given[i]) arguments[k++] = w->cotangents[node->first + i];
+        if (a->given[i]) arguments[k++] = cotangent_of(w, node->first + i);
     for (int32_t i = node->n_results; i < a->forward->n_outputs; i++) arguments[k++] = a->refs[i];
     MICA_TRY(mica_tf_copy_function(&copier, a->backward, arguments, results));
     k = 0;
@@ -257,7 +257,7 @@ static mica_status run_again(mica_tf_walk *w, const mica_tf_node *node, again *a
     return NULL;
 }
 
-static mica_status back_apart(mica_tf_walk *w, const mica_tf_node *node) {
+static mica_status back_apart(mica_tf_graph_walk *w, const mica_tf_node *node) {
     again a = {0};
     mica_status status = run_again(w, node, &a);
     mica_free(a.refs);
@@ -265,55 +265,6 @@ static mica_status back_apart(mica_tf_walk *w, const mica_tf_node *node) {
     mica_tf_graph_release(a.function);
     mica_tf_graph_release(a.forward);
     mica_tf_graph_release(a.backward);
-    return status;
-}
-
-/* ---- walking back -----------------------------------------------------------------------------*/
-
-static mica_status add_zeros(mica_tf_walk *w, mica_tf_ref input, mica_tf_ref like) {
-    mica_tf_ref zeros;
-    MICA_TRY(mica_tf_zeros_like(w->backward, like, &zeros));
-    return mica_tf_add_cotangent(w, mica_tf_slot(w->forward, input), zeros);
-}
-
-static mica_status add_vjp(mica_tf_walk *w, const mica_tf_node *node) {
-    size_t n = (size_t)node->n_inputs, m = (size_t)node->n_results;
-    mica_tf_ref *inputs = mica_alloc((n + m + 1) * sizeof *inputs), first;
-    int64_t *ints = mica_alloc(3 * (n + m + 1) * sizeof *ints);
-    mica_status status = inputs && ints ? NULL : MICA_NO_MEMORY();
-    int64_t *outputs = ints, *places = ints + m, *types = places + n, *result_types = types + n + m;
-    int32_t n_outputs = 0, n_places = 0, n_all = 0;
-    for (int32_t i = 0; !status && i < node->n_inputs; i++) {
-        status = mica_tf_residual(w, node->inputs[i], &inputs[n_all]);
-        if (status) break;
-        types[n_all++] = mica_tf_graph_type(w->forward, node->inputs[i], NULL);
-        if (!carries(w, node, i) || !is_float((mica_tf_dtype)types[n_all - 1])) continue;
-        if (mica_tf_operation_role(node->operation, i) == 'z') {
-            status = add_zeros(w, node->inputs[i], inputs[n_all - 1]);
-            continue;
-        }
-        result_types[n_places] = types[n_all - 1];
-        places[n_places++] = i;
-    }
-    for (int32_t i = 0; !status && i < node->n_results; i++) {
-        mica_tf_ref cotangent = w->cotangents[node->first + i];
-        if (cotangent.node < 0) continue;
-        outputs[n_outputs++] = i;
-        types[n_all] = node->dtypes[i];
-        inputs[n_all++] = cotangent;
-    }
-    if (!status && n_places) {
-        mica_tf_attr attrs[MICA_TF_MAX_ATTRS] = {
-            {.as.operation = node->operation},    {.as.integer = node->n_inputs},
-            {.n = n_outputs, .as.ints = outputs}, {.n = n_places, .as.ints = places},
-            {.n = n_all, .as.ints = types},       {.n = n_places, .as.ints = result_types}};
-        status = mica_tf_graph_add(w->backward, MICA_TF_Vjp, attrs, inputs, n_all, NULL, &first);
-    }
-    for (int32_t i = 0; !status && i < n_places; i++)
-        status = mica_tf_add_cotangent(w, mica_tf_slot(w->forward, node->inputs[places[i]]),
-                                       (mica_tf_ref){first.node, i});
-    mica_free(inputs);
-    mica_free(ints);
     return status;
 }
 
@@ -328,62 +279,75 @@ typedef struct mica_tf_put_off {
     int32_t node; /* the gather */
 } put_off;
 
-static bool gathers_rows(const mica_tf_walk *w, const mica_tf_node *node) {
-    const mica_tf_operation *o = node->operation;
+static mica_tf_graph_walk *graph_walk(mica_tf_walk *w) {
+    return (mica_tf_graph_walk *)w;
+}
+
+static bool gathers_rows(const mica_tf_graph_walk *w, const mica_tf_node *node) {
     int64_t axis[MICA_MAX_RANK * 4];
     int32_t n;
     mica_tf_shape shape;
-    if (!w->put_off || o->op != MICA_TF_GatherV2 || !carries(w, node, 0) ||
-        mica_tf_attr_find(o->info, o->attrs, "batch_dims")->as.integer ||
+    if (!w->put_off || node->operation->op != MICA_TF_GatherV2 ||
         !mica_tf_graph_ints(w->forward, node->inputs[2], axis, &n) || n != 1)
         return false;
     mica_tf_graph_type(w->forward, node->inputs[0], &shape);
     return axis[0] == 0 || (shape.rank > 0 && axis[0] == -shape.rank);
 }
 
-static mica_status put_off_gather(mica_tf_walk *w, int32_t index) {
-    int32_t slot = mica_tf_slot(w->forward, w->forward->nodes[index].inputs[0]);
+static mica_status put_off_gather(mica_tf_walk *walk, const mica_tf_step *step, void *cotangent,
+                                  bool *out_done) {
+    mica_tf_graph_walk *w = graph_walk(walk);
+    (void)cotangent; /* it stays in its slot */
+    if (!gathers_rows(w, &w->forward->nodes[step->index])) return NULL;
+    int32_t slot = step->inputs[0];
     put_off *entry = mica_arena_alloc(&w->arena, sizeof *entry);
     if (!entry) return MICA_NO_MEMORY();
-    *entry = (put_off){w->put_off[slot], index}; /* the walk goes back */
+    *entry = (put_off){w->put_off[slot], step->index}; /* the walk goes back */
     w->put_off[slot] = entry;
+    *out_done = true;
     return NULL;
 }
 
 /* As cotangents after all; of a variable, whose value the gathers read. */
-static mica_status settle(mica_tf_walk *w, int32_t slot) {
+static mica_status settle(mica_tf_graph_walk *w, int32_t slot) {
     const put_off *entry = w->put_off ? w->put_off[slot] : NULL;
     if (entry) w->put_off[slot] = NULL;
     for (; entry; entry = entry->next) {
-        const mica_tf_node node = w->forward->nodes[entry->node];
-        int32_t own = mica_tf_slot(w->forward, node.inputs[0]);
-        mica_tf_ref before = w->cotangents[own];
-        if (own != slot) w->cotangents[own] = no_ref;
-        MICA_TRY(add_vjp(w, &node));
+        mica_tf_step step;
+        w->walk.kind->step(&w->walk, entry->node, &step);
+        int32_t own = step.inputs[0];
+        void *before = w->walk.cotangents[own];
+        if (own != slot) w->walk.cotangents[own] = NULL;
+        MICA_TRY(mica_tf_walk_vjp(&w->walk, &step, &w->walk.cotangents[step.outputs[0]]));
         if (own == slot) continue;
-        mica_tf_ref cotangent = w->cotangents[own];
-        w->cotangents[own] = before;
-        MICA_TRY(mica_tf_add_cotangent(w, slot, cotangent));
+        void *cotangent = w->walk.cotangents[own];
+        w->walk.cotangents[own] = before;
+        MICA_TRY(mica_tf_walk_add(&w->walk, slot, cotangent));
     }
     return NULL;
 }
 
-/* A read hands on what it was given. */
-static mica_status back_read(mica_tf_walk *w, const mica_tf_node *node) {
-    int32_t slot = mica_tf_slot(w->forward, node->inputs[0]);
-    if (mica_tf_is_ref(w->cotangents[node->first])) {
-        MICA_TRY(settle(w, node->first));
-        return mica_tf_add_cotangent(w, slot, w->cotangents[node->first]);
+/* A read that gathers alone lead to hands them on, to be put off further. */
+static mica_status begin_node(mica_tf_walk *walk, int32_t index) {
+    mica_tf_graph_walk *w = graph_walk(walk);
+    const mica_tf_node *node = &w->forward->nodes[index];
+    if (!w->put_off || !node->operation) return NULL;
+    int32_t first = node->first, n = node->n_results;
+    if (!mica_tf_is_a(node->operation, MICA_TF_CATEGORY_READ) || walk->cotangents[first]) {
+        for (int32_t k = 0; k < n; k++) MICA_TRY(settle(w, first + k));
+        return NULL;
     }
-    put_off **last = &w->put_off[node->first]; /* an earlier read comes before */
+    if (!w->put_off[first] || !carries(w, node, 0)) return NULL;
+    int32_t slot = mica_tf_slot(w->forward, node->inputs[0]);
+    put_off **last = &w->put_off[first]; /* an earlier read comes before */
     while (*last) last = &(*last)->next;
     *last = w->put_off[slot];
-    w->put_off[slot] = w->put_off[node->first];
-    w->put_off[node->first] = NULL;
+    w->put_off[slot] = w->put_off[first];
+    w->put_off[first] = NULL;
     return NULL;
 }
 
-static int32_t count_put_off(const mica_tf_walk *w, int32_t slot) {
+static int32_t count_put_off(const mica_tf_graph_walk *w, int32_t slot) {
     int32_t n = 0;
     for (const put_off *entry = w->put_off ? w->put_off[slot] : NULL; entry; entry = entry->next)
         n++;
@@ -391,62 +355,134 @@ static int32_t count_put_off(const mica_tf_walk *w, int32_t slot) {
 }
 
 /* The outputs of the backward function for a parameter that gathers alone lead to. */
-static mica_status output_gathers(mica_tf_walk *w, int32_t slot) {
+static mica_status output_gathers(mica_tf_graph_walk *w, int32_t slot) {
     for (const put_off *entry = w->put_off[slot]; entry; entry = entry->next) {
         const mica_tf_node node = w->forward->nodes[entry->node];
         mica_tf_ref indices;
         MICA_TRY(mica_tf_residual(w, node.inputs[1], &indices));
-        MICA_TRY(mica_tf_graph_output(w->backward, w->cotangents[node.first]));
+        MICA_TRY(mica_tf_graph_output(w->backward, cotangent_of(w, node.first)));
         MICA_TRY(mica_tf_graph_output(w->backward, indices));
     }
     return NULL;
 }
 
-static mica_status walk_node(mica_tf_walk *w, int32_t i) {
-    const mica_tf_node held = w->forward->nodes[i], *node = &held; /* nodes may move */
-    bool any = false, leads = false;
-    if (node->operation && node->operation->op == MICA_TF_ReadVariableOp)
-        any = count_put_off(w, node->first) > 0;
-    else
-        for (int32_t k = 0; node->operation && k < node->n_results; k++)
-            MICA_TRY(settle(w, node->first + k));
-    for (int32_t k = 0; k < node->n_results; k++)
-        any |= mica_tf_is_ref(w->cotangents[node->first + k]) &&
-               !(w->held && w->held[node->first + k]);
-    for (int32_t k = 0; node->operation && k < node->n_inputs; k++) leads |= carries(w, node, k);
-    if (!any || !leads || !node->operation) return NULL;
-    if (w->stages && w->stages[i]) return mica_tf_stage_backward(w, i);
-    switch ((int)node->operation->op) {
-    case MICA_TF_ReadVariableOp: return back_read(w, node);
-    case MICA_TF_GatherV2:
-        if (gathers_rows(w, node)) return put_off_gather(w, i);
-        break;
-    case MICA_TF_CustomGradient: return back_custom(w, i);
-    case MICA_TF_StackPush: return back_push(w, i);
-    case MICA_TF_StackPop:
-    case MICA_TF_StackPopLike: return back_pop(w, i);
-    default: break;
-    }
-    if (w->forward == w->backward && mica_tf_has_bodies(node->operation) &&
-        mica_tf_operation_lowers(node->operation) == MICA_TF_STAYS_HOST)
-        return back_apart(w, node);
-    return add_vjp(w, node);
+/* ---- nodes as steps ---------------------------------------------------------------------------*/
+
+static void step_of(mica_tf_walk *walk, int32_t index, mica_tf_step *out) {
+    mica_tf_graph_walk *w = graph_walk(walk);
+    const mica_tf_node *node = &w->forward->nodes[index];
+    int32_t n = node->operation ? node->n_inputs : 0;
+    for (int32_t i = 0; i < n; i++) w->slots[i] = mica_tf_slot(w->forward, node->inputs[i]);
+    for (int32_t i = 0; i < node->n_results; i++) w->slots[n + i] = node->first + i;
+    *out = (mica_tf_step){.index = index,
+                          .operation = node->operation,
+                          .inputs = w->slots,
+                          .outputs = w->slots + n,
+                          .n_inputs = n,
+                          .n_outputs = node->n_results};
 }
 
-static mica_status start(mica_tf_walk *w) {
-    size_t n = (size_t)w->forward->n_results + 1;
-    w->cotangents = mica_arena_alloc(&w->arena, 2 * n * sizeof *w->cotangents);
-    if (!w->cotangents) return MICA_NO_MEMORY();
-    w->residuals = w->cotangents + n;
-    w->n_slots = w->forward->n_results;
+static mica_status own_of_node(mica_tf_walk *walk, const mica_tf_step *step, void *const *given,
+                               bool *out_done) {
+    mica_tf_graph_walk *w = graph_walk(walk);
+    (void)given;
+    *out_done = true;
+    if (w->stages && w->stages[step->index]) return mica_tf_stage_backward(w, step->index);
+    switch ((int)step->operation->op) {
+    case MICA_TF_CustomGradient: return back_custom(w, step->index);
+    case MICA_TF_StackPush: return back_push(w, step->index);
+    case MICA_TF_StackPop:
+    case MICA_TF_StackPopLike: return back_pop(w, step->index);
+    default: break;
+    }
+    if (w->forward == w->backward && mica_tf_has_bodies(step->operation) &&
+        mica_tf_operation_lowers(step->operation) == MICA_TF_STAYS_HOST) {
+        const mica_tf_node node = w->forward->nodes[step->index]; /* nodes may move */
+        return back_apart(w, &node);
+    }
+    *out_done = false;
+    return NULL;
+}
+
+static mica_tf_dtype input_dtype(mica_tf_walk *walk, const mica_tf_step *step, int32_t i) {
+    const mica_tf_graph *g = graph_walk(walk)->forward;
+    return mica_tf_graph_type(g, g->nodes[step->index].inputs[i], NULL);
+}
+
+static mica_status operand(mica_tf_walk *walk, const mica_tf_step *step, int32_t i, void **out) {
+    mica_tf_graph_walk *w = graph_walk(walk);
+    mica_tf_ref ref;
+    MICA_TRY(mica_tf_residual(w, w->forward->nodes[step->index].inputs[i], &ref));
+    *out = mica_tf_pack(ref);
+    return NULL;
+}
+
+static mica_tf_dtype dtype_of(mica_tf_walk *walk, void *tensor) {
+    return mica_tf_graph_type(graph_walk(walk)->backward, mica_tf_unpack(tensor), NULL);
+}
+
+static mica_status add_node(mica_tf_walk *walk, mica_tf_op op, const mica_tf_attr *attrs,
+                            void *const *inputs, int32_t n, void **outputs, int32_t n_outputs) {
+    mica_tf_ref few[16], *refs = n > 16 ? mica_alloc((size_t)n * sizeof *refs) : few, first;
+    if (!refs) return MICA_NO_MEMORY();
+    for (int32_t i = 0; i < n; i++) refs[i] = mica_tf_unpack(inputs[i]);
+    mica_status status =
+        mica_tf_graph_add(graph_walk(walk)->backward, op, attrs, refs, n, NULL, &first);
+    if (refs != few) mica_free(refs);
+    MICA_TRY(status);
+    for (int32_t i = 0; i < n_outputs; i++) outputs[i] = mica_tf_pack((mica_tf_ref){first.node, i});
+    return NULL;
+}
+
+static mica_status sum(mica_tf_walk *walk, void *a, void *b, void **out) {
+    mica_tf_graph_walk *w = graph_walk(walk);
+    if (dtype_of(walk, a) == MICA_TF_variant)
+        return MICA_ERROR(MICA_UNSUPPORTED, "[%s] a stack is used twice", w->forward->name);
+    return add_node(walk, MICA_TF_AddV2, NULL, (void *[2]){a, b}, 2, out, 1);
+}
+
+static mica_status zeros_like(mica_tf_walk *walk, void *like, void **out) {
+    mica_tf_ref ref;
+    MICA_TRY(mica_tf_zeros_like(graph_walk(walk)->backward, mica_tf_unpack(like), &ref));
+    *out = mica_tf_pack(ref);
+    return NULL;
+}
+
+static const mica_tf_walk_class graph_class = {.step = step_of,
+                                               .begin = begin_node,
+                                               .own = own_of_node,
+                                               .gather = put_off_gather,
+                                               .input_dtype = input_dtype,
+                                               .operand = operand,
+                                               .dtype = dtype_of,
+                                               .has_derivative = is_float,
+                                               .run = add_node,
+                                               .sum = sum,
+                                               .zeros_like = zeros_like};
+
+/* ---- walking back -----------------------------------------------------------------------------*/
+
+static mica_status start(mica_tf_graph_walk *w) {
+    const mica_tf_graph *g = w->forward;
+    size_t n = (size_t)g->n_results + 1;
+    int32_t most = 0;
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        int32_t all = g->nodes[i].n_inputs + g->nodes[i].n_results;
+        if (all > most) most = all;
+    }
+    MICA_TRY(mica_tf_walk_init(&w->walk, &graph_class, g->n_nodes, g->n_results, most));
+    w->residuals = mica_arena_alloc(&w->arena, n * sizeof *w->residuals);
+    w->slots = mica_arena_alloc(&w->arena, ((size_t)most + 1) * sizeof *w->slots);
+    if (!w->residuals || !w->slots) return MICA_NO_MEMORY();
     if (w->puts_off) w->put_off = mica_arena_alloc(&w->arena, n * sizeof(void *));
     if (w->puts_off && !w->put_off) return MICA_NO_MEMORY();
-    for (size_t i = 0; i < 2 * n; i++) w->cotangents[i] = no_ref;
+    for (size_t i = 0; i < n; i++) w->residuals[i] = no_ref;
     return NULL;
 }
 
 /* The copy, its parameters active where they are wanted. */
-static mica_status copy_forward(mica_tf_walk *w, const mica_tf_graph *g, const mica_tf_wish *wish) {
+static mica_status copy_forward(mica_tf_graph_walk *w, const mica_tf_graph *g,
+                                const mica_tf_wish *wish) {
     mica_tf_ref *refs = mica_alloc((size_t)(g->n_parameters + g->n_outputs + 1) * sizeof *refs);
     if (!refs) return MICA_NO_MEMORY();
     mica_status status = NULL;
@@ -456,10 +492,10 @@ static mica_status copy_forward(mica_tf_walk *w, const mica_tf_graph *g, const m
                                          &refs[i]);
     }
     w->slots_capacity = g->n_results + g->n_parameters + 64;
-    w->active = mica_calloc((size_t)w->slots_capacity, 1);
-    if (!status && !w->active) status = MICA_NO_MEMORY();
+    w->walk.active = mica_calloc((size_t)w->slots_capacity, 1);
+    if (!status && !w->walk.active) status = MICA_NO_MEMORY();
     for (int32_t i = 0; !status && i < g->n_parameters; i++)
-        w->active[mica_tf_slot(w->forward, refs[i])] = wish->wanted[i];
+        w->walk.active[mica_tf_slot(w->forward, refs[i])] = wish->wanted[i];
     mica_tf_copier copier = {.to = w->forward, .walk = w, .take_apart = w->take_apart};
     mica_tf_ref *outputs = refs + g->n_parameters;
     if (!status) status = mica_tf_copy_function(&copier, g, refs, outputs);
@@ -469,7 +505,7 @@ static mica_status copy_forward(mica_tf_walk *w, const mica_tf_graph *g, const m
     return status;
 }
 
-static mica_status build(mica_tf_walk *w, const mica_tf_graph *g, const mica_tf_wish *wish,
+static mica_status build(mica_tf_graph_walk *w, const mica_tf_graph *g, const mica_tf_wish *wish,
                          uint8_t *out_connected) {
     MICA_TRY(copy_forward(w, g, wish));
     MICA_TRY(start(w));
@@ -481,39 +517,41 @@ static mica_status build(mica_tf_walk *w, const mica_tf_graph *g, const mica_tf_
         MICA_TRY(mica_tf_graph_parameter(w->backward, dtype, &shape, "cotangent", &cotangent));
         MICA_TRY(mica_tf_add_cotangent(w, mica_tf_slot(w->forward, output), cotangent));
     }
-    for (int32_t i = w->forward->n_nodes; i-- > 0;) MICA_TRY(walk_node(w, i));
+    MICA_TRY(mica_tf_walk_back(&w->walk, NULL, 0));
     for (int32_t i = 0; i < g->n_parameters; i++) {
         mica_tf_ref parameter = w->forward->parameters[i], like;
         int32_t slot = mica_tf_slot(w->forward, parameter), n = count_put_off(w, slot);
-        mica_tf_ref *gradient = &w->cotangents[slot];
-        if (wish->wanted[i] && n && n <= MOST_PUT_OFF && !mica_tf_is_ref(*gradient)) {
+        mica_tf_ref gradient = cotangent_of(w, slot);
+        if (wish->wanted[i] && n && n <= MOST_PUT_OFF && !mica_tf_is_ref(gradient)) {
             out_connected[i] = (uint8_t)(1 + n);
             MICA_TRY(output_gathers(w, slot));
             continue;
         }
-        if (wish->wanted[i]) MICA_TRY(settle(w, slot));
-        out_connected[i] = wish->wanted[i] && mica_tf_is_ref(*gradient);
-        if (wish->fill && wish->wanted[i] && !out_connected[i]) {
+        if (!wish->wanted[i]) continue;
+        MICA_TRY(settle(w, slot));
+        gradient = cotangent_of(w, slot);
+        out_connected[i] = mica_tf_is_ref(gradient);
+        if (wish->fill && !out_connected[i]) {
             MICA_TRY(mica_tf_residual(w, parameter, &like));
-            MICA_TRY(mica_tf_zeros_like(w->backward, like, gradient));
+            MICA_TRY(mica_tf_zeros_like(w->backward, like, &gradient));
         }
-        if (wish->wanted[i] && mica_tf_is_ref(*gradient))
-            MICA_TRY(mica_tf_graph_output(w->backward, *gradient));
+        if (mica_tf_is_ref(gradient)) MICA_TRY(mica_tf_graph_output(w->backward, gradient));
     }
     return NULL;
 }
 
-static void end(mica_tf_walk *w) {
+static void end(mica_tf_graph_walk *w) {
     for (int32_t i = 0; i < w->nodes_capacity; i++)
         if (w->stages[i]) mica_tf_stage_destroy(w->stages[i]);
+    mica_tf_walk_deinit(&w->walk);
     mica_free(w->stages);
-    mica_free(w->active);
+    mica_free(w->walk.active);
     mica_arena_deinit(&w->arena);
 }
 
 mica_status mica_tf_derive(const mica_tf_graph *g, const mica_tf_wish *wish, uint8_t *out_connected,
                            mica_tf_graph **out_forward, mica_tf_graph **out_backward) {
-    mica_tf_walk w = {.take_apart = wish->take_apart, .puts_off = wish->slices};
+    mica_tf_graph_walk w = {.take_apart = wish->take_apart, .puts_off = wish->slices};
     *out_forward = *out_backward = NULL;
     mica_arena_init(&w.arena);
     mica_status status = mica_tf_graph_create(g->name, &w.forward);
@@ -540,74 +578,23 @@ mica_status mica_tf_graph_backward(mica_tf_graph *g, const uint8_t *wanted, uint
 mica_status mica_tf_graph_gradients(mica_tf_graph *g, const mica_tf_gradient_of *of,
                                     mica_tf_ref *out_gradients) {
     MICA_GIVEN(g, of);
-    mica_tf_walk w = {.forward = g, .backward = g};
+    mica_tf_graph_walk w = {.forward = g, .backward = g};
     mica_arena_init(&w.arena);
-    int32_t n_nodes = g->n_nodes;
-    w.active = mica_calloc(2 * (size_t)g->n_results + 2, 1);
-    mica_status status = w.active ? start(&w) : MICA_NO_MEMORY();
+    w.walk.active = mica_calloc(2 * (size_t)g->n_results + 2, 1);
+    mica_status status = w.walk.active ? start(&w) : MICA_NO_MEMORY();
     if (!status) {
-        w.held = w.active + g->n_results + 1;
-        for (int32_t i = 0; i < of->n_sources; i++) w.active[mica_tf_slot(g, of->sources[i])] = 1;
-        for (int32_t i = 0; i < of->n_held; i++) w.held[mica_tf_slot(g, of->held[i])] = 1;
-        mica_tf_find_active(g, 0, w.active);
+        w.walk.held = w.walk.active + g->n_results + 1;
+        for (int32_t i = 0; i < of->n_sources; i++)
+            w.walk.active[mica_tf_slot(g, of->sources[i])] = 1;
+        for (int32_t i = 0; i < of->n_held; i++) w.walk.held[mica_tf_slot(g, of->held[i])] = 1;
+        mica_tf_find_active(g, 0, w.walk.active);
     }
     for (int32_t i = 0; i < of->n_targets && !status; i++)
-        if (w.active[mica_tf_slot(g, of->targets[i])])
+        if (w.walk.active[mica_tf_slot(g, of->targets[i])])
             status = mica_tf_add_cotangent(&w, mica_tf_slot(g, of->targets[i]), of->cotangents[i]);
-    for (int32_t i = n_nodes; i-- > 0 && !status;) status = walk_node(&w, i);
+    if (!status) status = mica_tf_walk_back(&w.walk, NULL, 0);
     for (int32_t i = 0; i < of->n_sources && !status; i++)
-        out_gradients[i] = w.cotangents[mica_tf_slot(g, of->sources[i])];
+        out_gradients[i] = mica_tf_unpack(w.walk.cotangents[mica_tf_slot(g, of->sources[i])]);
     end(&w);
-    return status;
-}
-
-/* ---- the value of one result ------------------------------------------------------------------*/
-
-static mica_status evaluate(const mica_tf_graph *g, mica_device *device, int32_t index,
-                            mica_tf_value *slots, bool is_constant, int32_t depth) {
-    const mica_tf_node *node = &g->nodes[index];
-    if (node->n_results == 0 || slots[node->first].object) return NULL;
-    if (!node->operation || depth > 500)
-        return MICA_ERROR(MICA_FAILED_PRECONDITION,
-                          "[%s] depends on the argument %s of the function being traced", g->name,
-                          node->name);
-    if (is_constant && mica_tf_rows[node->operation->op].effect != MICA_TF_PURE)
-        return MICA_ERROR(MICA_FAILED_PRECONDITION, "[%s] the value of %s is known when it runs",
-                          g->name, node->name);
-    mica_tf_value *inputs = mica_alloc(((size_t)node->n_inputs + 1) * sizeof *inputs);
-    if (!inputs) return MICA_NO_MEMORY();
-    mica_status status = NULL;
-    for (int32_t i = 0; !status && i < node->n_inputs; i++) {
-        status = evaluate(g, device, node->inputs[i].node, slots, is_constant, depth + 1);
-        inputs[i] = slots[mica_tf_slot(g, node->inputs[i])];
-    }
-    int32_t n;
-    if (!status)
-        status = mica_tf_eager(device, node->operation->op, node->operation->attrs, inputs,
-                               node->n_inputs, slots + node->first, node->n_results, &n, NULL);
-    mica_free(inputs);
-    return status;
-}
-
-mica_status mica_tf_graph_evaluate(const mica_tf_graph *g, mica_device *device, mica_tf_ref ref,
-                                   const mica_tf_value *parameters, bool is_constant,
-                                   mica_tf_value *out_value) {
-    MICA_GIVEN(g, out_value);
-    MICA_GIVEN(MICA_MANY(parameters, g->n_parameters));
-    mica_tf_value *slots = mica_calloc((size_t)g->n_results + 1, sizeof *slots);
-    *out_value = (mica_tf_value){0};
-    if (!slots) return MICA_NO_MEMORY();
-    for (int32_t i = 0; i < g->n_parameters; i++) {
-        if (!parameters[i].object) continue;
-        mica_tf_value_retain(parameters[i]);
-        slots[mica_tf_slot(g, g->parameters[i])] = parameters[i];
-    }
-    mica_status status = evaluate(g, device, ref.node, slots, is_constant, 0);
-    if (!status) {
-        *out_value = slots[mica_tf_slot(g, ref)];
-        mica_tf_value_retain(*out_value);
-    }
-    for (int32_t i = 0; i < g->n_results; i++) mica_tf_value_release(slots[i]);
-    mica_free(slots);
     return status;
 }

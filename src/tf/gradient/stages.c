@@ -6,7 +6,7 @@
  * carried from after an iteration to before it. */
 #include <string.h>
 
-#include "tf/backward.h"
+#include "tf/gradient/function.h"
 
 enum { MOST_BRANCHES = 64 };
 
@@ -133,7 +133,7 @@ static mica_status pop_residuals(const mica_tf_graph *backward, int32_t n_cotang
 
 /* The op with other functions and inputs, with a stack as its last result. */
 typedef struct rewrite {
-    mica_tf_walk *w;
+    mica_tf_graph_walk *w;
     const mica_tf_operation *operation;
     const mica_tf_ref *inputs;
     int32_t n;
@@ -202,7 +202,7 @@ static mica_status forward_branch(rewrite *r, mica_tf_ref *out) {
         r->stage->given[i] = mica_tf_flows((mica_tf_dtype)results->as.ints[i]);
     for (int32_t i = 1; i < r->n; i++)
         r->stage->wanted[i - 1] =
-            r->w->active[mica_tf_slot(r->w->forward, r->inputs[i])] &&
+            r->w->walk.active[mica_tf_slot(r->w->forward, r->inputs[i])] &&
             mica_tf_flows(mica_tf_graph_type(r->w->forward, r->inputs[i], NULL));
     for (int32_t k = 0; k < r->stage->n_backs; k++) MICA_TRY(derive_branch(r, bodies[k], k));
     int64_t *types = mica_alloc(((size_t)results->n + 2) * sizeof *types);
@@ -233,7 +233,7 @@ static mica_status settle_wanted(rewrite *r, const mica_tf_graph *body) {
     uint8_t *active = mica_alloc((size_t)body->n_results + 1);
     if (!active) return MICA_NO_MEMORY();
     for (int32_t i = 0; i < r->n; i++)
-        wanted[i] = r->w->active[mica_tf_slot(r->w->forward, r->inputs[i])] &&
+        wanted[i] = r->w->walk.active[mica_tf_slot(r->w->forward, r->inputs[i])] &&
                     mica_tf_flows(mica_tf_graph_type(r->w->forward, r->inputs[i], NULL));
     for (bool changed = true; changed;) {
         changed = false;
@@ -342,7 +342,7 @@ static mica_status forward_loop(rewrite *r, mica_tf_ref *out) {
     return status;
 }
 
-mica_status mica_tf_stage_forward(mica_tf_walk *w, const mica_tf_operation *operation,
+mica_status mica_tf_stage_forward(mica_tf_graph_walk *w, const mica_tf_operation *operation,
                                   const mica_tf_ref *inputs, int32_t n, const char *name,
                                   mica_tf_ref *out) {
     rewrite r = {.w = w, .operation = operation, .inputs = inputs, .n = n, .name = name};
@@ -362,7 +362,7 @@ mica_status mica_tf_stage_forward(mica_tf_walk *w, const mica_tf_operation *oper
 
 /* ---- backward ---------------------------------------------------------------------------------*/
 
-static mica_status add_backward(mica_tf_walk *w, const mica_tf_node *node,
+static mica_status add_backward(mica_tf_graph_walk *w, const mica_tf_node *node,
                                 const mica_tf_stage *stage, const mica_tf_ref *inputs, int32_t n,
                                 mica_tf_ref *out_first) {
     const mica_tf_operation *o = node->operation;
@@ -398,7 +398,7 @@ static mica_status add_backward(mica_tf_walk *w, const mica_tf_node *node,
     return status;
 }
 
-mica_status mica_tf_stage_backward(mica_tf_walk *w, int32_t index) {
+mica_status mica_tf_stage_backward(mica_tf_graph_walk *w, int32_t index) {
     const mica_tf_stage *stage = w->stages[index];
     const mica_tf_node node = w->forward->nodes[index];
     bool loops = is_loop(node.operation);
@@ -418,7 +418,7 @@ mica_status mica_tf_stage_backward(mica_tf_walk *w, int32_t index) {
         mica_tf_shape shape;
         mica_tf_graph_type(w->forward, input, &shape);
         status = mica_tf_graph_set_shape(w->backward, gradient, &shape);
-        if (!status && stage->connected[i] && w->active[mica_tf_slot(w->forward, input)])
+        if (!status && stage->connected[i] && w->walk.active[mica_tf_slot(w->forward, input)])
             status = mica_tf_add_cotangent(w, mica_tf_slot(w->forward, input), gradient);
     }
     mica_free(inputs);
