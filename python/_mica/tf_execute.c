@@ -34,8 +34,7 @@ static bool any_homes;      /* whether a handle has ever been told that its vari
 
 /* What runs the ops of a variable that is elsewhere; borrowed; NULL: it is here, or is none. */
 static PyObject *home_of(const TFTensor *tensor) {
-    if (!any_homes || tensor->value.dtype != MICA_TF_resource || !tensor->dict) return NULL;
-    return PyDict_GetItemString(tensor->dict, "_home");
+    return tensor->home;
 }
 
 TFGraph *tf_current_graph(void) {
@@ -87,18 +86,6 @@ static PyObject *embed(TFGraph *graph, TFTensor *tensor) {
     return status ? tf_raise(status) : tf_symbolic_tensor(graph, ref);
 }
 
-/* What stands for a variable's handle inside knows the variable. */
-static int copy_variable(TFTensor *handle, PyObject *internal) {
-    PyObject *variable = PyObject_GetAttrString((PyObject *)handle, "_variable");
-    if (!variable) { /* a handle of something else */
-        PyErr_Clear();
-        return 0;
-    }
-    int failed = PyObject_SetAttrString(internal, "_variable", variable);
-    Py_DECREF(variable);
-    return failed;
-}
-
 static PyObject *capture(TFGraph *graph, TFTensor *tensor) {
     mica_tf_shape shape;
     mica_tf_ref ref;
@@ -147,10 +134,8 @@ static PyObject *capture(TFGraph *graph, TFTensor *tensor) {
     }
     ((TFTensor *)internal)->id = tensor->id;
     ((TFTensor *)internal)->is_watched = tensor->is_watched;
-    if (tensor->value.dtype == MICA_TF_resource && copy_variable(tensor, internal) < 0) {
-        Py_DECREF(internal);
-        return NULL;
-    }
+    Py_XINCREF(tensor->variable); /* what stands for a handle inside knows the variable */
+    Py_XSETREF(((TFTensor *)internal)->variable, tensor->variable);
     PyObject *key = PyLong_FromLongLong(tensor->id);
     PyObject *pair = key ? PyTuple_Pack(2, (PyObject *)tensor, internal) : NULL;
     int failed = !pair || PyDict_SetItem(graph->captures, key, pair) < 0 ||
@@ -607,7 +592,8 @@ static PyObject *set_remote_function(PyObject *Py_UNUSED(module), PyObject *runn
 static PyObject *set_home_function(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *handle, *runner;
     if (!PyArg_ParseTuple(args, "O!O:tf_set_home", &TFEager_Type, &handle, &runner)) return NULL;
-    if (PyObject_SetAttrString(handle, "_home", runner) < 0) return NULL;
+    Py_INCREF(runner);
+    Py_XSETREF(((TFTensor *)handle)->home, runner);
     any_homes = observes_calls = true;
     Py_RETURN_NONE;
 }

@@ -24,8 +24,10 @@ typedef struct TFTensor {
     PyObject_HEAD mica_tf_value value; /* object NULL: symbolic */
     TFGraph *graph;                    /* of a symbolic one */
     mica_tf_ref ref;
-    int64_t id;      /* what tapes know it by; a captured tensor keeps it */
-    bool is_watched; /* a handle of a trainable variable: tapes watch it when it is read */
+    int64_t id;         /* what tapes know it by; a captured tensor keeps it */
+    bool is_watched;    /* a handle of a trainable variable: tapes watch it when it is read */
+    PyObject *variable; /* of a handle: a weak reference to its variable, or NULL */
+    PyObject *home;     /* of a handle: what runs the ops of its variable elsewhere, or NULL */
     PyObject *dict, *weakrefs;
 } TFTensor;
 

@@ -29,7 +29,7 @@ PyObject *tf_eager_tensor(mica_tf_value value) {
     self->ref = (mica_tf_ref){-1, 0};
     self->id = ++last_id;
     self->is_watched = false;
-    self->dict = self->weakrefs = NULL;
+    self->variable = self->home = self->dict = self->weakrefs = NULL;
     return (PyObject *)self;
 }
 
@@ -42,7 +42,7 @@ PyObject *tf_symbolic_tensor(TFGraph *graph, mica_tf_ref ref) {
     self->ref = ref;
     self->id = ++last_id;
     self->is_watched = false;
-    self->dict = self->weakrefs = NULL;
+    self->variable = self->home = self->dict = self->weakrefs = NULL;
     PyObject_GC_Track((PyObject *)self);
     return (PyObject *)self;
 }
@@ -62,10 +62,16 @@ static void release_value(mica_tf_value value) {
     PyErr_Restore(type, raised, traceback);
 }
 
+static void clear_objects(TFTensor *self) {
+    Py_CLEAR(self->dict);
+    Py_CLEAR(self->variable);
+    Py_CLEAR(self->home);
+}
+
 static void eager_dealloc(PyObject *object) {
     TFTensor *self = (TFTensor *)object;
     if (self->weakrefs) PyObject_ClearWeakRefs(object);
-    Py_CLEAR(self->dict);
+    clear_objects(self);
     release_value(self->value);
     if (n_free < FREE_LIST_SIZE)
         free_list[n_free++] = self;
@@ -77,7 +83,7 @@ static void symbolic_dealloc(PyObject *object) {
     TFTensor *self = (TFTensor *)object;
     PyObject_GC_UnTrack(object);
     if (self->weakrefs) PyObject_ClearWeakRefs(object);
-    Py_CLEAR(self->dict);
+    clear_objects(self);
     Py_CLEAR(self->graph);
     PyObject_GC_Del(object);
 }
@@ -85,11 +91,13 @@ static void symbolic_dealloc(PyObject *object) {
 static int symbolic_traverse(PyObject *object, visitproc visit, void *arg) {
     Py_VISIT(((TFTensor *)object)->graph);
     Py_VISIT(((TFTensor *)object)->dict);
+    Py_VISIT(((TFTensor *)object)->variable);
+    Py_VISIT(((TFTensor *)object)->home);
     return 0;
 }
 
 static int symbolic_clear(PyObject *object) {
-    Py_CLEAR(((TFTensor *)object)->dict);
+    clear_objects((TFTensor *)object);
     return 0;
 }
 
@@ -474,6 +482,31 @@ static Py_hash_t tensor_hash(PyObject *self) {
     return -1;
 }
 
+/* None where there is none. */
+static PyObject *object_or_none(PyObject *object) {
+    PyObject *answer = object ? object : Py_None;
+    Py_INCREF(answer);
+    return answer;
+}
+
+static PyObject *get_variable(PyObject *self, void *Py_UNUSED(unused)) {
+    return object_or_none(((TFTensor *)self)->variable);
+}
+
+static int set_variable(PyObject *self, PyObject *reference, void *Py_UNUSED(unused)) {
+    if (!reference || !PyWeakref_Check(reference)) {
+        PyErr_SetString(PyExc_TypeError, "a handle knows its variable by a weak reference");
+        return -1;
+    }
+    Py_INCREF(reference);
+    Py_XSETREF(((TFTensor *)self)->variable, reference);
+    return 0;
+}
+
+static PyObject *get_home(PyObject *self, void *Py_UNUSED(unused)) {
+    return object_or_none(((TFTensor *)self)->home);
+}
+
 static PyMethodDef tensor_methods_table[] = {
     {"_core", core_method, METH_NOARGS, NULL},
     {"__array__", (PyCFunction)(void (*)(void))array_method, METH_VARARGS | METH_KEYWORDS, NULL},
@@ -497,6 +530,8 @@ static PyGetSetDef tensor_getters[] = {
     {"op", get_op, NULL, "The op that gives a symbolic tensor.", NULL},
     {"value_index", get_index, NULL, "Its number among the results of its op.", NULL},
     {"_trainable", get_watched, set_watched, NULL, NULL},
+    {"_variable", get_variable, set_variable, NULL, NULL},
+    {"_home", get_home, NULL, NULL, NULL},
     {"graph", get_graph, NULL, "The graph of a symbolic tensor.", NULL},
     {"name", get_name, NULL, "The name of a symbolic tensor.", NULL},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},

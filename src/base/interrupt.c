@@ -22,7 +22,7 @@ bool mica_interrupt_is_checked(void) {
 bool mica_interrupt_poll(void) {
     bool (*check)(void) = __atomic_load_n(&asked, __ATOMIC_ACQUIRE);
     if (!check) return false;
-    double now = mica_clock_seconds();
+    double now = mica_clock_coarse_seconds();
     if (now < last + PAUSE) return false;
     last = now;
     return mica_thread_is_first() && check();

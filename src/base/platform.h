@@ -45,8 +45,9 @@ size_t mica_block_bytes(void *block);
 /* Unpredictable bytes. */
 MICA_MUST_CHECK mica_status mica_random_bytes(void *bytes, size_t n);
 
-double mica_clock_seconds(void);    /* monotonic */
-double mica_clock_since_1970(void); /* what the machine's clock shows */
+double mica_clock_seconds(void);        /* monotonic */
+double mica_clock_coarse_seconds(void); /* the same, to some milliseconds, and quicker */
+double mica_clock_since_1970(void);     /* what the machine's clock shows */
 /* The machine's name; "localhost" where it has none or it does not fit. */
 void mica_machine_name(char *name, size_t capacity);
 int32_t mica_machine_threads(void); /* those this process may run on */

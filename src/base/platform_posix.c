@@ -266,6 +266,16 @@ double mica_clock_seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+double mica_clock_coarse_seconds(void) {
+#ifdef CLOCK_MONOTONIC_COARSE
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+#else
+    return mica_clock_seconds();
+#endif
+}
+
 double mica_clock_since_1970(void) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);

@@ -1,17 +1,16 @@
 /* Eager ops: one primitive at a time, through a cache of executables.
  *
  * The key is (op, attributes, operand types); the table belongs to a device and lies under its
- * lock. A hit allocates nothing but the result. Small ops skip the run and its bookkeeping: their
- * kernels are launched by the calling thread when the device computes on the host, the operands'
- * data is there and the stream is idle. */
+ * lock. A hit allocates nothing but the result. Small ops skip the run and its bookkeeping
+ * (direct.h). */
 #include "runtime/eager.h"
 
 #include <string.h>
 
 #include "base/log.h"
-#include "runtime/executable.h"
+#include "runtime/direct.h"
 
-enum { MOST_ENTRIES = 4096, MOST_DIRECT_PLACES = 16 };
+enum { MOST_ENTRIES = 4096 };
 
 typedef struct eager_entry {
     struct eager_entry *next; /* in its bucket */
@@ -19,8 +18,6 @@ typedef struct eager_entry {
     mica_op op;
     int32_t n_operands, n_attributes;
     mica_executable *executable; /* retained */
-    bool is_direct;              /* a few launches that cannot fail */
-    size_t result_bytes, arena_bytes;
     mica_type *operands;
     mica_attr *attributes;
     mica_arena arena;
@@ -214,17 +211,6 @@ static mica_status compile_op(mica_device *device, const eager_key *key, const m
     return status;
 }
 
-/* Launches only, few enough that their addresses fit on the stack. */
-static bool is_direct(const mica_executable *exe) {
-    if (!exe->first.plan || !exe->first.is_small || !exe->first.cannot_fail ||
-        exe->n_outputs != 1 || exe->first.plan->n_bases > MOST_DIRECT_PLACES ||
-        exe->first.plan->most_operands > MOST_DIRECT_PLACES)
-        return false;
-    for (int32_t i = 0; i < exe->first.plan->commands.n; i++)
-        if (exe->first.plan->commands.data[i].kind != MICA_COMMAND_LAUNCH) return false;
-    return true;
-}
-
 static mica_status copy_attribute(eager_entry *e, int32_t i, const mica_attr *attr) {
     mica_attr *kept = &e->attributes[i];
     *kept = *attr;
@@ -250,11 +236,7 @@ static mica_status fill_entry(eager_entry *e, mica_device *device, const eager_k
         mica_attr attr = to_attr(mica_op_attr_kind(key->op, i), &key->attributes[i]);
         MICA_TRY(copy_attribute(e, i, &attr));
     }
-    MICA_TRY(compile_op(device, key, e->attributes, &e->executable));
-    e->is_direct = is_direct(e->executable);
-    e->result_bytes = mica_type_bytes(&e->executable->output_types[0]);
-    e->arena_bytes = mica_executable_arena_bytes(e->executable);
-    return NULL;
+    return compile_op(device, key, e->attributes, &e->executable);
 }
 
 static mica_status create_entry(mica_device *device, const eager_key *key,
@@ -288,69 +270,6 @@ static mica_status run_executable(mica_executable *exe, const eager_key *key,
                           .outputs = out_results,
                           .n_outputs = exe->n_outputs};
     return mica_executable_run(exe, &args, NULL);
-}
-
-static inline bool all_ready(const eager_key *key) {
-    for (int32_t i = 0; i < key->n_operands; i++)
-        if (__atomic_load_n(&key->operands[i]->ready, __ATOMIC_ACQUIRE) ||
-            __atomic_load_n(&key->operands[i]->consumed, __ATOMIC_ACQUIRE))
-            return false;
-    return true;
-}
-
-static inline mica_address address_of(const mica_address *bases, mica_place place) {
-    return place.base < 0 ? 0 : bases[place.base] + (mica_address)place.offset;
-}
-
-/* On the calling thread, which owns the stream. */
-static mica_status launch_direct(const mica_executable *exe, const eager_key *key,
-                                 const mica_tensor *result, const mica_buffer *arena) {
-    mica_device *device = exe->device;
-    mica_address bases[MOST_DIRECT_PLACES], addresses[MOST_DIRECT_PLACES], *next = bases;
-    mica_device_stream *handle;
-    MICA_TRY(mica_stream_handle(&device->runtime->stream, &handle));
-    *next++ = arena ? arena->address : 0;
-    *next++ = exe->first.constants ? exe->first.constants->address : 0;
-    for (int32_t i = 0; i < key->n_operands; i++) *next++ = key->operands[i]->buffer->address;
-    *next++ = result->buffer->address;
-    for (int32_t i = 0; i < exe->first.plan->commands.n; i++) {
-        const mica_command *c = &exe->first.plan->commands.data[i];
-        mica_address *results = addresses + c->n_operands;
-        for (int32_t k = 0; k < c->n_operands; k++)
-            addresses[k] = address_of(bases, c->operands[k]);
-        for (int32_t k = 0; k < c->n_results; k++) results[k] = address_of(bases, c->results[k]);
-        MICA_TRY(device->vtable->launch(handle, c->kernel, addresses, results,
-                                        address_of(bases, c->scratch)));
-    }
-    return NULL;
-}
-
-/* Tensor, buffer and arena from the caches, all or nothing; the device is locked. */
-static mica_tensor *take_result(mica_device *device, const eager_entry *e,
-                                mica_buffer **out_arena) {
-    mica_buffer *buffer = mica_pool_take(device, e->result_bytes);
-    mica_buffer *arena = e->arena_bytes ? mica_pool_take(device, e->arena_bytes) : NULL;
-    mica_tensor *tensor = buffer ? mica_tensor_take(device) : NULL;
-    if (!buffer || !tensor || (e->arena_bytes && !arena)) {
-        if (buffer) mica_pool_return(buffer);
-        if (arena) mica_pool_return(arena);
-        if (tensor) mica_tensor_give(device, tensor);
-        return NULL;
-    }
-    *out_arena = arena;
-    tensor->references.count = 1;
-    tensor->views = tensor->consumed = 0;
-    tensor->device = device;
-    tensor->buffer = buffer;
-    tensor->ready = NULL;
-    tensor->staging = NULL;
-    tensor->staging_written = false;
-    tensor->host_side = NULL;
-    tensor->bytes = e->result_bytes;
-    tensor->type = e->executable->output_types[0];
-    __atomic_store_n(&buffer->tensor, tensor, __ATOMIC_RELEASE);
-    mica_device_retain(device);
-    return tensor;
 }
 
 static mica_status check_operands(mica_device *device, const eager_key *key,
@@ -433,26 +352,23 @@ mica_status mica_eager(mica_device *device, mica_op op, mica_tensor *const *oper
     int32_t n_results;
     *out_result = NULL;
     MICA_TRY(make_key(device, op, operands, n_operands, attributes, &key));
-    mica_device_runtime *r = device->runtime;
-    if (!device->vtable->synchronous || !all_ready(&key) || r->stream.poisoned ||
-        !mica_stream_try_own(&r->stream))
+    if (!mica_direct_begin(device, operands, n_operands))
         return run_slowly(device, &key, out_result, 1, &n_results);
+    mica_device_runtime *r = device->runtime;
     mica_tensor *result = NULL;
     mica_buffer *arena = NULL;
     mica_executable *exe = NULL;
-    mica_mutex_lock(&r->lock);
+    mica_mutex_lock(&r->lock); /* once, for the look-up and the memory */
     const eager_entry *e = find(r->eager, &key);
-    if (e && e->is_direct) result = take_result(device, e, &arena);
+    if (e && e->executable->is_direct) result = mica_direct_take(e->executable, &arena);
     if (result) mica_executable_retain(exe = e->executable);
     mica_mutex_unlock(&r->lock);
-    mica_status status = result ? launch_direct(exe, &key, result, arena) : NULL;
-    mica_stream_disown(&r->stream);
-    if (!result) return run_slowly(device, &key, out_result, 1, &n_results);
-    if (arena) mica_buffer_release(arena);
+    if (!result) {
+        mica_stream_disown(&r->stream);
+        return run_slowly(device, &key, out_result, 1, &n_results);
+    }
+    mica_status status = mica_direct_launch(exe, operands, result, arena);
     mica_executable_release(exe);
-    if (status)
-        mica_tensor_release(result);
-    else
-        *out_result = result;
+    if (!status) *out_result = result;
     return status;
 }

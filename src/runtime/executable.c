@@ -10,6 +10,7 @@
 #include "compile/passes.h"
 #include "compile/rewrite.h"
 #include "runtime/check.h"
+#include "runtime/direct.h"
 #include "runtime/replay.h"
 
 /* Bytes that are touched in about the time it takes to wake another thread and to be woken by it:
@@ -247,6 +248,7 @@ static mica_status build(mica_executable *exe, const mica_graph *g, const char *
     }
     if (!status) status = copy_types(exe);
     if (!status) status = prepare_second(exe, copy, selection, tier);
+    if (!status) mica_direct_prepare(exe);
     mica_graph_release(copy);
     return status;
 }

@@ -46,11 +46,13 @@ struct mica_executable {
     mica_device *device; /* retained */
     int32_t n_inputs, n_outputs;
     mica_type *input_types, *output_types;
-    mica_program first;   /* the built-in kernels */
-    mica_program *second; /* atomic; with generated ones, once they are there */
-    mica_graph *source;   /* what the second is made from, until it is */
-    char *selection;      /* of passes, or NULL */
-    int32_t runs;         /* atomic; counted until the second is asked for */
+    mica_program first;               /* the built-in kernels */
+    mica_program *second;             /* atomic; with generated ones, once they are there */
+    mica_graph *source;               /* what the second is made from, until it is */
+    char *selection;                  /* of passes, or NULL */
+    int32_t runs;                     /* atomic; counted until the second is asked for */
+    bool is_direct;                   /* see direct.h */
+    size_t result_bytes, arena_bytes; /* of a direct one */
 };
 
 static inline mica_program *mica_executable_program(mica_executable *exe) {

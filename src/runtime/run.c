@@ -4,7 +4,7 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "runtime/background.h"
-#include "runtime/executable.h"
+#include "runtime/direct.h"
 #include "runtime/replay.h"
 
 /* ---- the run's memory -------------------------------------------------------------------------*/
@@ -371,6 +371,10 @@ mica_status mica_executable_run(mica_executable *exe, const mica_run_args *args,
     for (int32_t i = 0; i < args->n_outputs; i++) args->outputs[i] = NULL;
     MICA_TRY(mica_check_process("run"));
     MICA_TRY(check_args(exe, args));
+    mica_status done;
+    if (exe->is_direct && !args->donate && !args->completed && !out_done &&
+        mica_direct_run(exe, args->inputs, &args->outputs[0], &done))
+        return done;
     MICA_TRY(mica_stream_check(&exe->device->runtime->stream));
     mica_background_notice(exe);
     mica_run *run = create_run(exe, mica_executable_program(exe));

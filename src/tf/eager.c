@@ -71,8 +71,9 @@ typedef struct call {
     const mica_tf_value *inputs;
     mica_tensor **tensors; /* the inputs, or the values of the variables they are handles of */
     int32_t n_inputs;
-    bool is_locked; /* the variables' lock is held */
-    bool is_stale;  /* it was not for a while: the inputs are to be gathered again */
+    bool is_locked;  /* the variables' lock is held */
+    bool is_stale;   /* it was not for a while: the inputs are to be gathered again */
+    bool has_values; /* some inputs' values are part of the key */
     uint64_t hash;
     int64_t *key;
     size_t key_length, key_capacity;
@@ -99,7 +100,13 @@ static void forget_places(const call *c, const mica_type *type) {
         if (shrink >> i & 1) memset(bytes + (size_t)i * size, 0, size);
 }
 
-static mica_status make_key(call *c, bool has_values) {
+static bool has_values(const mica_tf_op_info *info) {
+    for (const char *role = info->roles; *role; role++)
+        if (*role == 's' || *role == 'o') return true;
+    return info->category == MICA_TF_CATEGORY_DERIVATIVE;
+}
+
+static mica_status make_key(call *c) {
     for (int32_t i = 0; i < c->n_inputs; i++) {
         if (!c->tensors[i]) {
             c->key[c->key_length++] = -1;
@@ -108,7 +115,7 @@ static mica_status make_key(call *c, bool has_values) {
         const mica_type *type = mica_tensor_type(c->tensors[i]);
         c->key[c->key_length++] = (int64_t)type->dtype << 32 | type->rank;
         for (int32_t k = 0; k < type->rank; k++) c->key[c->key_length++] = type->dims[k];
-        char role = has_values ? role_of(c, i) : '-';
+        char role = c->has_values ? role_of(c, i) : '-';
         if (role != 's' && role != 'o') continue;
         size_t bytes = mica_type_bytes(type), words = (bytes + 7) / 8;
         if (words > 64)
@@ -380,8 +387,7 @@ static mica_status run_lowered(call *c, mica_tf_value *outputs, int32_t capacity
                                mica_tf_operation **out_operation) {
     entry *e = NULL;
     c->key_length = 0;
-    MICA_TRY(make_key(c, strpbrk(c->info->roles, "so") ||
-                             c->info->category == MICA_TF_CATEGORY_DERIVATIVE));
+    MICA_TRY(make_key(c));
     bool is_new;
     MICA_TRY(find_entry(c, &e, &is_new));
     if (c->is_stale) {
@@ -524,10 +530,9 @@ static mica_status run_op(mica_device *device, mica_tf_op op, const mica_tf_attr
     c.key = few_words;
     bool is_large = n_inputs > 8;
     size_t words = (size_t)n_inputs * (MICA_MAX_RANK + 1 + 64);
-    bool has_values =
-        strpbrk(c.info->roles, "so") || c.info->category == MICA_TF_CATEGORY_DERIVATIVE;
+    c.has_values = has_values(c.info);
     void *room = NULL;
-    if (is_large || has_values) {
+    if (is_large || c.has_values) {
         room = mica_alloc(words * sizeof(int64_t) + (size_t)n_inputs * sizeof(void *) + 8);
         if (!room) return MICA_NO_MEMORY();
         c.key = room;

@@ -378,8 +378,7 @@ static int compare_names(const void *a, const void *b) {
 static int table_state; /* 0 unread, 2 read */
 static mica_mutex table_lock;
 
-static void read_table(void) {
-    if (__atomic_load_n(&table_state, __ATOMIC_ACQUIRE) == 2) return;
+static void read_rows(void) {
     mica_mutex_lock(&table_lock);
     if (table_state == 0) {
         for (int32_t i = 0; i < MICA_TF_OP_COUNT; i++) {
@@ -390,6 +389,10 @@ static void read_table(void) {
     }
     __atomic_store_n(&table_state, 2, __ATOMIC_RELEASE);
     mica_mutex_unlock(&table_lock);
+}
+
+static inline void read_table(void) {
+    if (__atomic_load_n(&table_state, __ATOMIC_ACQUIRE) != 2) read_rows();
 }
 
 /* ---- questions --------------------------------------------------------------------------------*/
@@ -516,11 +519,26 @@ static mica_status check_given(const mica_tf_op_info *info, const mica_tf_attr *
     return NULL;
 }
 
+/* Most ops: all inputs are of the one dtype that is the only attribute. */
+static bool infer_one_type(const mica_tf_op_info *info, const mica_tf_dtype *inputs, int32_t n,
+                           mica_tf_attr *attrs) {
+    if (info->n_attrs != 1 || info->attrs[0].kind != MICA_TF_TYPE || n != info->n_inputs || n == 0)
+        return false;
+    for (int32_t i = 0; i < n; i++)
+        if (info->inputs[i].type_attr != 0 || info->inputs[i].count_attr >= 0 ||
+            inputs[i] != inputs[0])
+            return false;
+    if ((uint32_t)inputs[0] >= 32 || !(info->attrs[0].allowed >> inputs[0] & 1)) return false;
+    attrs[0].as.integer = inputs[0];
+    return true;
+}
+
 mica_status mica_tf_op_infer_types(mica_tf_op op, const mica_tf_dtype *inputs, int32_t n,
                                    mica_tf_attr *attrs) {
     const mica_tf_op_info *info = mica_tf_op_describe(op);
     if (!info) return MICA_INVALID("[op] there is no op %d", (int)op);
     MICA_GIVEN(MICA_MANY(inputs, n), MICA_MANY(attrs, info->n_attrs));
+    if (infer_one_type(info, inputs, n, attrs)) return NULL;
     MICA_TRY(check_given(info, attrs));
     int32_t fixed = 0, variadic = -1;
     for (int32_t i = 0; i < info->n_inputs; i++) {

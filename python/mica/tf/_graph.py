@@ -150,7 +150,7 @@ class FuncGraph(Graph):
     @property
     def variables(self) -> list[Variable]:
         """The variables whose handles were captured."""
-        found = [getattr(external, "_variable", None) for external in self.external_captures]
+        found = [external._variable for external in self.external_captures]
         return [v() for v in found if v is not None and v() is not None]
 
     @property

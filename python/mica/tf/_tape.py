@@ -112,7 +112,7 @@ class GradientTape:
         """Return the variables that were read, in that order."""
         if self._tape is None:
             return self._watched
-        found = [getattr(handle, "_variable", None) for handle in self._tape.watched()]
+        found = [handle._variable for handle in self._tape.watched()]
         return tuple(v() for v in found if v is not None and v() is not None)
 
     def gradient(

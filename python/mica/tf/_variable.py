@@ -198,7 +198,7 @@ class Variable(Updates, Trackable):
     @property
     def device(self) -> str:
         """Where its value is."""
-        home = getattr(self._handle, "_home", None)
+        home = self._handle._home
         return self._handle.device if home is None else home.name
 
     @property

@@ -83,7 +83,7 @@ class Task:
                 self._open()
             variables = {}
             for place, tensor in enumerate(tensors[:count]):
-                if hasattr(tensor, "_home"):
+                if tensor._home is not None:
                     variables[place] = self._number_of(tensor)
             values = [t for place, t in enumerate(tensors) if place not in variables]
             header = {"kind": "run", "request": text, "operands": count, "variables": variables}

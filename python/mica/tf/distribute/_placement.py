@@ -25,7 +25,7 @@ class RemoteDevice:
         from .._dtypes import resource, variant
 
         handles = [tensor for tensor in tensors if tensor.dtype == resource]
-        if handles and not all(hasattr(handle, "_home") for handle in handles):
+        if handles and not all(handle._home is not None for handle in handles):
             return NotImplemented
         if any(tensor.dtype == variant for tensor in tensors):
             raise errors.UnimplementedError(

@@ -443,7 +443,7 @@ def _set(node: AutoTrackable, name: str, value) -> None:
 
 def _fact_of(tensor):
     """What a function is told about something that it captures."""
-    variable = getattr(tensor, "_variable", None)
+    variable = tensor._variable
     variable = variable() if variable is not None else None
     return None if variable is None else HandleOf(variable.dtype, variable.shape)
 

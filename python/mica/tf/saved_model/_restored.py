@@ -63,7 +63,7 @@ class RestoredConcreteFunction(ConcreteFunction):
     @property
     def variables(self) -> list:
         """The variables that it uses."""
-        found = [getattr(handle, "_variable", None) for handle in self._captured]
+        found = [handle._variable for handle in self._captured]
         return [v() for v in found if v is not None and v() is not None]
 
     @property

@@ -130,7 +130,7 @@ class _Saver:
         number = self._handles.get(captured._id)
         if number is not None:
             return number
-        variable = getattr(captured, "_variable", None)
+        variable = captured._variable
         if variable is not None or not isinstance(captured, _mica.TFEagerTensor):
             self._untracked(trace, captured, variable and variable())
         try:
