@@ -87,7 +87,7 @@ bool mica_data_job_is_done(const mica_data_job *job) {
 
 void mica_data_job_leave(mica_data_job *job) {
     if (!job) return;
-    if (take(job)) end(job); /* nobody runs it any more */
+    if (take(job)) end(job); /* no thread runs it any more */
     release(job);
 }
 
@@ -116,7 +116,7 @@ static void work(void *context) {
     }
 }
 
-/* Ends the threads; jobs that nobody has begun are left to who waits for them. */
+/* Ends the threads; jobs that were not begun are left to the waiters. */
 static void stop(void) {
     if (mica_fork_happened()) return; /* the threads are not in a child */
     mica_prefetch_wait_for_left();    /* those threads submit jobs too */

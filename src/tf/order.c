@@ -2,24 +2,21 @@
 #include "tf/tf.h"
 
 /* Reads what others may change, or what lies outside; two of them do not disturb each other. */
-static bool only_reads(mica_tf_op op) {
-    return op == MICA_TF_ReadVariableOp || op == MICA_TF_VarIsInitializedOp ||
-           op == MICA_TF_Assert || op == MICA_TF_ReadFile || op == MICA_TF_MatchingFiles ||
-           op == MICA_TF_LookupTableFindV2 || op == MICA_TF_LookupTableSizeV2;
+static bool only_reads(const mica_tf_operation *o) {
+    mica_tf_effect effect = mica_tf_rows[o->op].effect;
+    return effect == MICA_TF_CHECK || effect == MICA_TF_READS ||
+           mica_tf_is_a(o, MICA_TF_CATEGORY_READ);
 }
 
 /* Has an effect only where its functions have. */
-static bool is_call(mica_tf_op op) {
-    return op == MICA_TF_StatefulPartitionedCall || op == MICA_TF_If || op == MICA_TF_While ||
-           op == MICA_TF_ReduceDataset;
+static bool is_call(const mica_tf_operation *o) {
+    return mica_tf_is_a(o, MICA_TF_CATEGORY_CALL) || mica_tf_is_a(o, MICA_TF_CATEGORY_BRANCH) ||
+           mica_tf_is_a(o, MICA_TF_CATEGORY_LOOP) || o->op == MICA_TF_ReduceDataset;
 }
 
 /* A draw of one size: what it takes from its generator is known before it runs. */
 static bool draws_alike(const mica_tf_node *node) {
-    mica_tf_op op = node->operation->op;
-    if (op != MICA_TF_RandomUniform && op != MICA_TF_RandomStandardNormal &&
-        op != MICA_TF_RandomUniformInt && op != MICA_TF_TruncatedNormal)
-        return false;
+    if (!mica_tf_traits_of[node->operation->op].draws_by_size) return false;
     const mica_tf_shape *shape = &node->shapes[0];
     for (int32_t i = 0; i < shape->rank; i++)
         if (shape->dims[i] < 0) return false;
@@ -49,8 +46,7 @@ static mica_tf_order order_of(const mica_tf_node *node) {
     if (!o) return MICA_TF_ANY_ORDER;
     if (mica_tf_rows[o->op].effect == MICA_TF_RANDOM)
         return draws_alike(node) ? MICA_TF_DRAWS : MICA_TF_IN_ORDER;
-    bool is_free =
-        mica_tf_rows[o->op].effect == MICA_TF_PURE || only_reads(o->op) || is_call(o->op);
+    bool is_free = mica_tf_rows[o->op].effect == MICA_TF_PURE || only_reads(o) || is_call(o);
     return is_free ? order_inside(o) : MICA_TF_IN_ORDER;
 }
 

@@ -325,7 +325,7 @@ static bool has_elements(const mica_tf_argument *a) {
 static mica_tf_remote remote_of(const mica_tf_op_info *info, mica_tf_effect effect) {
     bool of_variable = info->n_inputs > 0 && info->inputs[0].dtype == MICA_TF_resource &&
                        (effect == MICA_TF_STATE || effect == MICA_TF_CHECK);
-    if (effect == MICA_TF_EFFECT) return MICA_TF_REMOTE_NONE;
+    if (effect == MICA_TF_EFFECT || effect == MICA_TF_READS) return MICA_TF_REMOTE_NONE;
     for (int32_t i = of_variable ? 1 : 0; i < info->n_inputs; i++)
         if (!has_elements(&info->inputs[i])) return MICA_TF_REMOTE_NONE;
     for (int32_t i = 0; i < info->n_outputs; i++)

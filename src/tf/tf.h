@@ -450,6 +450,7 @@ typedef enum mica_tf_effect {
     MICA_TF_RANDOM,
     MICA_TF_STATE,
     MICA_TF_CHECK,
+    MICA_TF_READS,
     MICA_TF_EFFECT
 } mica_tf_effect;
 typedef enum mica_tf_run {
@@ -476,6 +477,8 @@ typedef struct mica_tf_traits {
     const char *axis, *no_file;
     const struct mica_tf_refusal *refuses; /* refusals.h */
     mica_tf_ints_function ints;
+    bool draws_by_size; /* of an op with effect RANDOM: how much it draws follows from its result's
+                         * size alone */
 } mica_tf_traits;
 extern const mica_tf_traits mica_tf_traits_of[MICA_TF_OP_COUNT];
 

@@ -366,13 +366,17 @@ def race(make, read, calls_at_least, folder):
         return repeat
 
     def watch():
-        values = set()
+        values = {read(folder)}
+        (folder.parent / "watched").touch()
         while not (folder.parent / "end").exists():
             values.add(read(folder))
-        return values
+        return values | {read(folder)}
 
     write(make, folder, 9)
     watcher = None if is_manager else killing.Child(lambda: watch)
+    while watcher and not (folder.parent / "watched").exists():
+        assert os.waitpid(watcher.pid, os.WNOHANG) == (0, 0), watcher.result()
+        time.sleep(0.001)
     writers = [killing.Child(again, value) for value in (1, 2, 3)]
     for one in writers:
         one.result()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import mica.tf as tf
 import numpy as np
@@ -179,20 +180,23 @@ def test_a_pipeline_inside_a_function_of_another_ends_with_any_number_of_threads
         assert finished.stdout.split() == [str(wanted)], finished.stderr
 
 
-def _opened(name) -> int:
-    """The pipe for writing, as soon as somebody reads it."""
-    while True:
+def _opened(name, process) -> int:
+    """The pipe for writing, as soon as the process reads it."""
+    while process.poll() is None:
         try:
             return os.open(name, os.O_WRONLY | os.O_NONBLOCK)
         except OSError as error:
             if error.errno not in (errno.ENXIO, errno.ENOENT):
                 raise
+        time.sleep(0.01)
+    raise AssertionError(f"the process ended with {process.returncode}")
 
 
 def test_ctrl_c_ends_the_wait_for_a_call(tmp_path):
     """Nobody writes to the pipe: the call does not end by itself."""
     program = """
-    import os, sys
+    import os, signal, sys
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a background job
     import mica.tf as tf
     names = tf.data.Dataset.from_tensor_slices([sys.argv[1], sys.argv[1]])
     iterator = iter(names.map(tf.io.read_file, num_parallel_calls=2).prefetch(1))
@@ -210,8 +214,11 @@ def test_ctrl_c_ends_the_wait_for_a_call(tmp_path):
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
-        pipe = _opened(name)
+        pipe = _opened(name, process)
         process.send_signal(signal.SIGINT)
-        assert process.stdout.readline() == "left\n"
-        assert process.wait(timeout=30) == 0
-        os.close(pipe)
+        try:
+            assert process.communicate(timeout=60)[0] == "left\n"
+        finally:
+            process.kill()
+            os.close(pipe)
+        assert process.returncode == 0

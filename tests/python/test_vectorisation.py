@@ -15,7 +15,7 @@ BINARY = "add sub mul div rem pow max min atan2 igamma".split()
 # In f64, the rest goes through libm, at least for some arguments.
 F64 = (
     "exp expm1 log log1p sqrt rsqrt cbrt asin acos atan sinh cosh tanh asinh acosh atanh digamma "
-    "logistic sin_near cos_near tan_near abs neg sign"
+    "logistic sin_bounded cos_bounded tan_bounded abs neg sign"
 ).split()
 F64_BINARY = "add sub mul div pow max min atan2 igamma".split()
 FLAGS = ("-std=gnu11 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math").split()

@@ -546,9 +546,18 @@ def _(tf, x):
     return tf.while_loop(lambda i, t: i < 3, body, (0, x))[1]
 
 
-@program("Case", f(3), i32())
+@program("StatelessCase", f(3), i32())
 def _(tf, x, k):
     return tf.switch_case(k, [lambda: tf.sin(x), lambda: x * x * x, lambda: tf.exp(x)])
+
+
+@program("Case", f(3), i32(), vmap=HAS_EFFECTS)
+def _(tf, x, k):
+    def checked():
+        tf.debugging.Assert(tf.reduce_all(tf.math.is_finite(x)), [x])
+        return tf.sin(x)
+
+    return tf.switch_case(k, [checked, lambda: x * x * x, lambda: tf.exp(x)])
 
 
 @program("Vjp", f(3))

@@ -65,7 +65,7 @@ def _branch_node(op: str, selector, branches, **functions):
         graphs.append(body.closed(list(externals.values()), [f for f in flat if f is not None]))
     kept = [f for f in branches[0][2] if f is not None]
     stateful = any(g._has_effects for g in graphs)
-    name = op if stateful or op == "Case" else "Stateless" + op
+    name = op if stateful else "Stateless" + op
     attrs = (
         {"branches": graphs}
         if op == "Case"

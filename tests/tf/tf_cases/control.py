@@ -68,6 +68,23 @@ case(
     f(2),
 )
 
+
+def switch_with_a_check(tf, i, x):
+    def checked():
+        tf.debugging.Assert(tf.reduce_all(x < 2.0), [x])
+        return x * 2
+
+    return tf.switch_case(i, [lambda: x, checked])
+
+
+case(
+    "tf.switch_case",
+    "a branch with an effect",
+    switch_with_a_check,
+    lit(1, "int32"),
+    lit([0.5, -1.5]),
+)
+
 # Loops.
 case(
     "tf.while_loop",
