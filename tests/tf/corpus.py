@@ -17,8 +17,8 @@ the cotangents with a ForwardAccumulator's tangents is that of the gradients wit
 the inputs.
 
 ``of`` names the symbol that the case is about, or several. The values that the real
-TensorFlow gave are kept in golden.json.gz, one line a case. This module needs numpy alone;
-tests/oracle/make_tensorflow_golden.py writes the file.
+TensorFlow gave are kept in golden/, a file for each of tf_cases/ with one line a case. This module
+needs numpy alone; tests/oracle/make_tensorflow_golden.py writes the files.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-GOLDEN = HERE / "golden.json.gz"
+GOLDEN = HERE / "golden"
 PASSING = HERE / "passing.txt"
 
 # What a mode is compared with.
@@ -542,17 +542,32 @@ def missing(tf: Any, symbol: str) -> bool:
 # The files.
 
 
-def write_golden(lines: list[dict[str, Any]], path: Path = GOLDEN) -> None:
-    """The same golden values give the same bytes."""
-    text = "".join(json.dumps(line, separators=(",", ":"), sort_keys=True) + "\n" for line in lines)
-    with path.open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as file:
-        file.write(text.encode())
+def write_golden(head: dict[str, Any], lines: list[dict[str, Any]], folder: Path = GOLDEN) -> None:
+    """Write head.json and a file for each file of cases; the same values give the same bytes."""
+    folder.mkdir(exist_ok=True)
+    by_file: dict[str, list[dict[str, Any]]] = {}
+    for line in sorted(lines, key=lambda line: line["name"]):
+        by_file.setdefault(load()[line["name"]].file, []).append(line)
+    for old in folder.glob("*.json.gz"):
+        if old.name.removesuffix(".json.gz") not in by_file:
+            old.unlink()
+    (folder / "head.json").write_text(json.dumps(head, indent=1, sort_keys=True) + "\n")
+    for name, its_lines in by_file.items():
+        text = "".join(
+            json.dumps(line, separators=(",", ":"), sort_keys=True) + "\n" for line in its_lines
+        )
+        path = folder / f"{name}.json.gz"
+        with path.open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as file:
+            file.write(text.encode())
 
 
-def read_golden(path: Path = GOLDEN) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+def read_golden(folder: Path = GOLDEN) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """What made the golden values, and the golden values by the case's name."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        head, *lines = [json.loads(line) for line in file]
+    lines = []
+    for path in sorted(folder.glob("*.json.gz")):
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            lines += [json.loads(line) for line in file]
+    head = json.loads((folder / "head.json").read_text())
     return head, {line["name"]: line for line in lines}
 
 
