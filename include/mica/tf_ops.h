@@ -350,7 +350,13 @@ typedef enum mica_tf_op {
     MICA_TF_StatelessCase = 343,
     MICA_TF_ParallelMapDatasetV2 = 344,
     MICA_TF_ParallelInterleaveDatasetV4 = 345,
-    MICA_TF_OP_COUNT = 346,
+    MICA_TF_RaggedRange = 346,
+    MICA_TF_RaggedGather = 347,
+    MICA_TF_RaggedTensorToTensor = 348,
+    MICA_TF_RaggedTensorToSparse = 349,
+    MICA_TF_RaggedTensorToVariant = 350,
+    MICA_TF_RaggedTensorFromVariant = 351,
+    MICA_TF_OP_COUNT = 352,
     MICA_TF_PARAMETER = MICA_TF_OP_COUNT /* a graph's parameter; not an op */
 } mica_tf_op;
 

@@ -13,7 +13,7 @@ from ._context import building
 from ._core import Tensor, convert_to_tensor, ops
 from ._graph import FuncGraph, operand, read_only_variables
 from ._shapes import TensorShape
-from ._specs import TensorSpec
+from ._specs import TensorSpec, TypeSpec
 
 
 def _smart_bool(pred):
@@ -271,11 +271,7 @@ def while_loop(
     structure = list(loop_vars) if isinstance(loop_vars, list | tuple) else loop_vars
     _settle(structure, body, graph)
     flat = [operand(v) for v in nest.flatten(structure, expand_composites=True)]
-    invariants = (
-        [None] * len(flat)
-        if shape_invariants is None
-        else _flat_invariants(shape_invariants, len(flat))
-    )
+    structure, invariants = _invariants(structure, shape_invariants, len(flat))
     shapes = [_invariant_shape(v, s) for v, s in zip(flat, invariants, strict=True)]
     if maximum_iterations is not None:
         maximum_iterations = operand(maximum_iterations, _dtypes.int32)
@@ -320,15 +316,45 @@ def _settle(structure, body, graph) -> None:
         _call(body, nest.map_structure(inner, structure))
 
 
-def _flat_invariants(invariants, n: int) -> list:
-    flat = _flatten_shapes(invariants)
-    if len(flat) != n:
-        raise ValueError(f"{len(flat)} shape invariants for {n} loop variables")
-    return flat
+def _invariants(structure, invariants, n: int) -> tuple:
+    """The loop variables, those made of tensors as specs, and the invariant of each tensor."""
+    leaves = nest.flatten(structure)
+    if not any(_has_invariants(leaf) for leaf in leaves):
+        if invariants is None:
+            return structure, [None] * n
+        flat = _flatten_shapes(invariants)
+        if len(flat) != n:
+            raise ValueError(f"{len(flat)} shape invariants for {n} loop variables")
+        return structure, flat
+    given = [None] * len(leaves) if invariants is None else _flatten_shapes(invariants)
+    if len(given) != len(leaves):
+        raise ValueError(f"{len(given)} shape invariants for {len(leaves)} loop variables")
+    specs, flat = [], []
+    for leaf, invariant in zip(leaves, given, strict=True):
+        if not _has_invariants(leaf):
+            specs.append(leaf)
+            flat += [invariant] * len(nest.flatten(leaf, expand_composites=True))
+            continue
+        if invariant is None:
+            invariant = leaf._type_spec
+        elif not isinstance(invariant, TypeSpec):
+            invariant = leaf._shape_invariant_to_type_spec(invariant)
+        if not invariant.is_compatible_with(leaf):
+            raise ValueError(
+                f"The shape invariant specified for {leaf!r} is not compatible with the initial "
+                f"value of the loop variable: {invariant!r}"
+            )
+        specs.append(invariant)
+        flat += nest.flatten(invariant, expand_composites=True)
+    return nest.pack_sequence_as(structure, specs), flat
+
+
+def _has_invariants(value) -> bool:
+    return hasattr(type(value), "_shape_invariant_to_type_spec")
 
 
 def _is_shape(value) -> bool:
-    return isinstance(value, TensorShape | TensorSpec)
+    return isinstance(value, TensorShape | TypeSpec)
 
 
 def _flatten_shapes(value) -> list:

@@ -515,6 +515,12 @@ class Function(Trackable):
             )
         tensors = []
         for value, spec in zip(flat, specs, strict=True):
+            if not isinstance(spec, TensorSpec):
+                if not spec.is_compatible_with(value):
+                    reason = f"Can not cast {value!r} to {spec!r}"
+                    raise unbound(reason, args, kwargs, repr(self._given_signature))
+                tensors += [operand(p) for p in nest.flatten(value, expand_composites=True)]
+                continue
             try:
                 tensor = convert_to_tensor(value, spec.dtype)
             except (TypeError, ValueError):

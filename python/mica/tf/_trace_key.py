@@ -67,8 +67,10 @@ def _other_key(value, tensors: list):
             return type(value), tuple([key_of(item, tensors) for item in flat])
     spec = getattr(value, "_type_spec", None)
     if isinstance(spec, TypeSpec):
-        parts = nest.flatten(value, expand_composites=True)
-        return spec, tuple([key_of(item, tensors) for item in parts])
+        # What the spec leaves open (how many values rows have) does not tell traces apart.
+        for item in nest.flatten(value, expand_composites=True):
+            key_of(item, tensors)
+        return spec
     try:
         hash(value)
     except TypeError:

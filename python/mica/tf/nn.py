@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from .. import _mica
-from . import _dtypes
+from . import _dispatch, _dtypes
 from ._array import (
     concat,
     gather,
@@ -522,5 +522,7 @@ class experimental:
             ),
         )
 
+
+_dispatch.offer(globals())
 
 __getattr__ = _finder(__name__)

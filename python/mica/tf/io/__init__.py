@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import _dtypes
+from .. import _dispatch, _dtypes
 from .._core import Tensor, convert_to_tensor, ops
 from .._examples import (
     FixedLenFeature,
@@ -68,5 +68,7 @@ __all__ = [
     "serialize_tensor",
     "write_file",
 ]
+
+_dispatch.offer(globals())
 
 __getattr__ = _finder(__name__)
