@@ -195,6 +195,7 @@ typedef struct mica_tf_node {
     mica_tf_dtype *dtypes;
     mica_tf_shape *shapes;
     const char *name;
+    int32_t line; /* of the caller's program, while a report is asked for (report/) */
 } mica_tf_node;
 
 /* Integers that follow from constants and known sizes while a graph is built (partial.c): what is
