@@ -9,15 +9,15 @@
  * is taken only for pictures of bounded size that so many bytes can hold.
  *
  * @example
- *     uint8_t pixels[2 * 2 * 3] = {255, 0, 0, 0, 255, 0, 0, 0, 255, 255, 255, 255};
- *     mica_picture picture = {sizeof picture, 1, 2, 2, 3, MICA_DTYPE_u8, pixels}, copy;
+ *     float values[4] = {0, 0.5, 0, -0.5};
+ *     mica_sound sound = {sizeof sound, 4, 1, 8000, values}, copy = {sizeof copy, 0, 0, 0, NULL};
  *     uint8_t *bytes = NULL;
  *     size_t size = 0;
- *     mica_status status = mica_picture_write_png(&picture, -1, &bytes, &size);
- *     if (!status) status = mica_picture_read(bytes, size, NULL, &copy);
- *     if (!status) mica_bytes_free(copy.pixels);
+ *     mica_status status = mica_sound_write(&sound, &bytes, &size);
+ *     if (!status) status = mica_sound_read(bytes, size, -1, -1, &copy);
+ *     mica_bytes_free((uint8_t *)copy.values);
  *     mica_bytes_free(bytes);
- *     mica_status_release(status); // UNSUPPORTED on a machine without libpng
+ *     mica_status_release(status);
  * @end
  */
 #ifndef MICA_MEDIA_H
