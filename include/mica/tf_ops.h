@@ -350,7 +350,21 @@ typedef enum mica_tf_op {
     MICA_TF_StatelessCase = 343,
     MICA_TF_ParallelMapDatasetV2 = 344,
     MICA_TF_ParallelInterleaveDatasetV4 = 345,
-    MICA_TF_OP_COUNT = 346,
+    MICA_TF_ImageProjectiveTransformV2 = 346,
+    MICA_TF_ImageProjectiveTransformV3 = 347,
+    MICA_TF_DecodeJpeg = 348,
+    MICA_TF_DecodePng = 349,
+    MICA_TF_DecodeGif = 350,
+    MICA_TF_DecodeBmp = 351,
+    MICA_TF_DecodeImage = 352,
+    MICA_TF_DecodeAndCropJpeg = 353,
+    MICA_TF_ExtractJpegShape = 354,
+    MICA_TF_EncodePng = 355,
+    MICA_TF_EncodeJpeg = 356,
+    MICA_TF_EncodeJpegVariableQuality = 357,
+    MICA_TF_DecodeWav = 358,
+    MICA_TF_EncodeWav = 359,
+    MICA_TF_OP_COUNT = 360,
     MICA_TF_PARAMETER = MICA_TF_OP_COUNT /* a graph's parameter; not an op */
 } mica_tf_op;
 
