@@ -24,16 +24,6 @@ mica_status tf_shape_bias_add_grad(mica_tf_inference *c) {
     return NULL;
 }
 
-mica_status tf_shape_broadcast_gradient_args(mica_tf_inference *c) {
-    for (int32_t i = 0; i < 2; i++) {
-        if (c->inputs[i].rank >= 0 && c->inputs[i].rank != 1)
-            return MICA_INVALID("[%s] In[%d] must be a vector. %s", c->info->name, i,
-                                mica_tf_shape_text(&c->inputs[i]).chars);
-        c->outputs[i] = mica_tf_unknown_of_rank(1);
-    }
-    return NULL;
-}
-
 /* ---- windows ----------------------------------------------------------------------------------*/
 
 /* Input i is a vector of sizes: the result's shape, of which what is not known is unknown. */
@@ -145,6 +135,7 @@ mica_status tf_shape_batch_norm_grad(mica_tf_inference *c) {
                                        is_training ? unknown : c->inputs[4]};
     MICA_TRY(mica_tf_check_channels(c, operands, 5, &c->outputs[0], &c->outputs[1]));
     c->outputs[2] = c->outputs[1];
-    for (int32_t i = 3; i < c->n_outputs; i++) c->outputs[i] = (mica_tf_shape){.rank = 0};
+    for (int32_t i = 3; i < c->n_outputs; i++)
+        c->outputs[i] = (mica_tf_shape){.rank = 1, .dims = {0}};
     return NULL;
 }

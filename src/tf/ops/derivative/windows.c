@@ -82,5 +82,6 @@ void tf_lower_batch_norm_grad(mica_tf_lowering *c) {
     c->outputs[0] = mica_convert(g, dx, dtype);
     c->outputs[1] = mica_sum(g, along, n.axes);
     c->outputs[2] = mica_sum(g, dy, n.axes);
-    for (int32_t i = 3; i < c->n_outputs; i++) c->outputs[i] = mica_scalar(g, n.dtype, 0);
+    mica_value nothing = mica_broadcast_to(g, mica_scalar(g, n.dtype, 0), MICA_INTS(0));
+    for (int32_t i = 3; i < c->n_outputs; i++) c->outputs[i] = nothing;
 }
