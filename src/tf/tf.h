@@ -400,6 +400,7 @@ struct mica_tf_check {
  * itself. */
 bool mica_tf_checks_values(mica_tf_op op);
 MICA_MUST_CHECK mica_status mica_tf_check_values(mica_tf_op op, const mica_tf_op_info *info,
+                                                 const mica_tf_attr *attrs,
                                                  const mica_tf_value *inputs);
 MICA_MUST_CHECK mica_status mica_tf_bounds_check(const mica_tf_bounds *b, mica_tensor *tensor);
 /* What an op that was just lowered refuses, added to the session. */
