@@ -109,7 +109,7 @@ SEGMENTS = [
 ]
 OTHERS = (
     "accumulate_n add_n bincount boolean_mask broadcast_dynamic_shape broadcast_to concat "
-    "count_nonzero embedding_lookup expand_dims fill gather gather_nd matmul one_hot ones print rank "
+    "count_nonzero embedding_lookup expand_dims fill gather gather_nd one_hot ones print rank "
     "reduce_all reduce_any reduce_max reduce_mean reduce_min reduce_prod reduce_std reduce_sum "
     "reduce_variance reshape reverse shape size softmax split squeeze stack strings.format "
     "strings.join strings.reduce_join strings.unicode_encode tile where zeros"

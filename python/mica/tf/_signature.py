@@ -140,13 +140,14 @@ def placeholders(graph, names: list[str], args, kwargs):
             getattr(value, "_type_spec", None), TypeSpec
         )
 
-    def is_composite_value(value) -> bool:
-        return is_composite(value) and not isinstance(value, TypeSpec)
+    def as_spec(value):
+        is_value = is_composite(value) and not isinstance(value, TypeSpec)
+        return value._type_spec if is_value else value
 
     def place(value, name):
         if isinstance(value, list | tuple | dict) or nest.is_nested(value) or is_composite(value):
             # Of values made of tensors the parts are what their specs say.
-            value = nest.map_structure(lambda v: v._type_spec if is_composite_value(v) else v, value)
+            value = nest.map_structure(as_spec, value)
             flat = nest.flatten(value, expand_composites=True)
             return nest.pack_sequence_as(
                 value, [one(item, name) for item in flat], expand_composites=True

@@ -9,7 +9,6 @@ from . import _dispatch, _dtypes, errors
 from ._core import Tensor, convert_to_tensor, ops
 from ._missing import finder as _finder
 from ._refusals import operand, refusal
-from ._shapes import TensorShape
 
 _POSIX = {
     "alnum": "0-9A-Za-z",

@@ -562,7 +562,8 @@ def _(tf):
 
 
 raises(RT, "rows differ", "", lambda tf: given(tf, [[1], [2, 3]]) + given(tf, [[1, 2], [3]]))
-raises(RT, "a dense one differs", "", lambda tf: given(tf, [[1], [2, 3]]) + tf.ones([2, 2], tf.int32))
+raises(RT, "a dense one differs", "",
+       lambda tf: given(tf, [[1], [2, 3]]) + tf.ones([2, 2], tf.int32))
 raises(RT, "dtypes differ", "", lambda tf: given(tf, [[1]]) + given(tf, [[1.0]]))
 
 # Reductions.
@@ -690,7 +691,9 @@ values("tf.math.bincount", {
     "ragged": lambda tf: tf.math.bincount(given(tf, [[1, 1, 2], [0], []]), axis=-1),
     "ragged all": lambda tf: tf.math.bincount(given(tf, [[1, 1, 2], [0], []])),
 })
-values("tf.strings.length", {"ragged": lambda tf: tf.strings.length(given(tf, [["ab"], ["", "c"]]))})
+values("tf.strings.length", {
+    "ragged": lambda tf: tf.strings.length(given(tf, [["ab"], ["", "c"]]))
+})
 values("tf.strings.upper", {"ragged": lambda tf: tf.strings.upper(given(tf, [["ab"], ["", "c"]]))})
 values("tf.strings.split", {
     "ragged": lambda tf: tf.strings.split(given(tf, [["a b", "c"], ["d e f"]])),
@@ -792,9 +795,8 @@ def _(tf):
         joined = tf.reduce_sum(tf.concat([x, 2.0 * x], 1) ** 2)
         sliced = tf.reduce_sum(x[:, :1] ** 2)
         soft = tf.reduce_sum(tf.nn.softmax(x) ** 2)
-    return [
-        tf.convert_to_tensor(tape.gradient(loss, flat)) for loss in (dense, rows, means, joined, sliced, soft)
-    ]
+    losses = (dense, rows, means, joined, sliced, soft)
+    return [tf.convert_to_tensor(tape.gradient(loss, flat)) for loss in losses]
 
 
 @plain(RT, "gradients of ragged sources")

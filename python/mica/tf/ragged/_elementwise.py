@@ -83,7 +83,7 @@ def several(function):
 def _comparison(x, y, unequal: bool):
     from .. import _math
 
-    if y is None or isinstance(y, (str, bytes)) and not x.dtype.name == "string":
+    if y is None or (isinstance(y, (str, bytes)) and not x.dtype.name == "string"):
         return unequal
     function = _math.not_equal if unequal else _math.equal
     try:

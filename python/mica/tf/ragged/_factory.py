@@ -72,7 +72,12 @@ builtin_range = range
 
 
 def constant(
-    pylist, dtype=None, ragged_rank=None, inner_shape=None, name=None, row_splits_dtype=_dtypes.int64
+    pylist,
+    dtype=None,
+    ragged_rank=None,
+    inner_shape=None,
+    name=None,
+    row_splits_dtype=_dtypes.int64,
 ):
     """A ragged tensor of nested lists."""
     splits_dtype = _dtypes.as_dtype(row_splits_dtype)

@@ -12,7 +12,7 @@ from ._tensor import RaggedTensor
 def _is_scalar(key) -> bool:
     if isinstance(key, bool):
         return False
-    if isinstance(key, int) or hasattr(type(key), "__index__") and not isinstance(key, Tensor):
+    if isinstance(key, int) or (hasattr(type(key), "__index__") and not isinstance(key, Tensor)):
         return True
     return isinstance(key, Tensor) and key.dtype.is_integer and key.shape.rank in (0, None)
 
@@ -83,7 +83,7 @@ def _some_rows(x: RaggedTensor, key: slice) -> RaggedTensor:
     if key == slice(None) and key.step is None:
         return x
     starts, limits = x.row_starts()[key], x.row_limits()[key]
-    if isinstance(key.step, int) and key.step != 1 or isinstance(key.step, Tensor):
+    if (isinstance(key.step, int) and key.step != 1) or isinstance(key.step, Tensor):
         return _ranges(starts, limits, 1, x.values)
     # The rows follow each other: their values are one piece.
     zero = convert_to_tensor([0], x.row_splits.dtype)

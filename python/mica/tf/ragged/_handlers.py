@@ -10,6 +10,7 @@ from . import _concat, _gather, _mask, _reduce, _shape, _strings
 from ._elementwise import binary, several, unary
 from ._tensor import RaggedTensor
 
+
 def _size(function):
     @functools.wraps(function)
     def call(input, out_type=_dtypes.int32, name=None):
@@ -31,8 +32,8 @@ def _rank(function):
 
 def _shape_of(function):
     @functools.wraps(function)
-    def call(input, out_type=None, name=None):
-        return _shape.DynamicRaggedShape.from_tensor(input, out_type)
+    def call(input, out_type=_dtypes.int32, name=None):
+        return _shape.DynamicRaggedShape.from_tensor(input, _dtypes.as_dtype(out_type))
 
     return call
 
@@ -156,17 +157,6 @@ def _fill(function):
     return call
 
 
-def _matmul(function):
-    @functools.wraps(function)
-    def call(a, b, transpose_a=False, transpose_b=False, adjoint_a=False, adjoint_b=False,
-             a_is_sparse=False, b_is_sparse=False, output_type=None, name=None):
-        from ._matmul import matmul
-
-        return matmul(function, a, b, transpose_a, transpose_b, adjoint_a, adjoint_b, output_type)
-
-    return call
-
-
 def _given(replacement):
     """A function of ragged tensors in place of the function itself."""
     return lambda function: replacement
@@ -184,7 +174,6 @@ _MAKERS = {
     "fill": _fill,
     "gather": _given(_gather.gather),
     "gather_nd": _given(_gather.gather_nd),
-    "matmul": _matmul,
     "one_hot": _one_hot,
     "ones": _filled(1),
     "print": _print,
@@ -242,7 +231,7 @@ def handler(key: str, function):
 @functools.cache
 def operator(key: str):
     """The function of ragged tensors that an operator is."""
-    from .. import linalg, math
+    from .. import math
 
-    function = getattr(linalg if key == "matmul" else math, key)
+    function = getattr(math, key)
     return handler(key, getattr(function, "__wrapped__", function))

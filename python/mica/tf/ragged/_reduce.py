@@ -275,7 +275,9 @@ def bincount(
 ):
     """How often numbers occur: in all, or in each row (axis -1)."""
     if axis not in (None, 0, -1, 1):
-        raise ValueError(f"Unsupported value for argument axis={axis}. Only 0 and -1 are supported.")
+        raise ValueError(
+            f"Unsupported value for argument axis={axis}. Only 0 and -1 are supported."
+        )
     if weights is not None and not isinstance(weights, RaggedTensor):
         raise TypeError("`weights` must be a RaggedTensor if `values` is a RaggedTensor.")
     if axis in (None, 0):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from .. import _dtypes
 from .._composite import CompositeTensor
 from .._core import Tensor, convert_to_tensor, ops
@@ -372,7 +371,7 @@ def _uniform(length, rows, dtype) -> RowPartition:
 
 
 def _layers(shape: DynamicRaggedShape, rank: int, count: int, dtype) -> _Layers:
-    """The axes of a shape, with axes of size 1 before them up to the rank, `count` of them apart."""
+    """The axes of a shape, after axes of size 1 up to the rank, `count` of them apart."""
     missing = rank - shape.rank
     partitions = []
     rows = convert_to_tensor(1, dtype)
@@ -553,9 +552,8 @@ def broadcast_to(input, shape: DynamicRaggedShape, name=None):
     count = max(shape.num_row_partitions, own.num_row_partitions + rank - own.rank)
     if not own.num_row_partitions:
         count = shape.num_row_partitions
-    _, partitions, at, _ = _stretch(
-        _layers(own, rank, count, shape.dtype), _layers(shape, rank, count, shape.dtype), shape.dtype
-    )
+    layers = [_layers(s, rank, count, shape.dtype) for s in (own, shape)]
+    _, partitions, at, _ = _stretch(*layers, shape.dtype)
     flat = ops["GatherV2"](_flat(input, count, rank), at, 0)
     extra = count - shape.num_row_partitions
     inner = shape.inner_shape[extra + 1 :]

@@ -574,7 +574,6 @@ for _key, _names in {
     "floordiv": "floordiv rfloordiv",
     "floormod": "mod rmod",
     "pow": "pow rpow",
-    "matmul": "matmul rmatmul",
     "logical_and": "and rand",
     "logical_or": "or ror",
     "logical_xor": "xor rxor",

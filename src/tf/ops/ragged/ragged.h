@@ -5,7 +5,7 @@
 #include "tf/host_rules.h"
 
 /* Results have no more elements than this: sizes come from values, which may be any. */
-#define TF_RAGGED_MOST ((int64_t)1 << 31)
+#define TF_RAGGED_MOST ((int64_t)1 << 28)
 
 /* A vector of integers, as 64 bits; the caller frees it. A scalar is one of size 1. */
 typedef struct tf_ragged_ints {
