@@ -364,7 +364,9 @@ typedef enum mica_tf_op {
     MICA_TF_EncodeJpegVariableQuality = 357,
     MICA_TF_DecodeWav = 358,
     MICA_TF_EncodeWav = 359,
-    MICA_TF_OP_COUNT = 360,
+    MICA_TF_SampleDistortedBoundingBoxV2 = 360,
+    MICA_TF_StatelessSampleDistortedBoundingBox = 361,
+    MICA_TF_OP_COUNT = 362,
     MICA_TF_PARAMETER = MICA_TF_OP_COUNT /* a graph's parameter; not an op */
 } mica_tf_op;
 
