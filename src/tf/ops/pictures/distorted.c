@@ -1,5 +1,5 @@
-/* Windows of pictures at random, of an area and a ratio of sides within ranges, that cover enough of
- * one of the boxes: TensorFlow's own, number for number. */
+/* Windows of pictures at random, of an area and a ratio of sides within ranges, that cover enough
+ * of one of the boxes: TensorFlow's own, number for number. */
 #include <math.h>
 #include <string.h>
 
