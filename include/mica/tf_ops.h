@@ -350,7 +350,9 @@ typedef enum mica_tf_op {
     MICA_TF_StatelessCase = 343,
     MICA_TF_ParallelMapDatasetV2 = 344,
     MICA_TF_ParallelInterleaveDatasetV4 = 345,
-    MICA_TF_OP_COUNT = 346,
+    MICA_TF_XlaDynamicUpdateSlice = 346,
+    MICA_TF_ComputeBatchSize = 347,
+    MICA_TF_OP_COUNT = 348,
     MICA_TF_PARAMETER = MICA_TF_OP_COUNT /* a graph's parameter; not an op */
 } mica_tf_op;
 
