@@ -106,7 +106,11 @@ class Runner:
             pathlib.Path(ids).write_text("\n".join(sorted(wanted)))
         arguments = ["-p", "conftest", "-p", "no:cacheprovider", "-q", "--no-header", "--tb=short"]
         arguments += ["--rootdir", str(self.keras), "-c", os.devnull, "-o", "addopts="]
-        arguments += ["--disable-warnings", "--continue-on-collection-errors", *(str(self.keras / name) for name in names)]
+        arguments += [
+            "--disable-warnings",
+            "--continue-on-collection-errors",
+            *(str(self.keras / name) for name in names),
+        ]
         with open(home + "/output", "wb") as output:
             process = subprocess.Popen(
                 [*self.command, *arguments],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import builtins
+import builtins as _builtins
 
 import numpy as _np
 
@@ -20,12 +20,7 @@ def finfo(dtype):
     >>> tf.experimental.numpy.finfo(tf.float32).bits
     32
     """
-    dtype = _dtypes.as_dtype(dtype)
-    if dtype == _dtypes.bfloat16:
-        import ml_dtypes  # bfloat16 is a dtype of numpy only where this package is
-
-        return ml_dtypes.finfo(dtype.as_numpy_dtype)
-    return _np.finfo(dtype.as_numpy_dtype)
+    return _np.finfo(_dtypes.as_dtype(dtype).as_numpy_dtype)
 
 
 def iinfo(type):
@@ -37,7 +32,7 @@ def _common_dtype(values) -> _dtypes.DType:
     """The dtype that numpy finds for these; Python's numbers follow the others."""
     parts = [
         value
-        if isinstance(value, builtins.bool | builtins.int | builtins.float | builtins.complex)
+        if isinstance(value, _builtins.bool | _builtins.int | _builtins.float | _builtins.complex)
         else convert_to_tensor(value).dtype.as_numpy_dtype
         for value in values
     ]
@@ -63,7 +58,7 @@ def select(condlist, choicelist, default=0):
     dtype = _common_dtype([default, *choicelist])
 
     def as_common(value):
-        if isinstance(value, Tensor) or hasattr(builtins.type(value), "__tf_tensor__"):
+        if isinstance(value, Tensor) or hasattr(_builtins.type(value), "__tf_tensor__"):
             value = convert_to_tensor(value)
             return value if value.dtype == dtype else ops["Cast"](value, DstT=dtype)
         return convert_to_tensor(_np.asarray(value, dtype.as_numpy_dtype))

@@ -14,9 +14,10 @@ def compute_batch_size(dataset):
     """
     from ..... import constant
 
-    sizes = [spec.shape.rank and spec.shape[0] for spec in _structure.flat_specs(dataset.element_spec)]
-    if 0 in [spec.shape.rank for spec in _structure.flat_specs(dataset.element_spec)]:
+    shapes = [spec.shape for spec in _structure.flat_specs(dataset.element_spec)]
+    if any(shape.rank == 0 for shape in shapes):
         raise IndexError("the elements of the dataset are scalars: they have no batch axis")
+    sizes = [shape.rank and shape[0] for shape in shapes]
     if None in sizes:
         return ops["ComputeBatchSize"](dataset._handle_tensor)
     return constant(sizes[0] if len(set(sizes)) == 1 else -1, int64)
