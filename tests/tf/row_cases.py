@@ -343,6 +343,12 @@ for mode in ("REFLECT", "SYMMETRIC"):
     row("MirrorPad", {"input": f(3, 3), "paddings": [[1, 2], [0, 2]]}, {"mode": mode}, what=mode)
 row("ReverseV2", {"tensor": f(2, 3, 2), "axis": [0, 2]})
 row("Roll", {"input": f(3, 4), "shift": [1, -2], "axis": [0, 1]})
+for mode in ("NEAREST", "BILINEAR"):
+    MAPS = {"transforms": np.array([[0.9, -0.3, 1.2, 0.35, 0.8, -0.7, 0.02, -0.01]], np.float32)}
+    KINDS = {"interpolation": mode, "fill_mode": "REFLECT"}
+    PICTURES = {"images": f(2, 3, 4, 1), **MAPS, "output_shape": [4, 3]}
+    row("ImageProjectiveTransformV2", PICTURES, KINDS, what=mode)
+    row("ImageProjectiveTransformV3", {**PICTURES, "fill_value": 0.5}, KINDS, what=mode)
 row("GatherNd", {"params": f(3, 3, 2), "indices": i32(2, 2, 2)})
 row("ScatterNd", {"indices": i32(4, 1), "updates": f(4, 2), "shape": [3, 2]})
 for name in ("TensorScatterAdd", "TensorScatterSub"):
