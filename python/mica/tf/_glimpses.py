@@ -154,7 +154,7 @@ def sample_distorted_bounding_box(
     bounding_boxes
         Boxes [batch, number, 4], as parts of the picture.
     seed
-        0 is one that nobody knows.
+        0 draws anew each time.
     min_object_covered
         The part of one of the boxes, at least, that is in the window.
     aspect_ratio_range
