@@ -426,7 +426,9 @@ typedef enum mica_tf_op {
     MICA_TF_ReverseSequence = 419,
     MICA_TF_Bincount = 420,
     MICA_TF_DenseBincount = 421,
-    MICA_TF_OP_COUNT = 422,
+    MICA_TF_ComputeBatchSize = 422,
+    MICA_TF_XlaDynamicUpdateSlice = 423,
+    MICA_TF_OP_COUNT = 424,
     MICA_TF_PARAMETER = MICA_TF_OP_COUNT /* a graph's parameter; not an op */
 } mica_tf_op;
 

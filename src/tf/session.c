@@ -1,6 +1,7 @@
 /* Lowering: nodes of tf graphs become values of a graph of primitives. */
 #include <string.h>
 
+#include "report/report.h"
 #include "tf/ops/random/generators.h"
 
 typedef struct mica_tf_memo {
@@ -230,7 +231,9 @@ void mica_tf_frame_lower(mica_tf_frame *frame, int32_t index) {
                           .session = frame->session,
                           .frame = frame,
                           .refs = node->inputs};
+    int32_t line = mica_report_is_on() ? mica_report_set_line(node->line) : 0;
     mica_tf_lower(&c);
+    if (mica_report_is_on()) mica_report_set_line(line);
     for (int32_t i = 0; i < node->n_results; i++) frame->values[node->first + i] = c.outputs[i];
     if (node->operation->op == MICA_TF_Identity) /* of a handle */
         frame->variables[node->first] = room.variables[0];
