@@ -938,3 +938,16 @@ def _(tf):
 def _(tf):
     dataset = tf.data.Dataset.from_tensors(given(tf, RANK3))
     return [repr(dataset.element_spec), listed(tf, dataset)]
+
+
+@plain(RT, "as variants")
+def _(tf):
+    x = given(tf, RANK3)
+    rows, whole = x._to_variant(batched_input=True), x._to_variant()
+    from_variant = tf.RaggedTensor._from_variant
+    return [
+        str(rows.shape),
+        str(whole.shape),
+        in_function(tf, from_variant(rows, tf.int32, output_ragged_rank=2)),
+        in_function(tf, from_variant(whole, tf.int32, output_ragged_rank=2)),
+    ]

@@ -16,7 +16,7 @@ from .._missing import finder as _finder
 from ..data._iterator import Optional
 from ..ragged._partition import RowPartition
 from ..ragged._shape import DynamicRaggedShape
-from . import dtensor
+from . import dtensor, numpy
 
 __all__ = [
     "BatchableExtensionType",
@@ -30,6 +30,7 @@ __all__ = [
     "dispatch_for_binary_elementwise_apis",
     "dispatch_for_unary_elementwise_apis",
     "dtensor",
+    "numpy",
     "unregister_dispatch_for",
 ]
 

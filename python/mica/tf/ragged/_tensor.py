@@ -48,6 +48,7 @@ class RaggedTensor(CompositeTensor):
 
     __module__ = "tensorflow.python.ops.ragged.ragged_tensor"  # by which libraries tell it
     __array_priority__ = 101
+    _is_tensor = True
     _mica_own_operators = True
 
     def __init__(self, values, row_partition, internal=False) -> None:
