@@ -350,7 +350,10 @@ typedef enum mica_tf_op {
     MICA_TF_StatelessCase = 343,
     MICA_TF_ParallelMapDatasetV2 = 344,
     MICA_TF_ParallelInterleaveDatasetV4 = 345,
-    MICA_TF_OP_COUNT = 346,
+    MICA_TF_CrossReplicaSum = 346,
+    MICA_TF_NoOp = 347,
+    MICA_TF_PlaceholderWithDefault = 348,
+    MICA_TF_OP_COUNT = 349,
     MICA_TF_PARAMETER = MICA_TF_OP_COUNT /* a graph's parameter; not an op */
 } mica_tf_op;
 
