@@ -10,6 +10,7 @@ from ..._missing import missing as _missing_name
 _LAZY = {
     "AUTO_REUSE": "._scopes",
     "ConfigProto": "._messages",
+    "Dimension": "..._shapes",
     "Event": "..._event_messages",
     "GPUOptions": "._messages",
     "GraphDef": "..._graph_def",
@@ -33,6 +34,8 @@ _LAZY = {
     "assign_add": "._variables",
     "assign_sub": "._variables",
     "constant_initializer": (".initializers", "constant"),
+    "dimension_at_index": "..._shapes",
+    "dimension_value": "..._shapes",
     "disable_eager_execution": "._switches",
     "disable_resource_variables": "._switches",
     "disable_v2_behavior": "._switches",
@@ -106,8 +109,6 @@ _LAZY = {
 _MODULES = frozenset(
     "app data flags gfile initializers io layers logging losses metrics summary tpu train".split()
 )
-# Namespaces that are TensorFlow 2's, names and all.
-_SHARED = frozenset({"estimator"})
 
 
 def __getattr__(name: str):
