@@ -147,6 +147,6 @@ mica_status tf_shape_placeholder_with_default(mica_tf_inference *c) {
         return MICA_INVALID("[PlaceholderWithDefault] the default has the shape %s, not %s",
                             mica_tf_shape_text(&c->inputs[0]).chars,
                             mica_tf_shape_text(shape).chars);
-    c->outputs[0] = *shape;
+    c->outputs[0] = c->graph ? *shape : merged; /* as it runs, nothing else can be fed */
     return NULL;
 }
