@@ -1,12 +1,18 @@
 """What all classes share: handles of the library's objects, enumerations, properties."""
 
+from __future__ import annotations
+
 import enum
 import weakref
+from typing import TYPE_CHECKING
 
 from . import _mlcompute as _c
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 #: The objects that stand for something in the library, by address: one each.
-_alive: "weakref.WeakValueDictionary[int, Base]" = weakref.WeakValueDictionary()
+_alive: weakref.WeakValueDictionary[int, Base] = weakref.WeakValueDictionary()
 _classes: dict[str, type] = {}
 _structs: dict[str, type] = {}
 
@@ -71,11 +77,11 @@ class Descriptor:
         self._fields = fields
         return self
 
-    def copy(self):
+    def copy(self) -> Self:
         """Return another descriptor with the same values."""
         return self._from(dict(self._fields))
 
-    def __copy__(self):
+    def __copy__(self) -> Self:
         return self.copy()
 
     def __deepcopy__(self, memory):
