@@ -287,7 +287,24 @@ class activation_descriptor:
     def __init__(
         self, type: Any, a: float | None = None, b: float | None = None, c: float | None = None
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: activation_descriptor(type, a=None, b=None, c=None)
+
+        A function of one number, with up to three constants (see `activation_type`).
+
+            Those not given are 1, except: ReLU a = 0, Linear b = 0, HardSigmoid a = 0.2 b =
+            0.5,
+            HardShrink and SoftShrink a = 0.5.
+
+
+        a, b, c are 1, except: ReLU a = 0, Linear b = 0, HardSigmoid a = 0.2 b = 0.5, HardShrink
+        and SoftShrink a = 0.5.
+
+        mlc_activation_descriptor_make_a
+
+        mlc_activation_descriptor_make_ab
+
+        mlc_activation_descriptor_make_abc
+        """
     @property
     def a(self) -> float:
         """The field a."""
@@ -327,7 +344,15 @@ class convolution_descriptor:
         padding_policy: mlcompute.padding_policy | int | str = "Same",
         padding_sizes: Sequence[int] | int | None = None,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: convolution_descriptor(type='Standard', kernel_sizes=None,
+        input_feature_channel_count=None, output_feature_channel_count=None, group_count=1,
+        strides=None, dilation_rates=None, padding_policy='Same', padding_sizes=None)
+
+        Sizes of a convolution or of a fully connected layer.
+
+        Lists are [y, x]; of one entry: both. An empty list of strides or dilation rates is 1,
+        of padding sizes 0.
+        """
     @classmethod
     def convolution_transpose_descriptor(
         cls,
@@ -459,7 +484,19 @@ class device:
     name it is the one that `set_mlc_device` chose.
     """
     def __init__(self, type: Any = None, selects_multiple_compute_devices: Any = None) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: device(type=None, selects_multiple_compute_devices=None)
+
+        Where graphs run: "cpu", "gpu", "any" or "ane".
+
+            Where there is no such device, another is taken and a note says so on stderr, once.
+            Without a
+            name it is the one that `set_mlc_device` chose.
+
+
+        mlc_device_with_type
+
+        With more than one compute device asked for, the first is taken.
+        """
     @property
     def actual_device_type(self) -> device_type:
         """What it really is: never Any."""
@@ -493,7 +530,15 @@ class embedding_descriptor:
         p_norm: float | None = None,
         scales_gradient_by_frequency: bool | None = None,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: embedding_descriptor(embedding_count, embedding_dimension, padding_index=None,
+        maximum_norm=None, p_norm=None, scales_gradient_by_frequency=None)
+
+        Sizes of an embedding; which index is padding, and the largest norm of a row.
+
+        No padding index, no maximum norm, p = 2.
+
+        mlc_embedding_descriptor_make_all
+        """
     @property
     def embedding_count(self) -> int:
         """The field embedding_count."""
@@ -532,7 +577,12 @@ class embedding_descriptor:
 class graph:
     """Layers and the tensors between them."""
     def __init__(self) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: graph()
+
+        Layers and the tensors between them.
+
+        mlc_graph_create
+        """
     def add_layer(self, layer: layer, tensors: tensor | Sequence[tensor]) -> tensor:
         """Add a layer on its sources and return its first result."""
     def bind_and_write_data(
@@ -606,7 +656,10 @@ class graph:
 class layer:
     """The base of layers."""
     def __init__(self) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: layer()
+
+        The base of layers.
+        """
     @property
     def device_type(self) -> mlcompute.device_type:
         """Where it runs; MLC_DEVICE_TYPE_ANY before its graph was compiled."""
@@ -639,7 +692,19 @@ class loss_descriptor:
         epsilon: float | None = None,
         delta: float | None = None,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: loss_descriptor(type, reduction_type, weight=None, label_smoothing=None,
+        class_count=None, epsilon=None, delta=None)
+
+        A loss: its type, how it is reduced (None, Sum, Mean), and its constants.
+
+        mlc_loss_descriptor_make_all
+
+        mlc_loss_descriptor_make_classes
+
+        mlc_loss_descriptor_make_weight
+
+        weight 1, label smoothing 0, class count 1, epsilon 1e-7, delta 1.
+        """
     @property
     def class_count(self) -> int:
         """The field class_count."""
@@ -694,7 +759,16 @@ class lstm_descriptor:
         returns_sequences: bool | None = None,
         result_mode: lstm_result_mode | int | str | None = None,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: lstm_descriptor(input_size, hidden_size, layer_count=1, uses_biases=None,
+        is_bidirectional=None, dropout=None, batch_first=None, returns_sequences=None,
+        result_mode=None)
+
+        Sizes and modes of an LSTM layer.
+
+        Biases, batch first, one direction, sequences returned, no dropout, mode Output.
+
+        The rest of the original's forms are fields.
+        """
     @property
     def batch_first(self) -> bool:
         """must be true"""
@@ -753,7 +827,14 @@ class matmul_descriptor:
         transposes_x: bool | None = None,
         transposes_y: bool | None = None,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: matmul_descriptor(alpha=None, transposes_x=None, transposes_y=None)
+
+        alpha op(x) op(y): what is transposed, and the factor.
+
+        alpha 1, nothing transposed.
+
+        mlc_matmul_descriptor_make_all
+        """
     @property
     def alpha(self) -> float:
         """The field alpha."""
@@ -787,7 +868,16 @@ class multihead_attention_descriptor:
         has_attention_biases: bool | None = None,
         adds_zero_attention: bool | None = None,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: multihead_attention_descriptor(model_dimension, head_count,
+        key_dimension=None, value_dimension=None, dropout=None, has_biases=None,
+        has_attention_biases=None, adds_zero_attention=None)
+
+        Sizes of multihead attention; key and value dimensions are the model's by default.
+
+        Key and value dimensions are the model's; biases, no attention biases, no dropout.
+
+        mlc_multihead_attention_descriptor_make_all
+        """
     @property
     def adds_zero_attention(self) -> bool:
         """The field adds_zero_attention."""
@@ -837,7 +927,10 @@ class optimizer:
     """The base of optimizers; its learning rate and clipping may change between executions."""
     def __copy__(self) -> Any: ...
     def __init__(self) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: optimizer()
+
+        The base of optimizers; its learning rate and clipping may change between executions.
+        """
     @property
     def applies_gradient_clipping(self) -> bool:
         """mlc_optimizer_applies_gradient_clipping"""
@@ -896,7 +989,20 @@ class optimizer_descriptor:
         maximum_clipping_norm: float = 1.0,
         custom_global_norm: float = 0.0,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: optimizer_descriptor(learning_rate, gradient_rescale=1.0,
+        regularization_type='None', regularization_scale=0.0, *, applies_gradient_clipping=None,
+        gradient_clip_max=1.0, gradient_clip_min=-1.0, gradient_clipping_type=None,
+        maximum_clipping_norm=1.0, custom_global_norm=0.0)
+
+        What optimizers have in common: rate, clipping, rescaling, regularization, in this
+        order.
+
+        mlc_optimizer_descriptor_make_all
+
+        mlc_optimizer_descriptor_make_clipped
+
+        No clipping; clip max and min 1 and -1, maximum norm 1, no custom norm.
+        """
     @property
     def applies_gradient_clipping(self) -> bool:
         """The field applies_gradient_clipping."""
@@ -957,7 +1063,12 @@ class optimizer_descriptor:
 class pooling_descriptor:
     """Windows of a pooling layer."""
     def __init__(self, type: Any, kernel_size: int, stride: Sequence[int] | int) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: pooling_descriptor(type, kernel_size, stride)
+
+        Windows of a pooling layer.
+
+        Square; padding Same.
+        """
     @classmethod
     def average_pooling_descriptor(
         cls,
@@ -1066,7 +1177,15 @@ class tensor:
         fill_with_data: Any = None,
         data: Any = None,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: tensor(shape, data_type='Float32', *, random_initializer_type=None,
+        fill_with_data=None, data=None)
+
+        A node of graphs: a shape, a type and, once it has them, values.
+
+            `tensor(shape, data_type)` has no data; `data`, `fill_with_data` or
+            `random_initializer_type`
+            give it some. A tensor_descriptor may stand in the place of the shape.
+        """
     def bind_and_write_data(self, data: Any, to_device: Any) -> None:
         """Bind data to the tensor and write it to a device."""
     def bind_optimizer_data(
@@ -1199,7 +1318,16 @@ class tensor_data:
     the array once nothing uses it any more.
     """
     def __init__(self, array: Any, immutable: Any = False, deallocator: Any = None) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: tensor_data(array, immutable=False, deallocator=None)
+
+        A view of an array's memory: bound, never copied.
+
+            The array (any C-contiguous buffer) stays alive as long as the library uses its
+            memory. A
+            read-only array can be bound as immutable data only. `deallocator`, when given, is
+            called with
+            the array once nothing uses it any more.
+        """
     def __len__(self) -> Any: ...
     @property
     def bytes(self) -> Any:
@@ -1221,7 +1349,16 @@ class tensor_descriptor:
         sequence_lengths: Sequence[int] | int | None = None,
         sorted_sequences: Any = None,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: tensor_descriptor(shape, data_type='Float32', sequence_lengths=None,
+        sorted_sequences=None)
+
+        Shape and type of a tensor; lengths of its sequences.
+
+        Sizes must be at least 1; at most mlc_tensor_descriptor_max_dimensions() of them.
+
+        shape is (batch, sequence, features); one length per example, at most the sequence's.
+        When sorted, lengths must not increase.
+        """
     @property
     def batch_size_per_sequence_step(self) -> int | Sequence[int]:
         """How many sequences are longer than step t, for t = 0, 1, ...: of sorted sequences; else
@@ -1280,7 +1417,10 @@ class tensor_descriptor:
 class tensor_optimizer_device_data:
     """One buffer of an optimizer's state on a device."""
     def __init__(self) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: tensor_optimizer_device_data()
+
+        One buffer of an optimizer's state on a device.
+        """
     @property
     def length(self) -> Any:
         """The buffer's bytes."""
@@ -1288,7 +1428,14 @@ class tensor_optimizer_device_data:
 class tensor_parameter:
     """An input tensor that the optimizer trains."""
     def __init__(self, tensor: mlcompute.tensor, optimizer_data: Any = None) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: tensor_parameter(tensor, optimizer_data=None)
+
+        An input tensor that the optimizer trains.
+
+        mlc_tensor_parameter_create
+
+        mlc_tensor_parameter_create_with_optimizer_data
+        """
     @property
     def is_updatable(self) -> bool:
         """true at first; the optimizer leaves others alone. Looked at when a graph is compiled."""
@@ -1301,7 +1448,13 @@ class tensor_parameter:
 class yolo_loss_descriptor:
     """Anchor boxes, a width and a height in cells each, and the scales of the parts of the loss."""
     def __init__(self, anchor_boxes: Any, anchor_box_count: int | None = None) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: yolo_loss_descriptor(anchor_boxes, anchor_box_count=None)
+
+        Anchor boxes, a width and a height in cells each, and the scales of the parts of the
+        loss.
+
+        rescores; scales 10, 10, 5, 100, 2; IOU 0.7 and 0.3.
+        """
     @property
     def anchor_box_count(self) -> int:
         """The field anchor_box_count."""
@@ -1360,7 +1513,12 @@ class yolo_loss_descriptor:
 class activation_layer(layer):
     """A function of each element: of a descriptor, or of an activation type with its defaults."""
     def __init__(self, descriptor: Any) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: activation_layer(descriptor)
+
+        A function of each element: of a descriptor, or of an activation type with its defaults.
+
+        mlc_activation_layer_create
+        """
     @classmethod
     def absolute_layer(cls) -> Self:
         """Return |x|."""
@@ -1442,7 +1600,15 @@ class adam_optimizer(optimizer):
         time_step: int | None = None,
         uses_amsgrad: bool | None = None,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: adam_optimizer(descriptor, beta1=None, beta2=None, epsilon=None,
+        time_step=None, uses_amsgrad=None)
+
+        Adam; regularization is added to the gradient.
+
+        beta1 0.9, beta2 0.999, epsilon 1e-8, no AMSGrad, time step 1.
+
+        mlc_adam_optimizer_create
+        """
     @property
     def beta1(self) -> float:
         """mlc_optimizer_beta1"""
@@ -1470,7 +1636,15 @@ class adamw_optimizer(optimizer):
         uses_amsgrad: bool | None = None,
         time_step: int | None = None,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: adamw_optimizer(descriptor, beta1=None, beta2=None, epsilon=None,
+        uses_amsgrad=None, time_step=None)
+
+        Adam whose regularization takes scale * w off the weights directly.
+
+        mlc_adamw_optimizer_create_default
+
+        mlc_adamw_optimizer_create
+        """
     @property
     def beta1(self) -> float:
         """mlc_optimizer_beta1"""
@@ -1492,7 +1666,12 @@ class arithmetic_layer(layer):
     def __init__(
         self, operation: arithmetic_operation | comparison_operation | softmax_operation | int | str
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: arithmetic_layer(operation)
+
+        One operation on one or two sources, which broadcast.
+
+        One source for unary operations, two for binary ones, which broadcast.
+        """
     @property
     def operation(self) -> arithmetic_operation:
         """mlc_layer_arithmetic_operation"""
@@ -1513,7 +1692,19 @@ class batch_normalization_layer(layer):
         variance_epsilon: Any = 1e-05,
         momentum: float = 0.99,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: batch_normalization_layer(feature_channel_count, mean, variance, beta=None,
+        gamma=None, variance_epsilon=1e-05, momentum=0.99)
+
+        (x - mean) / (variance + epsilon)^(1/2) gamma + beta per channel.
+
+            In training with the batch's statistics; running ones become
+            momentum * old + (1 - momentum) * new.
+
+
+        y = (x - mean) / (variance + epsilon)^(1/2) gamma + beta per channel; in training with
+        the batch's statistics, running ones become momentum * old + (1 - momentum) * new. beta,
+        gamma may be NULL.
+        """
     @property
     def beta(self) -> tensor:
         """mlc_layer_beta"""
@@ -1547,7 +1738,12 @@ class comparison_layer(layer):
     def __init__(
         self, operation: arithmetic_operation | comparison_operation | softmax_operation | int | str
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: comparison_layer(operation)
+
+        A comparison of two sources or an operation on Booleans; the result is Boolean.
+
+        mlc_comparison_layer_create
+        """
     @property
     def operation(self) -> comparison_operation:
         """mlc_layer_comparison_operation"""
@@ -1555,7 +1751,14 @@ class comparison_layer(layer):
 class concatenation_layer(layer):
     """Sources one after another along a dimension; 1 by default."""
     def __init__(self, dimension: int | None = None) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: concatenation_layer(dimension=None)
+
+        Sources one after another along a dimension; 1 by default.
+
+        mlc_concatenation_layer_create
+
+        mlc_concatenation_layer_create_dimension
+        """
     @property
     def dimension(self) -> int:
         """mlc_layer_dimension"""
@@ -1568,7 +1771,12 @@ class convolution_layer(layer):
         biases: tensor | Sequence[tensor] | None = None,
         descriptor: Any = None,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: convolution_layer(weights, biases=None, descriptor=None)
+
+        A convolution of images (batch, channels, height, width).
+
+        biases may be NULL.
+        """
     @property
     def biases(self) -> tensor:
         """mlc_layer_biases"""
@@ -1588,7 +1796,13 @@ class convolution_layer(layer):
 class dropout_layer(layer):
     """Zeroes elements with probability `rate` in training, and scales the others."""
     def __init__(self, rate: float, seed: int = 0) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: dropout_layer(rate, seed=0)
+
+        Zeroes elements with probability `rate` in training, and scales the others.
+
+        Zeroes elements with probability `rate`, in training only, and multiplies the others by
+        1 / (1 - rate). Which ones depends on the seed, the layer's place and the step.
+        """
     @property
     def rate(self) -> float:
         """mlc_layer_rate"""
@@ -1599,7 +1813,12 @@ class dropout_layer(layer):
 class embedding_layer(layer):
     """Rows of the weights, by Int32 or Int64 indices."""
     def __init__(self, descriptor: Any, weights: tensor | Sequence[tensor]) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: embedding_layer(descriptor, weights)
+
+        Rows of the weights, by Int32 or Int64 indices.
+
+        weights [count, dimension] (or [1, count * dimension, 1, 1]); Int32 or Int64 sources.
+        """
     @property
     def descriptor(self) -> embedding_descriptor:
         """mlc_layer_embedding_descriptor"""
@@ -1618,7 +1837,13 @@ class fully_connected_layer(layer):
         biases: tensor | Sequence[tensor] | None = None,
         descriptor: Any = None,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: fully_connected_layer(weights, biases=None, descriptor=None)
+
+        x W^T + b over the last dimension, or over the channels of (N, C, 1, 1).
+
+        (..., in) -> (..., out), or (N, in, 1, 1) -> (N, out, 1, 1); weights in the order out,
+        in.
+        """
     @property
     def biases(self) -> tensor:
         """mlc_layer_biases"""
@@ -1638,7 +1863,13 @@ class fully_connected_layer(layer):
 class gather_layer(layer):
     """Elements of the first source at the second's indices along a dimension."""
     def __init__(self, dimension: int) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: gather_layer(dimension)
+
+        Elements of the first source at the second's indices along a dimension.
+
+        Sources: values, indices (Int32 or Int64) of one rank: y[i][j] = x[indices[i][j]][j] for
+        dimension 0.
+        """
     @property
     def dimension(self) -> int:
         """mlc_layer_dimension"""
@@ -1646,7 +1877,12 @@ class gather_layer(layer):
 class gram_matrix_layer(layer):
     """scale X X^T of every example, X being its channels' rows."""
     def __init__(self, scale: tensor | float = 1.0) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: gram_matrix_layer(scale=1.0)
+
+        scale X X^T of every example, X being its channels' rows.
+
+        scale * X X^T of (N, C, H, W), X being C rows of H * W: (N, 1, C, C)
+        """
     @property
     def scale(self) -> float:
         """mlc_layer_scale"""
@@ -1661,7 +1897,13 @@ class group_normalization_layer(layer):
         gamma: tensor | None = None,
         variance_epsilon: Any = 1e-05,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: group_normalization_layer(feature_channel_count, group_count, beta=None,
+        gamma=None, variance_epsilon=1e-05)
+
+        Normalization of groups of channels of every example.
+
+        mlc_group_normalization_layer_create
+        """
     @property
     def beta(self) -> tensor:
         """mlc_layer_beta"""
@@ -1687,7 +1929,12 @@ class group_normalization_layer(layer):
 class inference_graph(graph):
     """Graphs, wrapped for running forward."""
     def __init__(self, graph_objects: Any) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: inference_graph(graph_objects)
+
+        Graphs, wrapped for running forward.
+
+        mlc_inference_graph_create
+        """
     def add_inputs(
         self, inputs: Any, loss_labels: Any = None, loss_label_weights: Any = None
     ) -> Any:
@@ -1719,7 +1966,9 @@ class inference_graph(graph):
         """Run forward with data by name: asynchronously, unless the options say SYNCHRONOUS.
 
         The completion handler gets the result (a tensor or None), the error (an exception or
-        None) and the seconds it took.
+        None) and the seconds it took. What it reads of the graph's results is this execution's,
+        whatever others have computed by then. An input that is not given keeps the data it was
+        given last.
         """
     def link(self, graphs: graph | Sequence[graph]) -> None:
         """Link with graphs: a result of one is an input of another without leaving the device."""
@@ -1736,7 +1985,13 @@ class instance_normalization_layer(layer):
         mean: tensor | None = None,
         variance: tensor | None = None,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: instance_normalization_layer(feature_channel_count, beta=None, gamma=None,
+        variance_epsilon=1e-05, momentum=0.99, mean=None, variance=None)
+
+        Batch normalization of every example by itself; running statistics are optional.
+
+        mean and variance may be NULL: no running statistics, the example's own are always used.
+        """
     @property
     def beta(self) -> tensor:
         """mlc_layer_beta"""
@@ -1774,7 +2029,13 @@ class layer_normalization_layer(layer):
         gamma: tensor | None = None,
         variance_epsilon: Any = 1e-05,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: layer_normalization_layer(normalized_shape, beta=None, gamma=None,
+        variance_epsilon=1e-05)
+
+        Normalization over the last dimensions, which must be normalized_shape.
+
+        Over the last dimensions, which must be normalized_shape.
+        """
     @property
     def beta(self) -> tensor:
         """mlc_layer_beta"""
@@ -1797,7 +2058,14 @@ class layer_normalization_layer(layer):
 class loss_layer(layer):
     """A loss of scores and labels of one shape. `weights`, a tensor, multiplies losses."""
     def __init__(self, descriptor: Any, weights: tensor | Sequence[tensor] | None = None) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: loss_layer(descriptor, weights=None)
+
+        A loss of scores and labels of one shape. `weights`, a tensor, multiplies losses.
+
+        Sources: scores; and labels, of the scores' shape, in a node with labels, or declared by
+        mlc_training_graph_add_inputs. Label weights multiply the labels' losses. `weights`
+        (NULL: use the descriptor's scalar) multiplies losses too.
+        """
     @classmethod
     def categorical_cross_entropy_loss(
         cls,
@@ -1900,7 +2168,28 @@ class lstm_layer(layer):
         gate_activations: activation_descriptor | None = None,
         output_result_activation: Any = None,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: lstm_layer(descriptor, input_weights, hidden_weights, biases=None,
+        peephole_weights=None, gate_activations=None, output_result_activation=None)
+
+        LSTM of one or several layers, in one or both directions.
+
+            Weights are lists of 4 tensors per layer and direction (input, forget, cell,
+            output), all
+            forward layers first.
+
+
+        4 tensors per layer and direction, gates in the order input, forget, cell, output; all
+        forward layers, then all backward ones. Input weights [hidden, features] (features:
+        input_size; after the first layer hidden, or twice that when bidirectional), hidden
+        weights [hidden, hidden], biases [hidden], peepholes [hidden] or [hidden, hidden].
+        Sources: x (N, T, F) [, hidden and cell states (layers, directions, N, H)] [, Int32
+        lengths (N), not increasing]. Results: output (N, T, H * directions), or (N, H *
+        directions) of the last step when sequences are not returned; with states: output,
+        hidden, cell.
+
+        gate_activations: NULL or 4 of input, forget, cell, output; output_activation: NULL is
+        tanh.
+        """
     @property
     def biases(self) -> list[tensor]:
         """mlc_layer_biases_list"""
@@ -1938,7 +2227,12 @@ class lstm_layer(layer):
 class matmul_layer(layer):
     """alpha op(x) op(y) over leading dimensions, which broadcast."""
     def __init__(self, descriptor: Any = None) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: matmul_layer(descriptor=None)
+
+        alpha op(x) op(y) over leading dimensions, which broadcast.
+
+        alpha op(x) op(y), over leading dimensions, which broadcast.
+        """
     @property
     def descriptor(self) -> matmul_descriptor:
         """mlc_layer_matmul_descriptor"""
@@ -1952,7 +2246,16 @@ class multihead_attention_layer(layer):
         biases: tensor | Sequence[tensor] | None = None,
         attention_biases: tensor | Sequence[tensor] | None = None,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: multihead_attention_layer(descriptor, weights, biases=None,
+        attention_biases=None)
+
+        Attention with several heads; weights are [Wq, Wk, Wv, Wo], each (out, in).
+
+        Sources: query (N, L, E), key (N, S, K), value (N, S, V) [, key mask (N, S) Boolean] [,
+        attention mask (1, L, S) or (N * heads, L, S), Float32 added or Boolean]. weights: [Wq,
+        Wk, Wv, Wo], each (out, in); biases: one for each; attention biases: [bias_k, bias_v] of
+        size E.
+        """
     @property
     def attention_biases(self) -> list[tensor]:
         """mlc_layer_attention_biases"""
@@ -1980,7 +2283,22 @@ class padding_layer(layer):
     def __init__(
         self, padding_type: Any, padding: Sequence[int] | int, constant_value: Any = None
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: padding_layer(padding_type, padding, constant_value=None)
+
+        Padding of the last two dimensions.
+
+            One number is for all sides; two are left, right; four are top, bottom, left, right.
+
+
+        mlc_padding_layer_zero
+
+        Padding of the last two dimensions: 1 entry for all sides; 2: left, right; 4: top,
+        bottom, left, right.
+
+        mlc_padding_layer_symmetric
+
+        mlc_padding_layer_constant
+        """
     @property
     def constant_value(self) -> float:
         """mlc_layer_constant_value"""
@@ -2015,7 +2333,12 @@ class padding_layer(layer):
 class pooling_layer(layer):
     """Largest elements, means or norms of windows."""
     def __init__(self, descriptor: Any) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: pooling_layer(descriptor)
+
+        Largest elements, means or norms of windows.
+
+        mlc_pooling_layer_create
+        """
     @property
     def descriptor(self) -> pooling_descriptor:
         """mlc_layer_pooling_descriptor"""
@@ -2029,7 +2352,14 @@ class reduction_layer(layer):
         *,
         dimensions: Sequence[int] | int | None = None,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: reduction_layer(reduction_type, dimension=None, *, dimensions=None)
+
+        A reduction over a dimension or several, which stay with size 1.
+
+        mlc_reduction_layer_create
+
+        mlc_reduction_layer_create_dimensions
+        """
     @property
     def dimension(self) -> int:
         """mlc_layer_dimension"""
@@ -2043,7 +2373,12 @@ class reduction_layer(layer):
 class reshape_layer(layer):
     """The same elements in another shape; one size may be -1."""
     def __init__(self, shape: Sequence[int] | int) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: reshape_layer(shape)
+
+        The same elements in another shape; one size may be -1.
+
+        One size may be -1: the rest.
+        """
     @property
     def shape(self) -> int | Sequence[int]:
         """mlc_layer_shape"""
@@ -2058,7 +2393,15 @@ class rmsprop_optimizer(optimizer):
         epsilon: float | None = None,
         is_centered: bool | None = None,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: rmsprop_optimizer(descriptor, momentum_scale=None, alpha=None, epsilon=None,
+        is_centered=None)
+
+        RMSProp: gradients are divided by the root of their mean square.
+
+        No momentum, alpha 0.99, epsilon 1e-8, not centered.
+
+        mlc_rmsprop_optimizer_create
+        """
     @property
     def alpha(self) -> float:
         """mlc_optimizer_alpha"""
@@ -2075,7 +2418,13 @@ class rmsprop_optimizer(optimizer):
 class scatter_layer(layer):
     """A copy of the third source with the first's values put or added at the second's indices."""
     def __init__(self, dimension: int, reduction_type: Any = "None") -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: scatter_layer(dimension, reduction_type='None')
+
+        A copy of the third source with the first's values put or added at the second's indices.
+
+        Sources: values, indices, copyFrom: a copy of copyFrom with values put (None) or added
+        (Sum) where the indices say.
+        """
     @property
     def dimension(self) -> int:
         """mlc_layer_dimension"""
@@ -2086,7 +2435,12 @@ class scatter_layer(layer):
 class selection_layer(layer):
     """Sources: condition, x, y; x where the condition is true, else y."""
     def __init__(self) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: selection_layer()
+
+        Sources: condition, x, y; x where the condition is true, else y.
+
+        Sources: condition (Boolean), x, y: x where true.
+        """
 
 class sgd_optimizer(optimizer):
     """v = momentum v + g; w -= rate v (Nesterov: w -= rate (g + momentum v))."""
@@ -2096,7 +2450,12 @@ class sgd_optimizer(optimizer):
         momentum_scale: float | None = None,
         uses_nesterov_momentum: bool | None = None,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: sgd_optimizer(descriptor, momentum_scale=None, uses_nesterov_momentum=None)
+
+        v = momentum v + g; w -= rate v (Nesterov: w -= rate (g + momentum v)).
+
+        mlc_sgd_optimizer_create
+        """
     @property
     def momentum_scale(self) -> float:
         """mlc_optimizer_momentum_scale"""
@@ -2112,7 +2471,12 @@ class slice_layer(layer):
         end: Sequence[int] | int,
         stride: Sequence[int] | int | None = None,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: slice_layer(start, end, stride=None)
+
+        From start to end in steps, one entry per dimension.
+
+        One entry per dimension; stride empty: 1.
+        """
     @property
     def end(self) -> int | Sequence[int]:
         """mlc_layer_end"""
@@ -2134,7 +2498,14 @@ class softmax_layer(layer):
         | str = "Softmax",
         dimension: int | None = None,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: softmax_layer(operation='Softmax', dimension=None)
+
+        Softmax or its logarithm over a dimension; 1 by default.
+
+        Over dimension 1.
+
+        mlc_softmax_layer_create_dimension
+        """
     @property
     def dimension(self) -> int:
         """mlc_layer_dimension"""
@@ -2151,7 +2522,15 @@ class split_layer(layer):
         *,
         split_section_lengths: Any = None,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: split_layer(split_count=None, dimension=None, *, split_section_lengths=None)
+
+        Parts along a dimension: so many, or of these lengths.
+
+        Where the count does not divide the size, the first parts are one longer; at most `size`
+        parts.
+
+        mlc_split_layer_create_sections
+        """
     @property
     def dimension(self) -> int:
         """mlc_layer_dimension"""
@@ -2170,7 +2549,14 @@ class training_graph(graph):
         loss_layer: layer | None = None,
         optimizer: mlcompute.optimizer | None = None,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: training_graph(graph_objects, loss_layer=None, optimizer=None)
+
+        Graphs, wrapped for training: with a loss, and with an optimizer.
+
+        loss_layer (may be NULL: a node is the loss, or gradients are given) takes the last
+        result of the graphs and the declared labels; optimizer may be NULL:
+        mlc_training_graph_compile_optimizer.
+        """
     def add_inputs(
         self, inputs: Any, loss_labels: Any = None, loss_label_weights: Any = None
     ) -> Any:
@@ -2215,7 +2601,9 @@ class training_graph(graph):
         """Run forward, gradient and update: asynchronously, unless the options say SYNCHRONOUS.
 
         The completion handler gets the result (a tensor or None), the error (an exception or
-        None) and the seconds it took.
+        None) and the seconds it took. What it reads of the graph's results is this execution's,
+        whatever others have computed by then. An input that is not given keeps the data it was
+        given last.
         """
     def execute_forward(
         self,
@@ -2264,7 +2652,13 @@ class training_graph(graph):
 class transpose_layer(layer):
     """Dimension i of the result is dimension dimensions[i] of the source."""
     def __init__(self, dimensions: Sequence[int] | int) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: transpose_layer(dimensions)
+
+        Dimension i of the result is dimension dimensions[i] of the source.
+
+        Dimension i of the result is dimension dimensions[i] of the source; the batch stays the
+        first.
+        """
     @property
     def dimensions(self) -> int | Sequence[int]:
         """mlc_layer_dimensions"""
@@ -2277,7 +2671,14 @@ class upsample_layer(layer):
         sample_mode: Any = None,
         aligns_corners: bool | None = None,
     ) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: upsample_layer(shape, sample_mode=None, aligns_corners=None)
+
+        Images of another height and width: shape is [height, width].
+
+        shape: [height, width] of the result; nearest, corners not aligned.
+
+        mlc_upsample_layer_create_mode
+        """
     @property
     def aligns_corners(self) -> bool:
         """mlc_layer_aligns_corners"""
@@ -2291,7 +2692,13 @@ class upsample_layer(layer):
 class yolo_loss_layer(loss_layer):
     """The loss of object detection with anchor boxes."""
     def __init__(self, descriptor: Any) -> None:
-        """Initialize self.  See help(type(self)) for accurate signature."""
+        """Make one: yolo_loss_layer(descriptor)
+
+        The loss of object detection with anchor boxes.
+
+        Scores (N, anchors * (5 + classes), H, W); labels of the same shape: per anchor tx, ty,
+        tw, th, objectness, classes.
+        """
     @property
     def yolo_loss_descriptor(self) -> mlcompute.yolo_loss_descriptor:
         """mlc_layer_yolo_loss_descriptor"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import inspect
 import weakref
 from typing import TYPE_CHECKING
 
@@ -36,9 +37,25 @@ class Base:
 
 
 def public(cls):
-    """Marks a class whose name handles and fields refer to."""
+    """Marks a class whose name handles and fields refer to, and gives its constructor help."""
     _classes[cls.__name__] = cls
+    make = vars(cls).get("__init__")
+    if make is not None and not make.__doc__:
+        texts = [cls.__doc__, *(getattr(_c, name).__doc__ for name in _calls_of(make))]
+        kept = dict.fromkeys(text for text in texts if text)
+        make.__doc__ = "\n\n".join([f"Make one: {cls.__name__}{_parameters(make)}", *kept])
     return cls
+
+
+def _calls_of(function):
+    """The functions of the library that a constructor calls."""
+    return [name for name in function.__code__.co_names if name.startswith("mlc_")]
+
+
+def _parameters(function):
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    plain = [p.replace(annotation=p.empty) for p in parameters]
+    return str(inspect.Signature(plain))
 
 
 def wrap(value, owner=None):

@@ -239,7 +239,9 @@ class inference_graph(graph):
         """Run forward with data by name: asynchronously, unless the options say SYNCHRONOUS.
 
         The completion handler gets the result (a tensor or None), the error (an exception or
-        None) and the seconds it took.
+        None) and the seconds it took. What it reads of the graph's results is this execution's,
+        whatever others have computed by then. An input that is not given keeps the data it was
+        given last.
         """
         return self._execute(
             _c.mlc_inference_graph_execute, batch_size, options, completion_handler, inputs_data,
@@ -338,7 +340,9 @@ class training_graph(graph):
         """Run forward, gradient and update: asynchronously, unless the options say SYNCHRONOUS.
 
         The completion handler gets the result (a tensor or None), the error (an exception or
-        None) and the seconds it took.
+        None) and the seconds it took. What it reads of the graph's results is this execution's,
+        whatever others have computed by then. An input that is not given keeps the data it was
+        given last.
         """
         return self._execute(
             _c.mlc_training_graph_execute, batch_size, options, completion_handler, inputs_data,
