@@ -98,14 +98,16 @@ mica_value mica_tf_session_random(mica_tf_session *session, mica_graph *g,
 
 /* ---- constants --------------------------------------------------------------------------------*/
 
-static mica_status fold_shape(mica_tf_frame *frame, const mica_tf_node *node,
+/* Result `index` is of that input. */
+static mica_status fold_shape(mica_tf_frame *frame, const mica_tf_node *node, int32_t index,
                               mica_tensor **out_tensor) {
-    mica_value input = mica_tf_frame_value(frame, node->inputs[0]);
+    mica_value input = mica_tf_frame_value(frame, node->inputs[index]);
     const mica_type *type = mica_value_type(input);
     if (!type) return mica_graph_check(frame->g);
     mica_dtype dtype = mica_tf_dtype_core(node->dtypes[0]);
-    int64_t number = node->operation->op == MICA_TF_Rank ? type->rank : mica_type_elements(type);
-    if (node->operation->op == MICA_TF_Shape)
+    mica_tf_op op = node->operation->op;
+    int64_t number = op == MICA_TF_Rank ? type->rank : mica_type_elements(type);
+    if (op == MICA_TF_Shape || op == MICA_TF_ShapeN)
         return mica_tf_ints_tensor(frame->session->device, dtype, type->dims, type->rank, 1,
                                    out_tensor);
     return mica_tf_ints_tensor(frame->session->device, dtype, &number, 1, 0, out_tensor);
@@ -151,7 +153,7 @@ mica_status mica_tf_fold(mica_tf_frame *frame, mica_tf_ref ref, mica_tensor **ou
         return MICA_ERROR(MICA_UNSUPPORTED, "[%s] is not a constant", node->name);
     mica_tensor *tensor = NULL;
     if (mica_tf_is_a(node->operation, MICA_TF_CATEGORY_OF_SHAPE)) {
-        MICA_TRY(fold_shape(frame, node, &tensor));
+        MICA_TRY(fold_shape(frame, node, ref.index, &tensor));
     } else if (node->operation->op == MICA_TF_Const) {
         tensor = mica_tf_attr_find(node->operation->info, node->operation->attrs, "value")
                      ->as.value.object;

@@ -136,7 +136,7 @@ MICA_MUST_CHECK mica_status mica_tf_check_input(const mica_tf_operation *operati
 int32_t mica_tf_output_dtypes(const mica_tf_op_info *info, const mica_tf_attr *attrs,
                               mica_tf_dtype *out, int32_t capacity);
 
-enum { MICA_TF_MAX_VALUES = 1024 };
+enum { MICA_TF_MAX_VALUES = 8192 };
 
 /* ---- shape functions --------------------------------------------------------------------------*/
 
@@ -400,6 +400,7 @@ struct mica_tf_check {
  * itself. */
 bool mica_tf_checks_values(mica_tf_op op);
 MICA_MUST_CHECK mica_status mica_tf_check_values(mica_tf_op op, const mica_tf_op_info *info,
+                                                 const mica_tf_attr *attrs,
                                                  const mica_tf_value *inputs);
 MICA_MUST_CHECK mica_status mica_tf_bounds_check(const mica_tf_bounds *b, mica_tensor *tensor);
 /* What an op that was just lowered refuses, added to the session. */
