@@ -1,4 +1,4 @@
-"""mlcompute's manners: handlers read their own results, inputs stay, messages and help are clear."""
+"""mlcompute: handlers read their own results, inputs stay, messages and help are clear."""
 
 import itertools
 import subprocess
