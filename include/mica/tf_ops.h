@@ -430,13 +430,16 @@ typedef enum mica_tf_op {
     MICA_TF_XlaDynamicUpdateSlice = 423,
     MICA_TF_SampleDistortedBoundingBoxV2 = 424,
     MICA_TF_StatelessSampleDistortedBoundingBox = 425,
-    MICA_TF_RaggedRange = 426,
-    MICA_TF_RaggedGather = 427,
-    MICA_TF_RaggedTensorToTensor = 428,
-    MICA_TF_RaggedTensorToSparse = 429,
-    MICA_TF_RaggedTensorToVariant = 430,
-    MICA_TF_RaggedTensorFromVariant = 431,
-    MICA_TF_OP_COUNT = 432,
+    MICA_TF_CrossReplicaSum = 426,
+    MICA_TF_NoOp = 427,
+    MICA_TF_PlaceholderWithDefault = 428,
+    MICA_TF_RaggedRange = 429,
+    MICA_TF_RaggedGather = 430,
+    MICA_TF_RaggedTensorToTensor = 431,
+    MICA_TF_RaggedTensorToSparse = 432,
+    MICA_TF_RaggedTensorToVariant = 433,
+    MICA_TF_RaggedTensorFromVariant = 434,
+    MICA_TF_OP_COUNT = 435,
     MICA_TF_PARAMETER = MICA_TF_OP_COUNT /* a graph's parameter; not an op */
 } mica_tf_op;
 
