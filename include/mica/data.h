@@ -186,6 +186,24 @@ MICA_API MICA_MUST_CHECK mica_status mica_dataset_scan(mica_dataset *input,
                                                        int32_t n_state,
                                                        const mica_dataset_function *function,
                                                        mica_dataset **out_dataset);
+/* Windows of elements of one key. The first function gives an element's key, the third how many
+ * elements a window of that key has, scalars of int64; the second makes a dataset of a key and its
+ * window, which is a dataset too. Windows that are not full come at the end, by their keys. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_group_by_window(
+    mica_dataset *input, const mica_dataset_function functions[3], int32_t n_components,
+    mica_dataset **out_dataset);
+/* An element for each key, by the keys: the first function gives an element's key, the second a
+ * key's first state, the third takes a state and an element to the next one, the fourth the last
+ * state to the element. */
+MICA_API MICA_MUST_CHECK mica_status
+mica_dataset_group_by_reducer(mica_dataset *input, const mica_dataset_function functions[4],
+                              mica_dataset **out_dataset);
+/* The elements, of one component, that differ from all before them. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_unique(mica_dataset *input,
+                                                         mica_dataset **out_dataset);
+/* The elements without those whose making failed. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_ignore_errors(mica_dataset *input,
+                                                                mica_dataset **out_dataset);
 /* What functions make: the first gives a value for each iterator; the second takes it to an
  * element, and to an error with code OUT_OF_RANGE at the end; the third takes it when the iterator
  * is gone.
@@ -212,6 +230,16 @@ MICA_API MICA_MUST_CHECK mica_status mica_iterator_create(mica_dataset *dataset,
 MICA_API MICA_MUST_CHECK mica_status mica_iterator_next(mica_iterator *iterator,
                                                         mica_tf_value *out_values, int32_t n,
                                                         bool *out_end);
+/* Where an iterator is, as a scalar of strings: with it another iterator of such a dataset, in this
+ * process or a later one, goes on at the very next element. FAILED_PRECONDITION when a function of
+ * the pipeline has state that is not the iterator's. */
+MICA_API MICA_MUST_CHECK mica_status mica_iterator_save(mica_iterator *iterator,
+                                                        mica_tf_value *out_state);
+/* An iterator that goes on where the other was; MICA_DATA_LOSS for what is no state of an iterator
+ * of such a dataset. */
+MICA_API MICA_MUST_CHECK mica_status mica_iterator_restore(mica_dataset *dataset,
+                                                           mica_device *device, mica_tf_value state,
+                                                           mica_iterator **out_iterator);
 MICA_API mica_dataset *mica_iterator_dataset(const mica_iterator *iterator); /* borrowed */
 MICA_API void mica_iterator_retain(mica_iterator *iterator);
 MICA_API void mica_iterator_release(mica_iterator *iterator);

@@ -66,6 +66,12 @@ MICA_API MICA_MUST_CHECK mica_status mica_record_reader_next(mica_record_reader 
                                                              const uint8_t **out_bytes,
                                                              size_t *out_size, bool *out_end);
 
+/* How many bytes of the file, unpacked, lie before the next record. */
+MICA_API uint64_t mica_record_reader_offset(const mica_record_reader *reader);
+/* Passes over `size` bytes of the file, or as many as there are. */
+MICA_API MICA_MUST_CHECK mica_status mica_record_reader_skip(mica_record_reader *reader,
+                                                             uint64_t size);
+
 typedef struct mica_record_options {
     size_t size;             /* sizeof(mica_record_options) */
     const char *compression; /* "GZIP", "ZLIB"; NULL, "": none */

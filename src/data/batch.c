@@ -1,5 +1,5 @@
 /* Elements stacked along a new first axis, and taken apart again. */
-#include "data/data.h"
+#include "data/archive.h"
 
 typedef struct batch_dataset {
     mica_dataset base;
@@ -99,6 +99,20 @@ static mica_status unbatch_next(mica_iterator *it, mica_tf_value *out, bool *end
     return NULL;
 }
 
+static mica_status unbatch_archive(mica_iterator *it, mica_archive *a) {
+    unbatch_state *state = it->state;
+    int32_t width = it->dataset->n_components;
+    bool has_element = state->at < state->count;
+    MICA_TRY(mica_archive_bool(a, &has_element));
+    if (!has_element) return NULL;
+    MICA_TRY(mica_archive_element(a, it->device, state->element, width));
+    int64_t at = state->at;
+    if (!a->is_saving) MICA_TRY(measure_element(it));
+    MICA_TRY(mica_archive_int(a, &at, 0, state->count));
+    state->at = at;
+    return NULL;
+}
+
 static const mica_dataset_class unbatch_class = {
     .name = "UnbatchDataset",
     .bytes = sizeof(mica_dataset),
@@ -106,6 +120,7 @@ static const mica_dataset_class unbatch_class = {
     .open = unbatch_open,
     .next = unbatch_next,
     .close = unbatch_close,
+    .archive = unbatch_archive,
 };
 
 mica_status mica_dataset_unbatch(mica_dataset *input, mica_dataset **out_dataset) {

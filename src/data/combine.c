@@ -1,5 +1,5 @@
 /* Datasets side by side, one after the other, again, in part. */
-#include "data/data.h"
+#include "data/archive.h"
 
 static int64_t input_count(const mica_dataset *dataset, int32_t i) {
     return mica_dataset_cardinality(dataset->inputs[i]);
@@ -75,6 +75,13 @@ static int64_t concatenate_count(const mica_dataset *dataset) {
     return a + b;
 }
 
+static mica_status concatenate_archive(mica_iterator *it, mica_archive *a) {
+    int64_t at = *(int32_t *)it->state;
+    MICA_TRY(mica_archive_int(a, &at, 0, it->dataset->n_inputs - 1));
+    *(int32_t *)it->state = (int32_t)at;
+    return it->inputs[at] ? NULL : mica_iterator_open_input(it, (int32_t)at);
+}
+
 static const mica_dataset_class concatenate_class = {
     .name = "ConcatenateDataset",
     .bytes = sizeof(mica_dataset),
@@ -82,6 +89,7 @@ static const mica_dataset_class concatenate_class = {
     .open = open_first,
     .next = concatenate_next,
     .cardinality = concatenate_count,
+    .archive = concatenate_archive,
 };
 
 mica_status mica_dataset_concatenate(mica_dataset *first, mica_dataset *second,
@@ -177,12 +185,23 @@ static int64_t skip_count(const mica_dataset *dataset) {
     return n > count ? n - count : 0;
 }
 
+static mica_status repeat_archive(mica_iterator *it, mica_archive *a) {
+    repeat_state *state = it->state;
+    MICA_TRY(mica_archive_int(a, &state->rounds, 0, INT64_MAX));
+    return mica_archive_bool(a, &state->any);
+}
+
+static mica_status counted_archive(mica_iterator *it, mica_archive *a) {
+    return mica_archive_int(a, it->state, 0, INT64_MAX);
+}
+
 static const mica_dataset_class repeat_class = {
     .name = "RepeatDataset",
     .bytes = sizeof(counted_dataset),
     .state_bytes = sizeof(repeat_state),
     .next = repeat_next,
     .cardinality = repeat_count,
+    .archive = repeat_archive,
 };
 static const mica_dataset_class take_class = {
     .name = "TakeDataset",
@@ -190,6 +209,7 @@ static const mica_dataset_class take_class = {
     .state_bytes = sizeof(int64_t),
     .next = take_next,
     .cardinality = take_count,
+    .archive = counted_archive,
 };
 static const mica_dataset_class skip_class = {
     .name = "SkipDataset",
@@ -197,6 +217,7 @@ static const mica_dataset_class skip_class = {
     .state_bytes = sizeof(int64_t),
     .next = skip_next,
     .cardinality = skip_count,
+    .archive = counted_archive,
 };
 
 /* A number of elements that is promised. */
@@ -218,6 +239,7 @@ static const mica_dataset_class asserted_class = {
     .state_bytes = sizeof(int64_t),
     .next = asserted_next,
     .cardinality = count_of,
+    .archive = counted_archive,
 };
 
 static mica_status make_counted(const mica_dataset_class *class, mica_dataset *input, int64_t count,
