@@ -95,6 +95,11 @@ MICA_API MICA_MUST_CHECK mica_status mica_record_writer_finish(mica_record_write
 /* Of an unfinished writer: what was flushed stays, a file that was never flushed is removed. */
 MICA_API void mica_record_writer_release(mica_record_writer *writer);
 
+/* ---- CSV --------------------------------------------------------------------------------------*/
+
+/* A field as a number of dtype float32, float64, int32 or int64; false when it is none. */
+MICA_API bool mica_csv_number(const char *text, size_t n, mica_tf_dtype dtype, void *out);
+
 /* ---- events -----------------------------------------------------------------------------------*/
 
 /* Writes `events.out.tfevents.<seconds>.<host>.<process>.<number><suffix>` to a folder, which is

@@ -356,7 +356,11 @@ typedef enum mica_tf_op {
     MICA_TF_GroupByReducerDataset = 349,
     MICA_TF_UniqueDataset = 350,
     MICA_TF_IgnoreErrorsDataset = 351,
-    MICA_TF_OP_COUNT = 352,
+    MICA_TF_RebatchDatasetV2 = 352,
+    MICA_TF_CSVDatasetV2 = 353,
+    MICA_TF_DecodeCSV = 354,
+    MICA_TF_ShardDataset = 355,
+    MICA_TF_OP_COUNT = 356,
     MICA_TF_PARAMETER = MICA_TF_OP_COUNT /* a graph's parameter; not an op */
 } mica_tf_op;
 

@@ -12,8 +12,8 @@
 
 struct mica_archive {
     bool is_saving;
-    int32_t depth;      /* of iterators and datasets inside each other */
-    mica_text to;       /* saving */
+    int32_t depth;       /* of iterators and datasets inside each other */
+    mica_text to;        /* saving */
     const uint8_t *from; /* restoring: n bytes are left */
     size_t n;
 };

@@ -220,6 +220,59 @@ static const mica_dataset_class skip_class = {
     .archive = counted_archive,
 };
 
+/* ---- shard ------------------------------------------------------------------------------------*/
+
+typedef struct shard_dataset {
+    mica_dataset base;
+    int64_t n_shards, index;
+} shard_dataset;
+
+/* The state is the number of elements that the input has given. */
+static mica_status shard_next(mica_iterator *it, mica_tf_value *out, bool *end) {
+    const shard_dataset *s = (const shard_dataset *)it->dataset;
+    int64_t *given = it->state;
+    for (;;) {
+        MICA_TRY(mica_iterator_pull(it, 0, out, end));
+        if (*end) return NULL;
+        if ((*given)++ % s->n_shards == s->index) return NULL;
+        mica_values_release(out, it->dataset->n_components);
+    }
+}
+
+static int64_t shard_count(const mica_dataset *dataset) {
+    const shard_dataset *s = (const shard_dataset *)dataset;
+    int64_t n = input_count(dataset, 0);
+    return n < 0 ? n : n / s->n_shards + (n % s->n_shards > s->index);
+}
+
+static const mica_dataset_class shard_class = {
+    .name = "ShardDataset",
+    .bytes = sizeof(shard_dataset),
+    .state_bytes = sizeof(int64_t),
+    .next = shard_next,
+    .cardinality = shard_count,
+    .archive = counted_archive,
+};
+
+mica_status mica_dataset_shard(mica_dataset *input, int64_t n_shards, int64_t index,
+                               mica_dataset **out_dataset) {
+    MICA_GIVEN(input, out_dataset);
+    *out_dataset = NULL;
+    if (n_shards < 1)
+        return MICA_INVALID("[ShardDataset] Number of shards must be greater than zero (currently "
+                            "num_shards = %lld).",
+                            (long long)n_shards);
+    if (index < 0 || index >= n_shards)
+        return MICA_INVALID("[ShardDataset] Index must be between 0 and %lld (currently index = "
+                            "%lld).",
+                            (long long)n_shards - 1, (long long)index);
+    MICA_TRY(mica_dataset_make(&shard_class, &input, 1, input->n_components, out_dataset));
+    shard_dataset *s = (shard_dataset *)*out_dataset;
+    s->n_shards = n_shards;
+    s->index = index;
+    return NULL;
+}
+
 /* A number of elements that is promised. */
 static mica_status asserted_next(mica_iterator *it, mica_tf_value *out, bool *end) {
     int64_t *made = it->state, count = count_of(it->dataset);

@@ -43,6 +43,7 @@ struct mica_dataset {
     const mica_dataset_class *class;
     int32_t n_components, n_inputs;
     mica_dataset **inputs; /* retained */
+    int64_t batch_size;    /* the first size of every component of every element; 0: not known */
     bool needs_order;      /* its elements depend on when they are made: on calls of the host
                               language, effects, draws, seeds that iterators share */
 };

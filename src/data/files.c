@@ -227,10 +227,11 @@ static mica_status pieces_archive(mica_iterator *it, mica_archive *a) {
 
 /* ---- datasets ---------------------------------------------------------------------------------*/
 
-#define FILES_CLASS(text, kind)                                                                \
+#define FILES_CLASS(text, kind)                                                                    \
     {                                                                                              \
         .name = text, .bytes = sizeof(files_dataset), .state_bytes = sizeof(files_state),          \
-        .destroy = files_destroy, .open = files_open, .next = kind##_next, .close = files_close, .archive = kind##_archive       \
+        .destroy = files_destroy, .open = files_open, .next = kind##_next, .close = files_close,   \
+        .archive = kind##_archive                                                                  \
     }
 static const mica_dataset_class classes[] = {
     [MICA_DATASET_RECORDS] = FILES_CLASS("TFRecordDataset", records),

@@ -286,8 +286,7 @@ static mica_status windows_archive(mica_iterator *it, mica_archive *a) {
         if (!a->is_saving) MICA_TRY(open_window(it));
         MICA_TRY(mica_archive_iterator(a, state->inner));
     }
-    for (int i = 0; i < WINDOW_FUNCTIONS; i++)
-        MICA_TRY(mica_archive_draws(a, it, &d->calls[i]));
+    for (int i = 0; i < WINDOW_FUNCTIONS; i++) MICA_TRY(mica_archive_draws(a, it, &d->calls[i]));
     return NULL;
 }
 
@@ -327,8 +326,8 @@ mica_status mica_dataset_group_by_window(mica_dataset *input,
     mica_dataset *made = NULL;
     MICA_TRY(mica_dataset_make(&windows_class, &input, 1, n_components, &made));
     int32_t n_inputs[WINDOW_FUNCTIONS] = {input->n_components, 2, 1};
-    mica_status status = init_calls(made, ((windows_dataset *)made)->calls, functions, n_inputs,
-                                    WINDOW_FUNCTIONS);
+    mica_status status =
+        init_calls(made, ((windows_dataset *)made)->calls, functions, n_inputs, WINDOW_FUNCTIONS);
     if (status)
         mica_dataset_release(made);
     else
@@ -438,8 +437,7 @@ static mica_status reducer_archive(mica_iterator *it, mica_archive *a) {
     for (int64_t i = 0; i < state->groups.n; i++)
         if (state->groups.all[i].rows.n != 1)
             return MICA_ERROR(MICA_DATA_LOSS, "[iterator] the state has a key without a state");
-    for (int i = 0; i < REDUCER_FUNCTIONS; i++)
-        MICA_TRY(mica_archive_draws(a, it, &d->calls[i]));
+    for (int i = 0; i < REDUCER_FUNCTIONS; i++) MICA_TRY(mica_archive_draws(a, it, &d->calls[i]));
     return NULL;
 }
 

@@ -104,7 +104,8 @@ static void close_place(const mica_iterator *it, place *p) {
 static void parallel_close(mica_iterator *it) {
     const interleave_dataset *d = (const interleave_dataset *)it->dataset;
     interleave_state *state = it->state;
-    for (int64_t i = 0; state->places && i < d->cycle_length; i++) close_place(it, &state->places[i]);
+    for (int64_t i = 0; state->places && i < d->cycle_length; i++)
+        close_place(it, &state->places[i]);
     mica_free(state->places);
     mica_free(state->element);
     mica_free(state->jobs);
@@ -308,8 +309,7 @@ static mica_status parallel_archive(mica_iterator *it, mica_archive *a) {
     MICA_TRY(mica_archive_int(a, &state->in_block, 0, d->block_length - 1));
     MICA_TRY(mica_archive_int(a, &state->number, 0, INT64_MAX));
     MICA_TRY(mica_archive_bool(a, &state->input_ended));
-    for (int64_t i = 0; i < d->cycle_length; i++)
-        MICA_TRY(archive_place(it, a, &state->places[i]));
+    for (int64_t i = 0; i < d->cycle_length; i++) MICA_TRY(archive_place(it, a, &state->places[i]));
     return mica_archive_draws(a, it, &d->call);
 }
 

@@ -156,7 +156,15 @@ static mica_status make_values(const mica_dataset_class *class, const mica_tf_va
 mica_status mica_dataset_tensors(const mica_tf_value *values, int32_t n,
                                  mica_dataset **out_dataset) {
     MICA_GIVEN(MICA_MANY(values, n), out_dataset);
-    return make_values(&tensors_class, values, n, 1, out_dataset);
+    MICA_TRY(make_values(&tensors_class, values, n, 1, out_dataset));
+    for (int32_t i = 0; i < n; i++) {
+        mica_tf_shape shape;
+        mica_tf_value_shape(values[i], &shape);
+        int64_t size = shape.rank > 0 ? shape.dims[0] : 0;
+        (*out_dataset)->batch_size = i == 0 || (*out_dataset)->batch_size == size ? size : 0;
+        if ((*out_dataset)->batch_size == 0) break;
+    }
+    return NULL;
 }
 
 mica_status mica_dataset_slices(const mica_tf_value *values, int32_t n,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import _dtypes
 from .._core import Tensor, convert_to_tensor, ops
+from .._csv import decode_csv
 from .._examples import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -58,6 +59,7 @@ __all__ = [
     "TFRecordOptions",
     "TFRecordWriter",
     "VarLenFeature",
+    "decode_csv",
     "decode_raw",
     "gfile",
     "matching_files",

@@ -81,6 +81,23 @@ mica_status tf_host_skip_dataset(mica_tf_host *c) {
     return counted(c, mica_dataset_skip);
 }
 
+mica_status tf_host_shard_dataset(mica_tf_host *c) {
+    mica_dataset *input, *dataset = NULL;
+    int64_t n, index;
+    MICA_TRY(dataset_input(c, 0, &input));
+    MICA_TRY(mica_tf_int_input(c, 1, &n));
+    MICA_TRY(mica_tf_int_input(c, 2, &index));
+    mica_status status = mica_dataset_shard(input, n, index, &dataset);
+    bool asks = mica_tf_host_attr(c, "require_non_empty")->as.integer != 0;
+    int64_t count = status ? 0 : mica_dataset_cardinality(input);
+    if (!status && asks && count >= 0 && count < n) {
+        mica_dataset_release(dataset);
+        return MICA_INVALID("[ShardDataset] %lld elements are too few for %lld shards",
+                            (long long)count, (long long)n);
+    }
+    return finish(c, status, &dataset);
+}
+
 enum { AUTOTUNE = -1, GOOD_PREFETCH = 4 };
 
 static mica_status make_prefetch(mica_dataset *input, int64_t count, mica_dataset **out) {
@@ -103,6 +120,16 @@ mica_status tf_host_batch_dataset(mica_tf_host *c) {
     MICA_TRY(mica_tf_int_input(c, 1, &size));
     MICA_TRY(mica_tf_int_input(c, 2, &drop));
     return finish(c, mica_dataset_batch(input, size, drop != 0, &dataset), &dataset);
+}
+
+mica_status tf_host_rebatch_dataset(mica_tf_host *c) {
+    mica_dataset *input, *dataset = NULL;
+    int64_t sizes[256], drop;
+    int32_t n;
+    MICA_TRY(dataset_input(c, 0, &input));
+    MICA_TRY(mica_tf_tensor_ints(mica_tf_tensor(c->inputs[1]), sizes, 256, &n));
+    MICA_TRY(mica_tf_int_input(c, 2, &drop));
+    return finish(c, mica_dataset_rebatch(input, sizes, n, drop != 0, &dataset), &dataset);
 }
 
 mica_status tf_host_unbatch_dataset(mica_tf_host *c) {

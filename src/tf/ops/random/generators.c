@@ -255,7 +255,8 @@ mica_status mica_tf_generators_restore(mica_tf_generators *generators,
         if (!p)
             status = MICA_NO_MEMORY();
         else if (n - at < STREAM_WORDS)
-            status = MICA_INVALID("[%s] %d words are too few for its random ops", function->name, n);
+            status =
+                MICA_INVALID("[%s] %d words are too few for its random ops", function->name, n);
         if (status) break;
         memcpy(p->key, words + at, sizeof p->key);
         memcpy(p->counter, words + at + 2, sizeof p->counter);
