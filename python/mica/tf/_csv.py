@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ._core import Tensor, convert_to_tensor, ops
 import itertools
+
+from ._core import Tensor, convert_to_tensor, ops
 
 
 def decode_csv(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import csv
 import gzip
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,6 @@ from ..io import gfile
 from ._dataset import AUTOTUNE, Dataset, _int
 from ._files import TFRecordDataset
 from ._options import Options
-import itertools
 
 _KINDS = (float32, float64, int32, int64, string)
 
@@ -93,8 +93,8 @@ class SqlDataset(Dataset):
     def __init__(self, driver_name, data_source_name, query, output_types) -> None:
         raise NotImplementedError(
             f"tf.data.experimental.SqlDataset: Mica has no driver for {driver_name!r}. Read the "
-            "rows with Python's sqlite3 in tf.data.Dataset.from_generator, or write them to TFRecord or "
-            "CSV files."
+            "rows with Python's sqlite3 in tf.data.Dataset.from_generator, or write them to "
+            "TFRecord or CSV files."
         )
 
 
