@@ -426,17 +426,9 @@ typedef enum mica_tf_op {
     MICA_TF_ReverseSequence = 419,
     MICA_TF_Bincount = 420,
     MICA_TF_DenseBincount = 421,
-    MICA_TF_SerializeIterator = 422,
-    MICA_TF_DeserializeIterator = 423,
-    MICA_TF_GroupByWindowDataset = 424,
-    MICA_TF_GroupByReducerDataset = 425,
-    MICA_TF_UniqueDataset = 426,
-    MICA_TF_IgnoreErrorsDataset = 427,
-    MICA_TF_RebatchDatasetV2 = 428,
-    MICA_TF_ShardDataset = 429,
-    MICA_TF_CSVDatasetV2 = 430,
-    MICA_TF_DecodeCSV = 431,
-    MICA_TF_OP_COUNT = 432,
+    MICA_TF_ComputeBatchSize = 422,
+    MICA_TF_XlaDynamicUpdateSlice = 423,
+    MICA_TF_OP_COUNT = 424,
     MICA_TF_PARAMETER = MICA_TF_OP_COUNT /* a graph's parameter; not an op */
 } mica_tf_op;
 

@@ -27,11 +27,16 @@ static int64_t batch_count(const mica_dataset *dataset) {
     return n / b->size + (n % b->size != 0 && !b->drop_remainder);
 }
 
+static int64_t batch_size_of(const mica_dataset *dataset) {
+    return ((const batch_dataset *)dataset)->size;
+}
+
 static const mica_dataset_class batch_class = {
     .name = "BatchDataset",
     .bytes = sizeof(batch_dataset),
     .next = batch_next,
     .cardinality = batch_count,
+    .batch_size = batch_size_of,
 };
 
 mica_status mica_dataset_batch(mica_dataset *input, int64_t size, bool drop_remainder,
@@ -45,7 +50,7 @@ mica_status mica_dataset_batch(mica_dataset *input, int64_t size, bool drop_rema
     batch_dataset *b = (batch_dataset *)*out_dataset;
     b->size = size;
     b->drop_remainder = drop_remainder;
-    if (drop_remainder) b->base.batch_size = size;
+    if (drop_remainder) b->base.first_size = size;
     return NULL;
 }
 
@@ -105,8 +110,8 @@ static int64_t unbatch_count(const mica_dataset *dataset) {
     const mica_dataset *input = dataset->inputs[0];
     int64_t n = mica_dataset_cardinality(input), product;
     if (n < 0) return n;
-    if (input->batch_size == 0) return MICA_DATASET_UNKNOWN;
-    return __builtin_mul_overflow(n, input->batch_size, &product) ? INT64_MAX : product;
+    if (input->first_size == 0) return MICA_DATASET_UNKNOWN;
+    return __builtin_mul_overflow(n, input->first_size, &product) ? INT64_MAX : product;
 }
 
 static mica_status unbatch_archive(mica_iterator *it, mica_archive *a) {

@@ -31,6 +31,7 @@ static const mica_dataset_class zip_class = {
     .bytes = sizeof(mica_dataset),
     .next = zip_next,
     .cardinality = zip_count,
+    .batch_size = mica_dataset_batch_size_of_inputs,
 };
 
 mica_status mica_dataset_zip(mica_dataset *const *inputs, int32_t n, mica_dataset **out_dataset) {
@@ -90,6 +91,7 @@ static const mica_dataset_class concatenate_class = {
     .next = concatenate_next,
     .cardinality = concatenate_count,
     .archive = concatenate_archive,
+    .batch_size = mica_dataset_batch_size_of_inputs,
 };
 
 mica_status mica_dataset_concatenate(mica_dataset *first, mica_dataset *second,
@@ -202,6 +204,7 @@ static const mica_dataset_class repeat_class = {
     .next = repeat_next,
     .cardinality = repeat_count,
     .archive = repeat_archive,
+    .batch_size = mica_dataset_batch_size_of_inputs,
 };
 static const mica_dataset_class take_class = {
     .name = "TakeDataset",
@@ -210,6 +213,7 @@ static const mica_dataset_class take_class = {
     .next = take_next,
     .cardinality = take_count,
     .archive = counted_archive,
+    .batch_size = mica_dataset_batch_size_of_inputs,
 };
 static const mica_dataset_class skip_class = {
     .name = "SkipDataset",
@@ -218,6 +222,7 @@ static const mica_dataset_class skip_class = {
     .next = skip_next,
     .cardinality = skip_count,
     .archive = counted_archive,
+    .batch_size = mica_dataset_batch_size_of_inputs,
 };
 
 /* ---- shard ------------------------------------------------------------------------------------*/
@@ -251,6 +256,7 @@ static const mica_dataset_class shard_class = {
     .state_bytes = sizeof(int64_t),
     .next = shard_next,
     .cardinality = shard_count,
+    .batch_size = mica_dataset_batch_size_of_inputs,
     .archive = counted_archive,
 };
 
@@ -293,6 +299,7 @@ static const mica_dataset_class asserted_class = {
     .next = asserted_next,
     .cardinality = count_of,
     .archive = counted_archive,
+    .batch_size = mica_dataset_batch_size_of_inputs,
 };
 
 static mica_status make_counted(const mica_dataset_class *class, mica_dataset *input, int64_t count,

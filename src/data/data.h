@@ -36,6 +36,7 @@ typedef struct mica_dataset_class {
     /* Saves or restores what an iterator keeps, beside those of its inputs; NULL: nothing is kept,
      * or with state_bytes that it cannot be saved. */
     mica_status (*archive)(mica_iterator *it, mica_archive *a);
+    int64_t (*batch_size)(const mica_dataset *dataset);  /* NULL: unknown */
 } mica_dataset_class;
 
 struct mica_dataset {
@@ -43,7 +44,7 @@ struct mica_dataset {
     const mica_dataset_class *class;
     int32_t n_components, n_inputs;
     mica_dataset **inputs; /* retained */
-    int64_t batch_size;    /* the first size of every component of every element; 0: not known */
+    int64_t first_size;    /* of every component of every element; 0: not known */
     bool needs_order;      /* its elements depend on when they are made: on calls of the host
                               language, effects, draws, seeds that iterators share */
 };
@@ -63,6 +64,8 @@ struct mica_iterator {
 MICA_MUST_CHECK mica_status mica_dataset_make(const mica_dataset_class *class,
                                               mica_dataset *const *inputs, int32_t n_inputs,
                                               int32_t n_components, mica_dataset **out);
+/* The batch size that all inputs agree on: of a class that leaves elements as they are. */
+int64_t mica_dataset_batch_size_of_inputs(const mica_dataset *dataset);
 /* An iterator that is a part of another: random numbers go on in it. */
 MICA_MUST_CHECK mica_status mica_iterator_create_part(mica_iterator *whole, mica_dataset *dataset,
                                                       mica_iterator **out_iterator);

@@ -146,6 +146,7 @@ static const mica_dataset_class filter_class = {
     .destroy = function_destroy,
     .next = filter_next,
     .archive = filter_archive,
+    .batch_size = mica_dataset_batch_size_of_inputs,
 };
 
 mica_status mica_dataset_filter(mica_dataset *input, const mica_dataset_function *function,

@@ -161,8 +161,8 @@ mica_status mica_dataset_tensors(const mica_tf_value *values, int32_t n,
         mica_tf_shape shape;
         mica_tf_value_shape(values[i], &shape);
         int64_t size = shape.rank > 0 ? shape.dims[0] : 0;
-        (*out_dataset)->batch_size = i == 0 || (*out_dataset)->batch_size == size ? size : 0;
-        if ((*out_dataset)->batch_size == 0) break;
+        (*out_dataset)->first_size = i == 0 || (*out_dataset)->first_size == size ? size : 0;
+        if ((*out_dataset)->first_size == 0) break;
     }
     return NULL;
 }

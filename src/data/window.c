@@ -215,6 +215,7 @@ static const mica_dataset_class cache_class = {
     .close = cache_close,
     .cardinality = cache_count,
     .archive = cache_archive,
+    .batch_size = mica_dataset_batch_size_of_inputs,
 };
 
 mica_status mica_dataset_cache(mica_dataset *input, mica_dataset **out_dataset) {
