@@ -6,6 +6,7 @@
 #include "data.h"
 #include "graph.h"
 #include "io.h"
+#include "media.h"
 #include "mlc.h"
 #include "nn.h"
 #include "peer.h"

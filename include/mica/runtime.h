@@ -252,10 +252,22 @@ MICA_API void mica_set_interrupt_check(bool (*check)(void));
 /* ---- logging ----------------------------------------------------------------------------------*/
 
 /* Receives the lines that MICA_LOG=<topic>[,<topic>] asks for (warning, pass, run, memory, device,
- * eager, match, transfer).
+ * eager, match, fuse, transfer, time).
  * NULL: none. By default they go to standard error, and nothing is asked for. */
 MICA_API void mica_set_log(void (*sink)(void *context, const char *topic, const char *line),
                            void *context);
+
+/* MICA_REPORT=page.html writes a page about what the process did, at its end or when mica_shutdown
+ * is called: graphs before and after each pass, what was fused, generated code, time and bytes of
+ * kernels, memory over time, what ran on the host. %p in the name is the number of the process. On
+ * devices beside the host each kernel is waited for meanwhile. Front ends whose programs have lines
+ * of their own say here how the current one is found: it writes "file:line" and answers true, or
+ * answers false. It is called on the thread that runs the program, without locks, while a report is
+ * asked for. NULL: lines are not known. */
+MICA_API void mica_set_caller_line(bool (*find)(char *text, size_t capacity));
+/* The line that is found now stands for what this thread does while none can be found, as without
+ * an interpreter's lock. Costs nothing without a report. */
+MICA_API void mica_mark_caller_line(void);
 
 /* "1.2.3": of the library that runs; version.h has that of the headers. */
 MICA_API const char *mica_version(void);

@@ -301,6 +301,7 @@ static PyObject *tensor_from_nested(PyObject *data, int dtype, mica_device *devi
     PyObject *result = NULL;
     if (fill(data, wanted, &at) == 0) {
         mica_status status;
+        mica_mark_caller_line();
         Py_BEGIN_ALLOW_THREADS;
         status = mica_tensor_from_host(device, &type, memory, &tensor);
         Py_END_ALLOW_THREADS;
@@ -335,6 +336,7 @@ PyObject *tensor_from_buffer(const Py_buffer *view, int dtype, mica_device *devi
     }
     mica_tensor *tensor = NULL;
     mica_status status;
+    mica_mark_caller_line();
     Py_BEGIN_ALLOW_THREADS;
     status = mica_tensor_from_host(device, &type, copy ? copy : view->buf, &tensor);
     Py_END_ALLOW_THREADS;
@@ -442,6 +444,7 @@ static PyObject *cached_scalar(mica_device *device, mica_dtype dtype, const void
         return tensor_take(scalar_cache[at].tensor);
     }
     mica_status status;
+    mica_mark_caller_line();
     Py_BEGIN_ALLOW_THREADS;
     status = mica_tensor_from_host(device, &type, element, &tensor);
     Py_END_ALLOW_THREADS;

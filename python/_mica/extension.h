@@ -100,6 +100,7 @@ mica_status status_from_exception(const char *name);
 /* ---- interrupt.c ------------------------------------------------------------------------------*/
 
 int watch_interrupts(void);
+int watch_lines(void); /* caller.c */
 bool interrupt_begin(void);
 void interrupt_end(bool began);
 /* Around calls that compute or wait, without Python's lock: Ctrl-C ends them with a status. */

@@ -276,6 +276,7 @@ static PyObject *executable_new(PyTypeObject *type, PyObject *args, PyObject *kw
     mica_graph *g = ((GraphObject *)graph)->graph;
     mica_executable *executable = NULL;
     mica_status status;
+    mica_mark_caller_line();
     Py_BEGIN_ALLOW_THREADS;
     status = mica_executable_create(device, g, &options, &executable);
     Py_END_ALLOW_THREADS;

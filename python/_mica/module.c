@@ -159,8 +159,8 @@ PyMODINIT_FUNC PyInit__mica(void);
 PyMODINIT_FUNC PyInit__mica(void) {
     PyObject *module = PyModule_Create(&definition);
     if (!module) return NULL;
-    if (watch_interrupts() < 0 || python_close_at_exit() < 0 || add_types(module) < 0 ||
-        dtypes_add_to(module) < 0 || ops_add_to(module) < 0 ||
+    if (watch_interrupts() < 0 || watch_lines() < 0 || python_close_at_exit() < 0 ||
+        add_types(module) < 0 || dtypes_add_to(module) < 0 || ops_add_to(module) < 0 ||
         PyModule_AddFunctions(module, transform_methods) < 0 ||
         PyModule_AddFunctions(module, control_methods) < 0 ||
         PyModule_AddFunctions(module, layers_methods) < 0 ||

@@ -645,6 +645,7 @@ static PyObject *wait_function(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(un
     mica_device *here = tf_device();
     mica_status status;
     if (!here) return NULL;
+    mica_mark_caller_line();
     Py_BEGIN_ALLOW_THREADS;
     status = mica_device_wait(here);
     Py_END_ALLOW_THREADS;

@@ -346,19 +346,25 @@ static PyObject *gradients_method(PyObject *object, PyObject *args) {
     return list;
 }
 
-static PyObject *evaluate(TFGraph *self, PyObject *tensor, bool is_constant) {
+/* Its value now. `given` holds an eager tensor, or None, for each of the first parameters; NULL is
+ * none. */
+static PyObject *evaluate(TFGraph *self, PyObject *tensor, PyObject *given, bool is_constant) {
     if (!tf_is_tensor(tensor) || ((TFTensor *)tensor)->graph != self)
         return PyErr_Format(PyExc_ValueError, "not a tensor of this graph");
     int32_t n = mica_tf_graph_parameter_count(self->graph);
     mica_tf_value *values = PyMem_Calloc((size_t)n + 1, sizeof *values), value;
     if (!values || !tf_device()) return PyErr_NoMemory();
+    for (Py_ssize_t i = 0; given && i < n && i < PyList_GET_SIZE(given); i++) {
+        PyObject *item = PyList_GET_ITEM(given, i);
+        if (tf_is_tensor(item)) values[i] = ((TFTensor *)item)->value;
+    }
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(self->capture_order); i++) {
         PyObject *pair = PyList_GET_ITEM(self->capture_order, i);
         TFTensor *external = (TFTensor *)PyTuple_GET_ITEM(pair, 0);
         TFTensor *internal = (TFTensor *)PyTuple_GET_ITEM(pair, 1);
         for (int32_t k = 0; k < n; k++)
             if (mica_tf_graph_parameter_ref(self->graph, k).node == internal->ref.node)
-                values[k] = external->value;
+                if (!external->graph) values[k] = external->value;
     }
     mica_status status = mica_tf_graph_evaluate(self->graph, tf_device(), ((TFTensor *)tensor)->ref,
                                                 values, is_constant, &value);
@@ -366,14 +372,17 @@ static PyObject *evaluate(TFGraph *self, PyObject *tensor, bool is_constant) {
     return status ? tf_raise(status) : tf_eager_tensor(value);
 }
 
-/* _evaluate(tensor): its value now, when it follows from constants and what was captured. */
-static PyObject *evaluate_method(PyObject *object, PyObject *tensor) {
-    return evaluate((TFGraph *)object, tensor, false);
+/* _evaluate(tensor, given): its value now, when it follows from constants, what was captured and
+ * the given values of parameters, a list. */
+static PyObject *evaluate_method(PyObject *object, PyObject *args) {
+    PyObject *tensor, *given = NULL;
+    if (!PyArg_ParseTuple(args, "O|O!", &tensor, &PyList_Type, &given)) return NULL;
+    return evaluate((TFGraph *)object, tensor, given, false);
 }
 
 /* _constant(tensor): its value, when that will be the same whenever the graph runs. */
 static PyObject *constant_method(PyObject *object, PyObject *tensor) {
-    return evaluate((TFGraph *)object, tensor, true);
+    return evaluate((TFGraph *)object, tensor, NULL, true);
 }
 
 static PyObject *outputs_method(PyObject *object, PyObject *Py_UNUSED(unused)) {
@@ -441,7 +450,7 @@ static PyMethodDef graph_methods[] = {
     {"_ints", ints_method, METH_O, NULL},
     {"_backward", backward_method, METH_O, NULL},
     {"_gradients", gradients_method, METH_VARARGS, NULL},
-    {"_evaluate", evaluate_method, METH_O, NULL},
+    {"_evaluate", evaluate_method, METH_VARARGS, NULL},
     {"_constant", constant_method, METH_O, NULL},
     {"_outputs", outputs_method, METH_NOARGS, NULL},
     {"_parameter_at", parameter_at_method, METH_O, NULL},

@@ -79,6 +79,7 @@ static PyObject *greet(PyObject *Py_UNUSED(module), PyObject *args) {
         !peer_of(capsule, socket, is_main, &peer))
         return NULL;
     mica_status status;
+    mica_mark_caller_line();
     Py_BEGIN_ALLOW_THREADS;
     status = mica_peer_greet(&peer, is_server, purpose);
     Py_END_ALLOW_THREADS;
@@ -138,6 +139,7 @@ static PyObject *receive(PyObject *Py_UNUSED(module), PyObject *args) {
         !peer_of(capsule, socket, is_main, &peer))
         return NULL;
     mica_status status;
+    mica_mark_caller_line();
     Py_BEGIN_ALLOW_THREADS;
     status = mica_peer_receive(&peer, seconds, most, &frame);
     Py_END_ALLOW_THREADS;
@@ -182,6 +184,7 @@ static PyObject *send_frame(PyObject *Py_UNUSED(module), PyObject *args) {
     }
     mica_status status = NULL;
     if (!failed) {
+        mica_mark_caller_line();
         Py_BEGIN_ALLOW_THREADS;
         status = mica_peer_send(&peer, header, (size_t)n_header, pointers, sizes, (int32_t)n);
         Py_END_ALLOW_THREADS;

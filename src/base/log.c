@@ -13,7 +13,8 @@
 static const char *const topic_names[MICA_LOG_TOPICS] = {
     [MICA_LOG_PASS] = "pass",         [MICA_LOG_RUN] = "run",     [MICA_LOG_MEMORY] = "memory",
     [MICA_LOG_DEVICE] = "device",     [MICA_LOG_EAGER] = "eager", [MICA_LOG_WARNING] = "warning",
-    [MICA_LOG_TRANSFER] = "transfer", [MICA_LOG_MATCH] = "match",
+    [MICA_LOG_TRANSFER] = "transfer", [MICA_LOG_MATCH] = "match", [MICA_LOG_FUSE] = "fuse",
+    [MICA_LOG_TIME] = "time",
 };
 
 uint32_t mica_log_asked = NOT_READ;
@@ -59,21 +60,48 @@ static uint32_t read_environment(void) {
     return asked;
 }
 
+/* A bit per topic: what the environment asks for, as it was read, and what is tapped. Those of both
+ * are in mica_log_asked. */
+static uint32_t from_environment = NOT_READ, tapped;
+static void (*log_tap)(mica_log_topic topic, const char *text);
+
+static uint32_t asked_for(void) {
+    uint32_t asked = __atomic_load_n(&from_environment, __ATOMIC_RELAXED);
+    if (asked != NOT_READ) return asked;
+    asked = read_environment();
+    __atomic_store_n(&from_environment, asked, __ATOMIC_RELAXED);
+    return asked;
+}
+
 bool mica_log_look_up(mica_log_topic topic) {
     uint32_t asked = __atomic_load_n(&mica_log_asked, __ATOMIC_RELAXED);
     if (asked == NOT_READ) {
-        asked = read_environment();
+        asked = asked_for() | __atomic_load_n(&tapped, __ATOMIC_RELAXED);
         __atomic_store_n(&mica_log_asked, asked, __ATOMIC_RELAXED);
     }
     return asked >> topic & 1;
 }
 
-void mica_log_reset(void) {
+void mica_log_tap(uint32_t topics, void (*tap)(mica_log_topic topic, const char *text)) {
+    __atomic_store_n(&log_tap, tap, __ATOMIC_RELEASE);
+    __atomic_store_n(&tapped, topics, __ATOMIC_RELAXED);
     __atomic_store_n(&mica_log_asked, NOT_READ, __ATOMIC_RELAXED);
+}
+
+void mica_log_reset(void) {
+    __atomic_store_n(&from_environment, NOT_READ, __ATOMIC_RELAXED);
+    __atomic_store_n(&mica_log_asked, NOT_READ, __ATOMIC_RELAXED);
+}
+
+static void hand_over(mica_log_topic topic, const char *text) {
+    void (*tap)(mica_log_topic, const char *) = __atomic_load_n(&log_tap, __ATOMIC_ACQUIRE);
+    if (tap && __atomic_load_n(&tapped, __ATOMIC_RELAXED) >> topic & 1) tap(topic, text);
 }
 
 /* Cuts the text at its newlines, in place. */
 static void send_lines(mica_log_topic topic, char *text) {
+    hand_over(topic, text);
+    if (!(asked_for() >> topic & 1)) return;
     mica_mutex_lock(&target.mutex);
     log_sink sink = target.sink;
     void *context = target.context;

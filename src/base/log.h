@@ -17,6 +17,8 @@ typedef enum mica_log_topic {
     MICA_LOG_EAGER,
     MICA_LOG_MATCH,    /* what became a kernel of several ops, and what nearly did */
     MICA_LOG_TRANSFER, /* tensors that move to another device, to the host or from it */
+    MICA_LOG_FUSE,     /* what became one kernel of generated code, and why not more */
+    MICA_LOG_TIME,     /* what took how long, at the end (report/report.h) */
     MICA_LOG_TOPICS
 } mica_log_topic;
 
@@ -29,6 +31,9 @@ static inline bool mica_log_on(mica_log_topic topic) {
 }
 /* Does nothing unless the topic is on. A text of several lines reaches the sink line by line. */
 void mica_log_write(mica_log_topic topic, const char *format, ...) MICA_PRINTF(2, 3);
+/* Who hears all that is written to the topics of these bits, whole texts at a time, whatever
+ * MICA_LOG asks for; NULL: none. */
+void mica_log_tap(uint32_t topics, void (*tap)(mica_log_topic topic, const char *text));
 /* Reads MICA_LOG again at the next question. */
 void mica_log_reset(void);
 

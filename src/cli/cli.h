@@ -32,10 +32,15 @@ int cli_ops(int argc, char **argv);
 int cli_run(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_bench(int argc, char **argv);
+int cli_view(int argc, char **argv);
 int cli_show(int argc, char **argv);
 int cli_predict(int argc, char **argv);
 int cli_completion(int argc, char **argv);
 int cli_help(int argc, char **argv);
+
+/* Becomes Python with these arguments, of which the first is filled in; answers only when that
+ * failed, for `purpose`. */
+int cli_run_python(const char *purpose, char **arguments);
 
 extern const char *cli_program; /* as it was called */
 /* Where an executable file of this name is on the PATH; a name with a slash is the place itself. */

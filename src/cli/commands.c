@@ -48,6 +48,17 @@ const cli_command cli_commands[] = {
      {{"--json", NULL, "for programs"},
       {"--check", NULL, "fail when one is slower than numpy without a stated reason"},
       {"--threads", "N", "on both sides (2)"}}},
+    {"view",
+     cli_view,
+     "[--output PAGE.html] SCRIPT.py [ARGUMENT...]",
+     "run a script of Python and write a page about what was compiled",
+     "The page shows graphs before and after each pass, what was fused and why not, generated "
+     "code,\n"
+     "time and bytes of each kernel, memory over time, and what ran on the host. Scripts that "
+     "import\n"
+     "tensorflow or keras run on mica.tf. Code is compiled before the first run, unless MICA_TIER\n"
+     "says otherwise. MICA_REPORT=PAGE.html does the same for any program.",
+     {{"--output", "PAGE.html", "the page (mica-report.html)"}}},
     {"doctor",
      cli_doctor,
      "[--device NAME]",

@@ -9,7 +9,9 @@
  * The bits of every value stay what they were: see codegen/nest.h. */
 #include <string.h>
 
+#include "base/log.h"
 #include "base/plant.h"
+#include "base/strings.h"
 #include "codegen/nest.h"
 #include "compile/passes.h"
 #include "compile/rewrite.h"
@@ -38,8 +40,31 @@ typedef struct fusing {
     bool *is_output, *done;
     int32_t *visited, stamp, *stack; /* of the search for circles */
     bool *candidate;
-    bool alone; /* every node by itself */
+    uint8_t *refused; /* per node: why it came into no group, or not into that of its user */
+    bool alone;       /* every node by itself */
 } fusing;
+
+/* Why a node did not join the group of one that reads it. */
+enum {
+    NOT_ASKED,
+    GROUP_IS_FULL,
+    READS_TOO_MUCH,
+    OTHER_ROWS,
+    WASTEFUL,
+    OTHER_SHAPE,
+    CIRCLE,
+    NO_NEST
+};
+static const char *const refusals[] = {
+    [NOT_ASKED] = "nothing next to it can be computed in the same loops",
+    [GROUP_IS_FULL] = "the kernel that reads it has as many nodes as one may have",
+    [READS_TOO_MUCH] = "the kernel would read more than 24 arrays",
+    [OTHER_ROWS] = "it reduces other rows than the kernel that reads it, or too few",
+    [WASTEFUL] = "the kernel that reads it would compute it many times over",
+    [OTHER_SHAPE] = "it is also read elsewhere, and its shape is not that of the kernel's results",
+    [CIRCLE] = "the kernel would wait for its own result",
+    [NO_NEST] = "no loop nest comes of it and what reads it",
+};
 
 /* ---- the graph around a node ------------------------------------------------------------------*/
 
@@ -167,18 +192,23 @@ static int32_t count_outside_operands(fusing *f, int32_t number, const mica_node
     return n;
 }
 
+static bool refuse(fusing *f, const mica_node *n, uint8_t why) {
+    f->refused[n->id] = why;
+    return false;
+}
+
 static bool may_join(fusing *f, int32_t number, const mica_node *n) {
     fusion *group = &f->groups[number];
     mica_nest_role role = mica_nest_role_of(n);
-    if (role == MICA_ROLE_NONE || role == MICA_ROLE_COLUMN || group->n_nodes >= MOST_NODES)
-        return false;
+    if (role == MICA_ROLE_NONE || role == MICA_ROLE_COLUMN) return false;
+    if (group->n_nodes >= MOST_NODES) return refuse(f, n, GROUP_IS_FULL);
     bool outside = has_outside_users(f, n->id, number);
     if (role == MICA_ROLE_FREE && outside) return false; /* copied when the body is made */
-    if (role == MICA_ROLE_ROW && !fits_rows(group, n)) return false;
-    if (role == MICA_ROLE_MAP && is_wasteful(group, n)) return false;
-    if (outside && (!may_be_stored(group, &n->results[0]) || leads_back(f, n->id, number)))
-        return false;
-    return count_outside_operands(f, number, n) <= MOST_OPERANDS;
+    if (role == MICA_ROLE_ROW && !fits_rows(group, n)) return refuse(f, n, OTHER_ROWS);
+    if (role == MICA_ROLE_MAP && is_wasteful(group, n)) return refuse(f, n, WASTEFUL);
+    if (outside && !may_be_stored(group, &n->results[0])) return refuse(f, n, OTHER_SHAPE);
+    if (outside && leads_back(f, n->id, number)) return refuse(f, n, CIRCLE);
+    return count_outside_operands(f, number, n) <= MOST_OPERANDS || refuse(f, n, READS_TOO_MUCH);
 }
 
 static void join(fusing *f, int32_t number, const mica_node *n) {
@@ -211,6 +241,7 @@ static void leave(fusing *f, int32_t number) {
     for (int32_t i = f->groups[number].first, next; i >= 0; i = next) {
         next = f->next_member[i];
         f->group_of[i] = -1;
+        if (i != f->groups[number].root) f->refused[i] = NO_NEST;
     }
 }
 
@@ -400,17 +431,63 @@ static mica_status make_node(fusing *f, const mica_node *n) {
     return NULL;
 }
 
+/* ---- what became of it ------------------------------------------------------------------------*/
+
+static void explain_group(const fusing *f, int32_t number) {
+    mica_text ops;
+    mica_text_init(&ops);
+    const mica_graph *g = f->w.from;
+    int32_t count = 0;
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        if (f->group_of[i] != number) continue;
+        mica_text_printf(&ops, "%s%s", count++ ? ", " : "", mica_op_name(g->nodes[i]->op));
+    }
+    static const char *const kinds[] = {[MICA_ROLE_MAP] = "loops over",
+                                        [MICA_ROLE_ROW] = "rows of",
+                                        [MICA_ROLE_COLUMN] = "columns of"};
+    mica_log_write(MICA_LOG_FUSE, "one kernel, %s %s: %s", kinds[f->groups[number].role],
+                   mica_type_text(&f->groups[number].domain).chars, mica_text_data(&ops));
+    mica_text_deinit(&ops);
+    for (int32_t i = f->groups[number].first; i >= 0; i = f->next_member[i])
+        if (f->refused[i] && has_outside_users(f, i, number) && !f->is_output[i])
+            mica_log_write(MICA_LOG_FUSE, "not with what reads it: %s of %s: %s",
+                           mica_op_name(g->nodes[i]->op),
+                           mica_type_text(&g->nodes[i]->results[0]).chars, refusals[f->refused[i]]);
+}
+
+static void explain_node(const fusing *f, const mica_node *n) {
+    mica_nest_role role = mica_nest_role_of(n);
+    if (n->op == MICA_OP_PARAMETER || n->op == MICA_OP_constant || role == MICA_ROLE_FREE) return;
+    bool is_whole = n->op == MICA_OP_call && n->n_regions == 1;
+    const char *name = is_whole ? mica_node_string(n, "name") : mica_op_name(n->op);
+    mica_log_write(MICA_LOG_FUSE, "by itself: %s of %s: %s", name,
+                   n->n_results ? mica_type_text(&n->results[0]).chars : "nothing",
+                   is_whole                 ? "a kernel of the device computes it whole"
+                   : n->n_regions           ? "control flow; what is inside is fused by itself"
+                   : role == MICA_ROLE_NONE ? "it is not computed element by element"
+                   : role == MICA_ROLE_ROW && !is_good_row(n)
+                       ? "its few rows are long: threads share each of them"
+                       : refusals[f->refused[n->id]]);
+}
+
+static void explain(const fusing *f) {
+    for (int32_t i = 0; i < f->n_groups; i++) explain_group(f, i);
+    for (int32_t i = 0; i < f->w.from->n_nodes; i++)
+        if (f->group_of[i] < 0) explain_node(f, f->w.from->nodes[i]);
+}
+
 static mica_status fuse(fusing *f) {
     const mica_graph *g = f->w.from;
     size_t n = (size_t)g->n_nodes;
     f->group_of = mica_alloc(2 * sizeof *f->group_of * n);
     f->groups = mica_alloc(sizeof *f->groups * n);
-    f->is_output = mica_calloc(3 * n, sizeof *f->is_output);
+    f->is_output = mica_calloc(4 * n, sizeof *f->is_output);
     f->visited = mica_calloc(2 * n, sizeof *f->visited);
     if (!f->group_of || !f->groups || !f->is_output || !f->visited) return MICA_NO_MEMORY();
     f->next_member = f->group_of + n;
     f->done = f->is_output + n;
     f->candidate = f->done + n;
+    f->refused = (uint8_t *)(f->candidate + n);
     f->stack = f->visited + n;
     MICA_TRY(find_users(f));
     for (int32_t i = 0; i < g->n_nodes; i++) f->group_of[i] = -1;
@@ -419,6 +496,7 @@ static mica_status fuse(fusing *f) {
     for (int32_t i = g->n_nodes - 1; i >= 0; i--) {
         if (f->group_of[i] < 0) MICA_TRY(group_node(f, g->nodes[i]));
     }
+    if (!f->alone && mica_log_on(MICA_LOG_FUSE)) explain(f);
     for (int32_t i = 0; i < g->n_nodes; i++)
         if (mica_node_has_effect(g->nodes[i])) MICA_TRY(make_node(f, g->nodes[i]));
     for (int32_t i = 0; i < g->n_outputs; i++) MICA_TRY(make_node(f, g->outputs[i].node));

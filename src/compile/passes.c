@@ -71,6 +71,7 @@ mica_status mica_passes_run_for(const mica_graph *g, const char *selection, bool
     mica_graph *current = (mica_graph *)g, *next = NULL;
     mica_graph_retain(current);
     mica_status status = NULL;
+    dump("given", g);
     if (claimer && mica_selection_has(selection, "match")) {
         status = mica_match(current, claimer, &next);
         if (!status) status = replace(&current, next, "match");

@@ -85,6 +85,7 @@ typedef struct mica_command {
     mica_command_kind kind;
     const mica_node *node; /* NULL: a copy that the planner added */
     void *kernel;
+    int32_t record; /* its number in a report, where the program has one */
     int32_t n_operands, n_results, n_regions, n_carries, n_xs, n_ys;
     mica_place *operands, *results;
     mica_place scratch;

@@ -52,6 +52,7 @@ mica_node *mica_rewrite_node(mica_rewrite *w, const mica_node *n, mica_region_ru
 }
 
 void mica_rewrite_keep(mica_rewrite *w, const mica_node *n, mica_node *made) {
+    if (made && !made->line) made->line = n->line;
     for (int32_t i = 0; i < n->n_results; i++)
         w->values[w->first[n->id] + i] = made ? mica_node_result(made, i) : MICA_NULL_VALUE;
 }

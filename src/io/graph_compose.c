@@ -48,11 +48,6 @@ static mica_status assign(io_builder *b, const io_making *m) {
     return io_become(b, m, m->inputs[0], &m->facts[0]);
 }
 
-/* Without a gradient of its own. */
-static mica_status identity_n(io_builder *b, const io_making *m) {
-    return io_add_row(b, m, MICA_TF_XlaOptimizationBarrier);
-}
-
 /* Nothing is fed to it. */
 static mica_status take_default(io_builder *b, const io_making *m) {
     mica_tf_ref result;
@@ -69,7 +64,6 @@ static const struct {
            {"Assign", assign},
            {"AssignAdd", assign},
            {"AssignSub", assign},
-           {"IdentityN", identity_n},
            {"PlaceholderWithDefault", take_default}};
 
 mica_status io_compose(io_builder *b, const io_making *m, bool *out_done) {

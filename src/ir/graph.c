@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir/equal.h"
+#include "report/report.h"
 
 mica_status mica_graph_create(const char *name, mica_graph **out_graph) {
     MICA_GIVEN(out_graph);
@@ -308,11 +309,15 @@ mica_node *mica_node_create(mica_graph *g, mica_op op, const mica_value *operand
     }
     hold(g, n->regions, n_regions);
     append(g, n);
+    if (mica_report_is_on()) n->line = mica_report_line();
     return n;
 }
 
 mica_node *mica_node_clone(mica_graph *g, const mica_node *n, const mica_value *operands) {
-    return mica_node_create(g, n->op, operands, n->n_operands, n->attrs, n->regions, n->n_regions);
+    mica_node *made =
+        mica_node_create(g, n->op, operands, n->n_operands, n->attrs, n->regions, n->n_regions);
+    if (made && n->line) made->line = n->line;
+    return made;
 }
 
 static mica_status check_extension(const mica_node *old, const mica_node *new) {

@@ -77,6 +77,7 @@ struct mica_node {
     mica_type *results;
     mica_graph **regions; /* retained by the graph that holds the node */
     mica_attr *attrs;     /* in the order of the row in ops.def */
+    int32_t line;         /* of the caller's program, while a report is asked for (report/) */
 };
 
 struct mica_graph {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "report/report.h"
 #include "runtime/memory.h"
 #include "runtime/replay.h"
 
@@ -56,6 +57,7 @@ static mica_buffer *take_from(mica_device *device, mica_buffer **link) {
     r->cached -= buffer->bytes;
     r->in_use += buffer->bytes;
     note_peak(r);
+    mica_memory_note(r);
     buffer->is_cached = false;
     mica_buffer_set_role(buffer, MICA_HOLDS_TENSOR);
     mica_refcount_init(&buffer->references);
@@ -105,12 +107,14 @@ static mica_buffer *take_done(mica_device *device, size_t bytes, uint64_t *out_t
 
 void mica_pool_return(mica_buffer *buffer) {
     mica_device_runtime *r = buffer->device->runtime;
+    mica_memory_note_holders(r);
     r->in_use -= buffer->bytes;
     buffer->next = r->free_buffers[buffer->size_class];
     r->free_buffers[buffer->size_class] = buffer;
     r->cached += buffer->bytes;
     buffer->is_cached = true;
     buffer->returned = ++r->returns;
+    mica_memory_note(r);
 }
 
 /* What the pool may keep, and what pool and use may be together. */
@@ -122,11 +126,14 @@ static size_t pool_limit(const mica_device_runtime *r) {
 bool mica_pool_give(mica_buffer *buffer) {
     mica_device_runtime *r = buffer->device->runtime;
     bool kept = r->cached + buffer->bytes <= pool_limit(r);
-    if (kept)
+    if (kept) {
         mica_pool_return(buffer);
-    else
-        r->in_use -= buffer->bytes;
-    return kept;
+        return true;
+    }
+    mica_memory_note_holders(r);
+    r->in_use -= buffer->bytes;
+    mica_memory_note(r);
+    return false;
 }
 
 void mica_buffer_destroy(mica_buffer *buffer) {
@@ -252,8 +259,8 @@ static mica_buffer *take_done_or_wait(mica_device *device, size_t bytes) {
     return take_done(device, bytes, &ticket, &waits);
 }
 
-static mica_status create(mica_device *device, size_t bytes, bool in_order,
-                          mica_buffer **out_buffer) {
+static mica_status find_or_create(mica_device *device, size_t bytes, bool in_order,
+                                  mica_buffer **out_buffer) {
     mica_device_runtime *r = device->runtime;
     mica_mutex_lock(&r->lock);
     mica_buffer *unwanted = NULL;
@@ -268,7 +275,20 @@ static mica_status create(mica_device *device, size_t bytes, bool in_order,
     mica_mutex_lock(&r->lock);
     mica_memory_enlist(*out_buffer);
     note_peak(r);
+    mica_memory_note(r);
     mica_mutex_unlock(&r->lock);
+    return NULL;
+}
+
+static void set_line(mica_buffer *buffer) {
+    int32_t line = mica_report_is_on() ? mica_report_line() : 0;
+    __atomic_store_n(&buffer->line, line, __ATOMIC_RELAXED);
+}
+
+static mica_status create(mica_device *device, size_t bytes, bool in_order,
+                          mica_buffer **out_buffer) {
+    MICA_TRY(find_or_create(device, bytes, in_order, out_buffer));
+    set_line(*out_buffer);
     return NULL;
 }
 
@@ -287,7 +307,9 @@ mica_status mica_buffer_create_again(mica_device *device, size_t bytes, uint64_t
     mica_mutex_lock(lock);
     *out_buffer = serial ? take_again(device, bytes, serial) : NULL;
     mica_mutex_unlock(lock);
-    return *out_buffer ? NULL : create(device, bytes, true, out_buffer);
+    if (!*out_buffer) return create(device, bytes, true, out_buffer);
+    set_line(*out_buffer);
+    return NULL;
 }
 
 mica_status mica_buffer_wrap(mica_device *device, void *data, size_t bytes,

@@ -45,6 +45,7 @@ typedef struct mica_buffer {
     struct mica_buffer *next_of_all, **link_of_all; /* of the device; the lock guards them */
     bool is_cached;                                 /* in the pool; guarded as well */
     mica_buffer_role role;                          /* atomic */
+    int32_t line;        /* of the caller's program, that asked for it; atomic; see report/ */
     mica_tensor *tensor; /* atomic; the newest that it holds, or NULL; cleared under the lock */
 } mica_buffer;
 

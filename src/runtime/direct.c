@@ -6,7 +6,7 @@ enum { MOST_PLACES = 16 }; /* so that addresses fit on the stack */
 void mica_direct_prepare(mica_executable *exe) {
     const mica_plan *plan = exe->first.plan;
     exe->is_direct = false;
-    if (!plan || exe->source || exe->second || exe->first.reference ||
+    if (!plan || exe->source || exe->second || exe->first.reference || exe->first.report ||
         !exe->device->vtable->synchronous || !exe->first.is_small || !exe->first.cannot_fail ||
         exe->n_outputs != 1 || plan->n_bases > MOST_PLACES || plan->most_operands > MOST_PLACES)
         return;

@@ -9,6 +9,7 @@
 #include "codegen/nest.h"
 #include "compile/passes.h"
 #include "compile/rewrite.h"
+#include "report/report.h"
 #include "runtime/check.h"
 #include "runtime/direct.h"
 #include "runtime/replay.h"
@@ -139,8 +140,8 @@ static void find_facts(mica_program *program) {
                           (program->cannot_fail || !vtable->synchronous);
 }
 
-static mica_status compile(mica_device *device, const mica_graph *g, const char *selection,
-                           making how, mica_program *program) {
+static mica_status make(mica_device *device, const mica_graph *g, const char *selection, making how,
+                        mica_program *program) {
     program->device = device;
     program->cannot_fail = true;
     bool fuse = how != BUILT_IN;
@@ -155,13 +156,28 @@ static mica_status compile(mica_device *device, const mica_graph *g, const char 
     find_facts(program);
     program->is_small = device->vtable->synchronous && program->plan->work <= SMALL_WORK;
     MICA_TRY(upload_constants(device, program));
-    if (mica_selection_has(selection, "replay"))
+    if (mica_selection_has(selection, "replay") && !program->report)
         MICA_TRY(
             mica_replay_create(program, program->graph->n_parameters, program->graph->n_outputs));
     mica_log_write(MICA_LOG_MEMORY, "'%s' on %s: arena %zu bytes, constants %zu bytes",
                    program->graph->name, device->name, program->plan->arena_bytes,
                    program->plan->constants_bytes);
     return NULL;
+}
+
+/* Nodes that passes make belong to no line but those of the nodes they are made from. */
+static mica_status compile(mica_device *device, const mica_graph *g, const char *selection,
+                           making how, mica_program *program) {
+    if (!mica_report_is_on()) return make(device, g, selection, how, program);
+    program->report =
+        mica_report_begin(g->name, device->name, how == BUILT_IN ? "built-in" : "generated");
+    int32_t line = mica_report_set_line(0);
+    mica_status status = make(device, g, selection, how, program);
+    mica_report_set_line(line);
+    if (!status) mica_record_program(program);
+    mica_report_made(program->report, status ? 0 : program->plan->arena_bytes,
+                     status ? 0 : program->plan->constants_bytes);
+    return status;
 }
 
 static void destroy_program(mica_program *program) {
@@ -242,6 +258,10 @@ static mica_status build(mica_executable *exe, const mica_graph *g, const char *
     if (!status && exe->device->vtable->interpret) {
         mica_graph_retain(copy);
         exe->first.graph = copy;
+        if (mica_report_is_on()) {
+            exe->first.report = mica_report_begin(copy->name, exe->device->name, "interpreted");
+            mica_report_made(exe->first.report, 0, 0);
+        }
         status = mica_graph_verify(copy);
     } else if (!status) {
         status = compile(exe->device, copy, selection, BUILT_IN, &exe->first);

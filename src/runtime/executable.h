@@ -39,6 +39,7 @@ typedef struct mica_program {
     mica_arena_share arena;
     mica_list_rooms lists; /* what they took in the runs so far */
     mica_replay *replay;   /* NULL: its commands are walked in every run */
+    int64_t report;        /* its number there, or 0: none is asked for (report/report.h) */
 } mica_program;
 
 struct mica_executable {
@@ -59,6 +60,8 @@ static inline mica_program *mica_executable_program(mica_executable *exe) {
     mica_program *second = __atomic_load_n(&exe->second, __ATOMIC_ACQUIRE);
     return second ? second : &exe->first;
 }
+/* Says what the program consists of, for the report. */
+void mica_record_program(mica_program *program);
 /* Makes the second program, once; the executable works without it too. */
 MICA_MUST_CHECK mica_status mica_executable_compile_second(mica_executable *exe,
                                                            bool in_background);

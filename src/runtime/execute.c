@@ -4,6 +4,8 @@
 
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/platform.h"
+#include "report/report.h"
 #include "runtime/check.h"
 #include "runtime/executable.h"
 #include "runtime/replay.h"
@@ -34,6 +36,18 @@ static mica_status launch(walk *w, const mica_command *c) {
     for (int32_t i = 0; i < c->n_results; i++) results[i] = address_of(w, c->results[i]);
     MICA_TRY(w->vtable->launch(w->handle, c->kernel, operands, results, address_of(w, c->scratch)));
     return mica_interrupt_is_left() ? mica_interrupt_status() : NULL;
+}
+
+/* For a report: beside the host the kernel is waited for, or its time would be that of issuing. */
+static mica_status launch_and_time(walk *w, const mica_command *c) {
+    double start = mica_clock_seconds();
+    MICA_TRY(launch(w, c));
+    if (!w->vtable->synchronous) {
+        MICA_TRY(w->vtable->event_record(w->handle, w->run->device_event));
+        MICA_TRY(w->vtable->event_wait(w->run->device_event));
+    }
+    mica_report_launched(w->run->program->report, c->record, mica_clock_seconds() - start);
+    return NULL;
 }
 
 /* Waits for the commands so far and reads a few bytes. */
@@ -243,7 +257,11 @@ static mica_status callback(walk *w, const mica_command *c) {
     for (int32_t i = 1; i < n->n_operands; i++) types[i - 1] = *mica_operand_type(n, i);
     for (int32_t i = 1; i < n->n_results; i++) types[n_in + (size_t)i - 1] = n->results[i];
     call k = {(const void **)pointers, pointers + n_in, types, types + n_in};
+    double start = w->run->program->report ? mica_clock_seconds() : 0;
     mica_status status = call_host(w, c, &k);
+    if (w->run->program->report)
+        mica_report_host(mica_node_string(n, "name"), "a function of the caller's, in a program",
+                         mica_clock_seconds() - start);
     mica_free(types);
     return status;
 }
@@ -253,7 +271,8 @@ static mica_status callback(walk *w, const mica_command *c) {
 static mica_status walk_command(walk *w, const mica_command *c) {
     switch (c->kind) {
     case MICA_COMMAND_LAUNCH:
-        return w->run->program->reference ? launch_and_check(w, c) : launch(w, c);
+        if (w->run->program->reference) return launch_and_check(w, c);
+        return w->run->program->report ? launch_and_time(w, c) : launch(w, c);
     case MICA_COMMAND_COPY: return copy(w, c->results[0], c->operands[0], c->bytes);
     case MICA_COMMAND_BRANCH: return branch(w, c);
     case MICA_COMMAND_WHILE: return while_loop(w, c);
@@ -302,8 +321,17 @@ mica_status mica_run_walk(mica_run *run, mica_device_stream *handle, int32_t fir
     return NULL;
 }
 
-mica_status mica_run_execute(mica_run *run, mica_device_stream *handle) {
+static mica_status execute(mica_run *run, mica_device_stream *handle) {
     if (!run->program->plan) return interpret(run);
     if (run->program->replay) return mica_replay_execute(run, handle);
     return mica_run_walk(run, handle, 0, run->program->plan->commands.n);
+}
+
+mica_status mica_run_execute(mica_run *run, mica_device_stream *handle) {
+    int64_t report = run->program->report;
+    if (!report) return execute(run, handle);
+    double start = mica_clock_seconds();
+    mica_status status = execute(run, handle);
+    mica_report_ran(report, start, mica_clock_seconds() - start);
+    return status;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/platform.h"
+#include "report/report.h"
 #include "runtime/tensor.h"
 
 /* ---- the list ---------------------------------------------------------------------------------*/
@@ -89,6 +90,7 @@ typedef struct holder {
     bool has_type;
     mica_type type;
     int64_t n;
+    int32_t line;
 } holder;
 
 static const char *const role_names[] = {
@@ -99,13 +101,14 @@ static const char *const role_names[] = {
 
 static bool is_same(const holder *a, const holder *b) {
     return a->bytes == b->bytes && a->role == b->role && a->has_type == b->has_type &&
-           (!a->has_type || mica_type_equal(&a->type, &b->type));
+           a->line == b->line && (!a->has_type || mica_type_equal(&a->type, &b->type));
 }
 
 static int by_size(const void *a, const void *b) {
     const holder *x = a, *y = b;
     if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
     if (x->role != y->role) return x->role < y->role ? -1 : 1;
+    if (x->line != y->line) return x->line < y->line ? -1 : 1;
     return memcmp(&x->type, &y->type, sizeof x->type);
 }
 
@@ -123,6 +126,7 @@ static int64_t collect(const mica_device_runtime *r, holder *out, int64_t capaci
         const mica_tensor *tensor = __atomic_load_n(&b->tensor, __ATOMIC_ACQUIRE);
         holder h = {.bytes = b->bytes, .n = 1};
         h.role = __atomic_load_n(&b->role, __ATOMIC_RELAXED);
+        h.line = __atomic_load_n(&b->line, __ATOMIC_RELAXED);
         h.has_type = tensor && h.role == MICA_HOLDS_TENSOR;
         if (h.has_type) memcpy(&h.type, &tensor->type, sizeof h.type);
         out[n++] = h;
@@ -178,4 +182,30 @@ mica_status mica_memory_exhausted(mica_device *device, size_t bytes, mica_status
     mica_free(holders);
     mica_status_release(cause);
     return status;
+}
+
+/* ---- for a report -----------------------------------------------------------------------------*/
+
+void mica_memory_record(mica_device_runtime *r) {
+    mica_report_memory(r->name, r->in_use, r->cached);
+}
+
+void mica_memory_record_holders(mica_device_runtime *r) {
+    if (!mica_report_wants_holders(r->name, r->in_use)) return;
+    int64_t n = 0;
+    for (const mica_buffer *b = r->all; b; b = b->next_of_all) n += !b->is_cached;
+    holder *holders = mica_alloc((size_t)(n + 1) * sizeof *holders);
+    if (!holders) return;
+    n = merge(holders, collect(r, holders, n));
+    mica_report_holder kept[MICA_REPORT_HOLDERS];
+    int32_t n_kept = 0;
+    for (; n_kept < n && n_kept < MICA_REPORT_HOLDERS; n_kept++) {
+        const holder *h = &holders[n_kept];
+        mica_report_holder *k = &kept[n_kept];
+        *k = (mica_report_holder){.bytes = (double)h->bytes, .n = h->n, .line = h->line};
+        snprintf(k->what, sizeof k->what, "%s%s%.60s", role_names[h->role], h->has_type ? " " : "",
+                 h->has_type ? mica_type_text(&h->type).chars : "");
+    }
+    mica_report_holders(r->name, r->in_use, kept, n_kept);
+    mica_free(holders);
 }

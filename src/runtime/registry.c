@@ -8,6 +8,7 @@
 #include "base/pool.h"
 #include "base/shutdown.h"
 #include "base/strings.h"
+#include "report/report.h"
 #include "runtime/background.h"
 #include "runtime/buffer.h"
 #include "runtime/eager.h"
@@ -256,6 +257,7 @@ void mica_shutdown(void) {
     if (mica_fork_happened()) return;
     mica_shutdown_run_first();
     mica_background_stop();
+    mica_report_finish();
     mica_device *device;
     while ((device = first_to_close())) {
         bool was_open = device->runtime->is_open;

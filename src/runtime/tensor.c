@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "report/report.h"
 
 enum { MOST_FREE_TENSORS = 1024, MOST_HOST_SIDE_BYTES = 512 };
 
@@ -77,6 +78,8 @@ mica_status mica_tensor_create(mica_device *device, const mica_type *type,
 }
 
 static void log_move(const mica_type *type, const char *from, const char *to) {
+    if (mica_report_is_on())
+        mica_report_transfer(mica_type_text(type).chars, from, to, mica_type_bytes(type));
     if (mica_log_on(MICA_LOG_TRANSFER))
         mica_log_write(MICA_LOG_TRANSFER, "%s, %zu bytes: %s -> %s", mica_type_text(type).chars,
                        mica_type_bytes(type), from, to);

@@ -123,10 +123,12 @@ mica_status mica_tf_bounds_check(const mica_tf_bounds *b, mica_tensor *tensor) {
 }
 
 mica_status mica_tf_check_values(mica_tf_op op, const mica_tf_op_info *info,
-                                 const mica_tf_value *inputs) {
+                                 const mica_tf_attr *attrs, const mica_tf_value *inputs) {
     mica_tensor *checked = inputs[refusal_of(op)->input].object;
     int64_t third[MICA_MAX_RANK * 4];
-    mica_tf_checked l = {.x = mica_tensor_type(inputs[0].object),
+    mica_tf_checked l = {.info = info,
+                         .attrs = attrs,
+                         .x = mica_tensor_type(inputs[0].object),
                          .integers = mica_tensor_type(checked),
                          .third = third};
     mica_tf_bounds b;
@@ -181,7 +183,11 @@ void mica_tf_lower_checks(mica_tf_lowering *c) {
     if (op == MICA_TF_ReadElement && mica_tf_lowering_int(c, "inside")) return;
     int32_t input = refusal_of(op)->input;
     int64_t third[MICA_MAX_RANK * 4];
-    mica_tf_checked l = {mica_tf_type(c, 0), mica_tf_type(c, input), third, 0};
+    mica_tf_checked l = {.info = c->info,
+                         .attrs = c->attrs,
+                         .x = mica_tf_type(c, 0),
+                         .integers = mica_tf_type(c, input),
+                         .third = third};
     mica_tf_bounds b;
     if (!l.x || !l.integers) return;
     if (c->n_inputs > 2 && mica_tf_operation_role(c->operation, 2) == 's' &&

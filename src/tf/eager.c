@@ -504,7 +504,7 @@ static mica_status gather_tensors(call *c) {
     }
     c->device = device_of(c);
     if (mica_tf_checks_values(c->op) && mica_device_checks_bounds(c->device))
-        MICA_TRY(mica_tf_check_values(c->op, c->info, c->inputs));
+        MICA_TRY(mica_tf_check_values(c->op, c->info, c->attrs, c->inputs));
     /* places, each time */
     return c->op == MICA_TF_StridedSlice ? check_shapes(c, 1) : NULL;
 }

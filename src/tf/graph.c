@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/strings.h"
+#include "report/report.h"
 #include "tf/tf.h"
 
 /* ---- making -----------------------------------------------------------------------------------*/
@@ -231,6 +232,7 @@ mica_status mica_tf_graph_add(mica_tf_graph *g, mica_tf_op op, const mica_tf_att
     for (int32_t i = 0; i < n_inputs; i++) node->inputs[i] = inputs[i];
     for (int32_t i = 0; i < n_results; i++) node->dtypes[i] = dtypes[i];
     MICA_TRY(unique_name(g, name ? name : info->name, &node->name));
+    if (mica_report_is_on()) node->line = mica_report_line_of(node->name);
     MICA_TRY(mica_tf_operation_create(op, own, &node->operation));
     mica_status status = add_functions(g, node->operation);
     if (!status) status = infer_node(g, node);

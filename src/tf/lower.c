@@ -4,6 +4,8 @@
  * and the values of shape operands, so it runs again, and refuses what it could not see. A lowering
  * or a host function may therefore index by whatever its shape function bounds. What it makes is
  * held to what was promised: whoever reads a result goes by its dtype and shape. */
+#include "base/platform.h"
+#include "report/report.h"
 #include "tf/lower_rules.h"
 
 enum { FEW = 16 };
@@ -157,6 +159,25 @@ static mica_status check_made(const mica_tf_host *c) {
     return NULL;
 }
 
+/* For a report. */
+static const char *why_on_host(mica_tf_op op, const mica_tf_host *c) {
+    for (int32_t i = 0; i < c->n_inputs; i++)
+        if (!mica_tf_is_core(c->inputs[i].dtype) && c->inputs[i].dtype != MICA_TF_resource)
+            return "its input is text, a list or another value that no device holds";
+    for (int32_t i = 0; i < c->n_outputs; i++)
+        if (!mica_tf_is_core(c->output_dtypes[i]) && c->output_dtypes[i] != MICA_TF_resource)
+            return "its result is text, a list or another value that no device holds";
+    if (mica_tf_rows[op].effect == MICA_TF_RANDOM)
+        return "it draws random numbers, as many as it takes";
+    for (int32_t i = 0; i < c->info->n_attrs; i++)
+        if (c->info->attrs[i].kind == MICA_TF_FUNCTION ||
+            c->info->attrs[i].kind == MICA_TF_FUNCTIONS)
+            return "something in its bodies runs on the host, or shapes change in them";
+    if (mica_tf_rows[op].effect != MICA_TF_PURE) return "it has an effect outside of the program";
+    if (op == MICA_TF_Const) return "it makes a constant";
+    return "the size of its result depends on the values of its inputs";
+}
+
 mica_status mica_tf_run_host(mica_tf_op op, mica_tf_host *c) {
     mica_tf_host_function host = mica_tf_rows[op].host;
     facts f;
@@ -168,7 +189,10 @@ mica_status mica_tf_run_host(mica_tf_op op, mica_tf_host *c) {
     MICA_TRY(make_room(&f, c->n_inputs, c->n_outputs));
     mica_status status = infer_host(op, c, &f);
     free_room(&f);
+    double start = mica_report_is_on() ? mica_clock_seconds() : 0;
     if (!status) status = host(c);
+    if (mica_report_is_on())
+        mica_report_host(c->info->name, why_on_host(op, c), mica_clock_seconds() - start);
     if (!status) status = check_made(c);
     for (int32_t i = 0; status && i < c->n_outputs; i++) {
         mica_tf_value_release(c->outputs[i]);

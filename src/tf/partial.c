@@ -8,7 +8,7 @@ enum { DEEPEST = 32 };
 bool mica_tf_known_ints(const mica_tf_graph *g, mica_tf_ref ref, int64_t *out, int32_t *n,
                         int depth) {
     const mica_tf_node *node = mica_tf_node_of(g, ref);
-    if (!node->operation || depth > DEEPEST) return false;
+    if (!node->operation || ref.index || depth > DEEPEST) return false;
     mica_tf_ints_function ints = mica_tf_traits_of[node->operation->op].ints;
     return ints && ints(g, node, out, n, depth + 1);
 }

@@ -8,6 +8,8 @@
 /* What is checked: the type of input 0, the integers, and the value of input 2 where the op has
  * it as a shape operand. */
 typedef struct mica_tf_checked {
+    const mica_tf_op_info *info;
+    const mica_tf_attr *attrs;
     const mica_type *x, *integers;
     const int64_t *third;
     int32_t n_third;
@@ -35,7 +37,7 @@ typedef struct mica_tf_refusal {
 extern const mica_tf_refusal tf_refuses_gather, tf_refuses_slice, tf_refuses_gather_nd,
     tf_refuses_scatter_nd, tf_refuses_scatter, tf_refuses_segments, tf_refuses_read_element,
     tf_refuses_write_element, tf_refuses_division, tf_refuses_power, tf_refuses_labels,
-    tf_refuses_sparse_places, tf_refuses_sparse_matmul;
+    tf_refuses_lengths, tf_refuses_counted, tf_refuses_sparse_places, tf_refuses_sparse_matmul;
 
 static inline void mica_tf_one_bound(mica_tf_bounds *b, int64_t low, int64_t high) {
     b->width = 1;

@@ -30,7 +30,8 @@ void mica_tf_find_foldable(const mica_tf_graph *g, bool *flags) {
         for (int32_t k = 0; flags[i] && k < node->n_results; k++)
             flags[i] = mica_tf_is_core(node->dtypes[k]);
         if (mica_tf_is_a(node->operation, MICA_TF_CATEGORY_OF_SHAPE)) {
-            flags[i] &= mica_tf_is_core(mica_tf_graph_type(g, node->inputs[0], NULL));
+            for (int32_t k = 0; k < node->n_inputs; k++)
+                flags[i] &= mica_tf_is_core(mica_tf_graph_type(g, node->inputs[k], NULL));
             continue;
         }
         for (int32_t k = 0; flags[i] && k < node->n_inputs; k++)

@@ -1,6 +1,7 @@
 /* Lowering: nodes of tf graphs become values of a graph of primitives. */
 #include <string.h>
 
+#include "report/report.h"
 #include "tf/ops/random/generators.h"
 
 typedef struct mica_tf_memo {
@@ -97,14 +98,16 @@ mica_value mica_tf_session_random(mica_tf_session *session, mica_graph *g,
 
 /* ---- constants --------------------------------------------------------------------------------*/
 
-static mica_status fold_shape(mica_tf_frame *frame, const mica_tf_node *node,
+/* Result `index` is of that input. */
+static mica_status fold_shape(mica_tf_frame *frame, const mica_tf_node *node, int32_t index,
                               mica_tensor **out_tensor) {
-    mica_value input = mica_tf_frame_value(frame, node->inputs[0]);
+    mica_value input = mica_tf_frame_value(frame, node->inputs[index]);
     const mica_type *type = mica_value_type(input);
     if (!type) return mica_graph_check(frame->g);
     mica_dtype dtype = mica_tf_dtype_core(node->dtypes[0]);
-    int64_t number = node->operation->op == MICA_TF_Rank ? type->rank : mica_type_elements(type);
-    if (node->operation->op == MICA_TF_Shape)
+    mica_tf_op op = node->operation->op;
+    int64_t number = op == MICA_TF_Rank ? type->rank : mica_type_elements(type);
+    if (op == MICA_TF_Shape || op == MICA_TF_ShapeN)
         return mica_tf_ints_tensor(frame->session->device, dtype, type->dims, type->rank, 1,
                                    out_tensor);
     return mica_tf_ints_tensor(frame->session->device, dtype, &number, 1, 0, out_tensor);
@@ -150,7 +153,7 @@ mica_status mica_tf_fold(mica_tf_frame *frame, mica_tf_ref ref, mica_tensor **ou
         return MICA_ERROR(MICA_UNSUPPORTED, "[%s] is not a constant", node->name);
     mica_tensor *tensor = NULL;
     if (mica_tf_is_a(node->operation, MICA_TF_CATEGORY_OF_SHAPE)) {
-        MICA_TRY(fold_shape(frame, node, &tensor));
+        MICA_TRY(fold_shape(frame, node, ref.index, &tensor));
     } else if (node->operation->op == MICA_TF_Const) {
         tensor = mica_tf_attr_find(node->operation->info, node->operation->attrs, "value")
                      ->as.value.object;
@@ -228,7 +231,9 @@ void mica_tf_frame_lower(mica_tf_frame *frame, int32_t index) {
                           .session = frame->session,
                           .frame = frame,
                           .refs = node->inputs};
+    int32_t line = mica_report_is_on() ? mica_report_set_line(node->line) : 0;
     mica_tf_lower(&c);
+    if (mica_report_is_on()) mica_report_set_line(line);
     for (int32_t i = 0; i < node->n_results; i++) frame->values[node->first + i] = c.outputs[i];
     if (node->operation->op == MICA_TF_Identity) /* of a handle */
         frame->variables[node->first] = room.variables[0];

@@ -195,6 +195,7 @@ typedef struct mica_tf_node {
     mica_tf_dtype *dtypes;
     mica_tf_shape *shapes;
     const char *name;
+    int32_t line; /* of the caller's program, while a report is asked for (report/) */
 } mica_tf_node;
 
 /* Integers that follow from constants and known sizes while a graph is built (partial.c): what is
@@ -399,6 +400,7 @@ struct mica_tf_check {
  * itself. */
 bool mica_tf_checks_values(mica_tf_op op);
 MICA_MUST_CHECK mica_status mica_tf_check_values(mica_tf_op op, const mica_tf_op_info *info,
+                                                 const mica_tf_attr *attrs,
                                                  const mica_tf_value *inputs);
 MICA_MUST_CHECK mica_status mica_tf_bounds_check(const mica_tf_bounds *b, mica_tensor *tensor);
 /* What an op that was just lowered refuses, added to the session. */

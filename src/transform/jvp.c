@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/report.h"
 #include "transform/rules.h"
 
 /* A node that outputs depend on, and which of its results they do. */
@@ -122,7 +123,9 @@ void mica_push_forward(mica_transform *t, mica_graph *g, bool joint, const mica_
     if (!find_needed(&needed, outputs, n_outputs, inputs, n_inputs)) return;
     for (int32_t i = 0; i < needed.n && !g->error; i++) {
         pass.wanted = needed.data[i].wanted;
+        int32_t line = mica_report_set_line(needed.data[i].node->line);
         apply_rule(&pass, needed.data[i].node);
+        mica_report_set_line(line);
     }
     for (int32_t i = 0; i < n_outputs && !g->error; i++)
         out_tangents[i] = mica_value_map_get(&pass.tangents, outputs[i]);

@@ -3,6 +3,7 @@
  * depends on the graph alone. */
 #include <string.h>
 
+#include "report/report.h"
 #include "transform/rules.h"
 
 /* Which nodes depend on placeholders, by position from `first` on. */
@@ -109,8 +110,11 @@ void mica_pull_back(mica_transform *t, mica_graph *g, const mica_value *outputs,
         if (outputs[i].node && is_linear(linear, outputs[i]))
             accumulate(&pass, outputs[i], cotangents[i]);
     for (int32_t i = linear->end - 1; i >= linear->first && !g->error; i--)
-        if (linear->flags[i - linear->first] && g->nodes[i]->op != MICA_OP_PARAMETER)
+        if (linear->flags[i - linear->first] && g->nodes[i]->op != MICA_OP_PARAMETER) {
+            int32_t line = mica_report_set_line(g->nodes[i]->line);
             transpose_node(&pass, g->nodes[i]);
+            mica_report_set_line(line);
+        }
     for (more_cotangents *m = pass.more; m && !g->error; m = m->next)
         for (int32_t i = 0; i < n; i++) /* here a single list is asked for */
             if (mica_value_same(m->of, placeholders[i]))

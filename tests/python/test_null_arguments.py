@@ -18,6 +18,7 @@ HEADERS = [
     "mica.h",
     "data.h",
     "io.h",
+    "media.h",
     "records.h",
     "tf.h",
     "tf/tape.h",

@@ -338,3 +338,49 @@ def test_raw_ops_say_axis_as_tensorflow_does():
     assert tf.raw_ops.Sum(input=x, axis=0).numpy().tolist() == [4.0, 6.0]
     assert tf.raw_ops.ExpandDims(input=x, axis=1).shape == (2, 1, 2)
     assert [y.shape for y in tf.raw_ops.Split(axis=1, value=x, num_split=2)] == [(2, 1)] * 2
+
+
+def test_a_variable_begins_with_what_a_function_was_given():
+    made = []
+
+    @tf.function
+    def f(x):
+        if not made:
+            made.append(tf.Variable(tf.reduce_sum(x) + x, name="v"))
+        return made[0] * x
+
+    assert f(tf.constant([1.0, 2.0])).numpy().tolist() == [4.0, 10.0]
+    assert f(tf.constant([2.0, 0.0])).numpy().tolist() == [8.0, 0.0]
+    assert made[0].numpy().tolist() == [4.0, 5.0]
+
+
+def test_a_variable_begins_with_what_an_outer_function_computed():
+    made = []
+
+    @tf.function
+    def outer(x):
+        y = x * 2.0
+
+        @tf.function
+        def inner(z):
+            if not made:
+                made.append(tf.Variable(z + y))
+            return made[0] + z
+
+        return inner(x)
+
+    assert outer(tf.constant([1.0, 2.0])).numpy().tolist() == [4.0, 8.0]
+    assert made[0].numpy().tolist() == [3.0, 6.0]
+
+
+def test_a_variable_of_an_argument_without_a_value_is_refused():
+    made = []
+
+    @tf.function
+    def f(x):
+        if not made:
+            made.append(tf.Variable(x))
+        return made[0]
+
+    with pytest.raises(ValueError, match="Tensor-typed variable initializers"):
+        f.get_concrete_function(tf.TensorSpec([2]))

@@ -343,6 +343,12 @@ for mode in ("REFLECT", "SYMMETRIC"):
     row("MirrorPad", {"input": f(3, 3), "paddings": [[1, 2], [0, 2]]}, {"mode": mode}, what=mode)
 row("ReverseV2", {"tensor": f(2, 3, 2), "axis": [0, 2]})
 row("Roll", {"input": f(3, 4), "shift": [1, -2], "axis": [0, 1]})
+for mode in ("NEAREST", "BILINEAR"):
+    MAPS = {"transforms": np.array([[0.9, -0.3, 1.2, 0.35, 0.8, -0.7, 0.02, -0.01]], np.float32)}
+    KINDS = {"interpolation": mode, "fill_mode": "REFLECT"}
+    PICTURES = {"images": f(2, 3, 4, 1), **MAPS, "output_shape": [4, 3]}
+    row("ImageProjectiveTransformV2", PICTURES, KINDS, what=mode)
+    row("ImageProjectiveTransformV3", {**PICTURES, "fill_value": 0.5}, KINDS, what=mode)
 row("GatherNd", {"params": f(3, 3, 2), "indices": i32(2, 2, 2)})
 row("ScatterNd", {"indices": i32(4, 1), "updates": f(4, 2), "shape": [3, 2]})
 for name in ("TensorScatterAdd", "TensorScatterSub"):
@@ -436,6 +442,135 @@ def _(tf, x):
 
 
 row("BiasAdd", {"value": f(2, 3, 2), "bias": f(2)})
+
+
+def single(*shape: int, low: float = -2.0, high: float = 2.0) -> Draw:
+    return Draw(shape, "float32", low, high)
+
+
+BATCH_NORM = {
+    "x": single(2, 3, 2, 2),
+    "scale": single(2),
+    "offset": single(2),
+    "mean": single(2),
+    "variance": single(2, low=0.5),
+}
+for name in ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"):
+    row(name, BATCH_NORM, what="in training", then=first)
+    row(name, BATCH_NORM, {"is_training": False}, what="in inference", then=first)
+BATCH_NORM_GRAD = {
+    "y_backprop": single(2, 3, 2, 2),
+    "x": single(2, 3, 2, 2),
+    "scale": single(2),
+    "reserve_space_1": single(2),
+    "reserve_space_2": single(2, low=0.5),
+}
+for name in ("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"):
+    operands = dict(BATCH_NORM_GRAD)
+    if name.endswith("V3"):
+        operands["reserve_space_3"] = single(0)
+    row(name, operands, what="in training", then=first)
+    row(name, operands, {"is_training": False}, what="in inference", then=first)
+row("LRN", {"input": single(1, 2, 2, 5)}, {"depth_radius": 1, "beta": 0.75})
+row(
+    "LRNGrad",
+    {
+        "input_grads": single(1, 2, 2, 5),
+        "input_image": single(1, 2, 2, 5),
+        "output_image": single(1, 2, 2, 5),
+    },
+    {"depth_radius": 1, "beta": 0.75},
+)
+
+# What TensorFlow writes for derivatives.
+
+for name in ("ReluGrad", "LeakyReluGrad", "SoftplusGrad", "SoftsignGrad"):
+    row(name, {"gradients": f(2, 3), "features": apart(2, 3)})
+row("Relu6Grad", {"gradients": f(2, 3), "features": f(2, 3, low=1.0, high=5.0)})
+for name in ("EluGrad", "SeluGrad"):
+    row(name, {"gradients": f(2, 3), "outputs": apart(2, 3)})
+for name in ("Sigmoid", "Tanh", "Sqrt", "Rsqrt", "Reciprocal", "Inv"):
+    row(f"{name}Grad", {"y": pos(2, 3), "dy": f(2, 3)})
+    row(f"{name}Grad", {"y": c(3), "dy": c(3)}, what="complex")
+row("BiasAddGrad", {"out_backprop": f(2, 3, 2)})
+row("BiasAddGrad", {"out_backprop": f(2, 3, 2)}, {"data_format": "NCHW"}, what="channels first")
+POOLED = {"orig_input": apart(1, 4, 3, 2), "orig_output": f(1, 2, 3, 2), "grad": f(1, 2, 3, 2)}
+row("MaxPoolGrad", POOLED, {"ksize": [1, 2, 2, 1], **IMAGES})
+row(
+    "AvgPoolGrad",
+    {"orig_input_shape": [1, 4, 3, 2], "grad": f(1, 2, 3, 2)},
+    {"ksize": [1, 2, 2, 1], **IMAGES},
+)
+for name, operands in (
+    ("MaxPool3DGrad", {"orig_input": apart(1, 3, 2, 4, 1), "orig_output": f(1, 2, 2, 2, 1)}),
+    ("AvgPool3DGrad", {"orig_input_shape": [1, 3, 2, 4, 1]}),
+):
+    operands["grad"] = f(1, 2, 2, 2, 1)
+    row(name, operands, {"ksize": [1, 2, 1, 2, 1], **VOLUMES})
+row(
+    "Conv2DBackpropFilter",
+    {"input": f(2, 4, 3, 2), "filter_sizes": [2, 3, 2, 2], "out_backprop": f(2, 2, 3, 2)},
+    IMAGES,
+)
+row(
+    "Conv3DBackpropFilterV2",
+    {"input": f(1, 3, 2, 4, 2), "filter_sizes": [2, 1, 2, 2, 1], "out_backprop": f(1, 2, 2, 2, 1)},
+    VOLUMES,
+)
+row(
+    "DepthwiseConv2dNativeBackpropFilter",
+    {"input": f(2, 4, 3, 2), "filter_sizes": [2, 3, 2, 2], "out_backprop": f(2, 2, 3, 4)},
+    IMAGES,
+)
+row(
+    "DepthwiseConv2dNativeBackpropInput",
+    {"input_sizes": [2, 4, 3, 2], "filter": f(2, 3, 2, 2), "out_backprop": f(2, 2, 3, 4)},
+    IMAGES,
+)
+
+# Diagonals, blocks, sequences.
+
+for version, extra in (("", {}), ("V2", {}), ("V3", {"align": "LEFT_RIGHT"})):
+    k = {"k": [-1, 1]} if version else {}
+    padding = {"padding_value": f()} if version else {}
+    sizes = {"num_rows": 3, "num_cols": 4} if version else {}
+    band = f(2, 3, 3) if version else f(2, 3)
+    row(f"MatrixDiag{version}", {"diagonal": band, **k, **sizes, **padding}, extra)
+    row(f"MatrixDiagPart{version}", {"input": f(2, 3, 4), **k, **padding}, extra)
+    row(f"MatrixSetDiag{version}", {"input": f(2, 3, 4), "diagonal": band, **k}, extra)
+row(
+    "SpaceToBatchND",
+    {"input": f(1, 3, 4, 2), "block_shape": [2, 2], "paddings": [[1, 0], [0, 0]]},
+)
+row("BatchToSpaceND", {"input": f(4, 2, 2, 1), "block_shape": [2, 2], "crops": [[1, 0], [0, 1]]})
+row("SpaceToBatch", {"input": f(1, 3, 4, 2), "paddings": [[1, 0], [0, 0]]}, {"block_size": 2})
+row("BatchToSpace", {"input": f(4, 2, 2, 1), "crops": [[1, 0], [0, 1]]}, {"block_size": 2})
+for name in ("SpaceToDepth", "DepthToSpace"):
+    row(name, {"input": f(1, 2, 4, 4)}, {"block_size": 2})
+row(
+    "ReverseSequence",
+    {"input": f(2, 4, 3), "seq_lengths": i32(2, high=5)},
+    {"seq_dim": 1, "batch_dim": 0},
+)
+
+# Of TensorFlow 1.
+
+row("Select", {"condition": b(2), "x": f(2, 3), "y": f(2, 3)})
+row("Div", {"x": f(2, 3), "y": pos(3)})
+row("ClipByValue", {"t": apart(2, 3), "clip_value_min": -0.7, "clip_value_max": 0.8})
+row("L2Loss", {"t": f(2, 3)})
+row("Cross", {"a": f(2, 3), "b": f(2, 3)})
+for name in ("BatchMatMul", "BatchMatMulV3"):
+    attributes = {"Tout": "float64"} if name.endswith("V3") else {}
+    row(name, {"x": f(2, 2, 3), "y": f(2, 3, 2)}, attributes)
+row("Snapshot", {"input": f(3)})
+
+
+@program("IdentityN", f(3), f(2))
+def _(tf, x, y):
+    x, y = tf.raw_ops.IdentityN(input=[x, y])
+    return tf.reduce_sum(x) * y
+
 
 # Linear algebra. Eigenvectors and the like are unique but for a phase: products are compared.
 

@@ -60,6 +60,7 @@ del _name, _module
 _MODULES = frozenset(
     {
         "__internal__",
+        "audio",
         "autodiff",
         "autograph",
         "bitwise",

@@ -475,7 +475,7 @@ class Function(Trackable):
         )
         concrete = self._cache.get(key)
         if concrete is None:
-            concrete = self._find_relaxed(key) or self._trace(key, args, kwargs)
+            concrete = self._find_relaxed(key) or self._trace(key, args, kwargs, tensors)
         return concrete, tensors
 
     def _keep_for_quick_calls(self, args, concrete) -> None:
@@ -535,7 +535,7 @@ class Function(Trackable):
         key = (_graph_key(), "signature")
         concrete = self._cache.get(key)
         if concrete is None:
-            concrete = self._trace(key, list(structure), {})
+            concrete = self._trace(key, list(structure), {}, tensors)
         return concrete, tensors
 
     def _is_default(self, index: int, value) -> bool:
@@ -597,7 +597,8 @@ class Function(Trackable):
 
     # ---- tracing
 
-    def _trace(self, key, args, kwargs) -> ConcreteFunction:
+    def _trace(self, key, args, kwargs, tensors=()) -> ConcreteFunction:
+        """Trace for these arguments; tensors are their values where a call is what asks."""
         with self._lock:
             concrete = self._cache.get(key)
             if concrete is not None:
@@ -606,7 +607,7 @@ class Function(Trackable):
                 key, args, kwargs = self._relaxed(key, args, kwargs)
             first = self._creates_variables is None
             created: list = []
-            concrete = self._trace_once(args, kwargs, created, first)
+            concrete = self._trace_once(args, kwargs, created, first, tensors)
             if first:
                 self._creates_variables = bool(created)
             if created:
@@ -639,9 +640,12 @@ class Function(Trackable):
                 self._python_function,
             )
 
-    def _trace_once(self, args, kwargs, created: list, may_create: bool) -> ConcreteFunction:
+    def _trace_once(
+        self, args, kwargs, created: list, may_create: bool, tensors=()
+    ) -> ConcreteFunction:
         outer = _mica.tf_current_graph()
         graph = FuncGraph(self._name, outer)
+        graph._arguments = list(tensors)  # of which initial values of variables may be made
         self._trace_count += 1
 
         def variable_created():
@@ -665,6 +669,7 @@ class Function(Trackable):
                 None if item is None else ops["Identity"](operand(item))
                 for item in nest.flatten(result, expand_composites=True)
             ]
+        del graph._arguments
         for item in flat:
             if item is not None:
                 graph._output(item)

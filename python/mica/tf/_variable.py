@@ -47,6 +47,34 @@ def _mode(kind: type[enum.Enum], value, name):
         raise ValueError(f"Invalid variable {words} mode: {value} for variable: {name}") from None
 
 
+def _value_now(tensor):
+    """Return the value that a symbolic tensor has in the call whose trace is being made."""
+    graph = tensor.graph
+    captured = {internal._node: external for external, internal in graph._captures()}
+    arguments = getattr(graph, "_arguments", [])
+    known: list = []
+    needed = _ancestors(tensor)
+    for i in range(graph._parameter_count):
+        parameter = graph._parameter_at(i)
+        value = captured.get(parameter._node, arguments[i] if i < len(arguments) else None)
+        if parameter._node in needed and not isinstance(value, _mica.TFEagerTensor | None):
+            value = _value_now(value)
+        known.append(value if isinstance(value, _mica.TFEagerTensor) else None)
+    return graph._evaluate(tensor, known)
+
+
+def _ancestors(tensor) -> set:
+    """The nodes of a tensor and of all that it is computed of in its graph."""
+    found: set = set()
+    waiting = [tensor]
+    while waiting:
+        each = waiting.pop()
+        if each._node not in found:
+            found.add(each._node)
+            waiting.extend(each.op.inputs)
+    return found
+
+
 class Variable(Updates, Trackable):
     """A variable: its value can be read, assigned and differentiated with respect to.
 
@@ -140,7 +168,7 @@ class Variable(Updates, Trackable):
         """Return an eager tensor; a symbolic one is computed now from what it depends on."""
         if isinstance(value, Tensor) and not isinstance(value, _mica.TFEagerTensor):
             try:
-                value = value.graph._evaluate(value)
+                value = _value_now(value)
             except Exception as error:
                 raise ValueError(
                     "Tensor-typed variable initializers must either be wrapped in an init_scope "

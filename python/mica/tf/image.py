@@ -1,4 +1,4 @@
-"""tf.image: sizes, flips, colours. Reading files of pictures is elsewhere."""
+"""tf.image: sizes, flips, colours. Files of pictures are the matter of _codecs.py."""
 
 from __future__ import annotations
 
@@ -1035,6 +1035,16 @@ def stateless_random_flip_up_down(image, seed):
 
 # Names of other files, found when they are first touched.
 _ELSEWHERE = {
+    "decode_and_crop_jpeg": "_codecs",
+    "decode_bmp": "_codecs",
+    "decode_gif": "_codecs",
+    "decode_image": "_codecs",
+    "decode_jpeg": "_codecs",
+    "decode_png": "_codecs",
+    "encode_jpeg": "_codecs",
+    "encode_png": "_codecs",
+    "extract_jpeg_shape": "_codecs",
+    "is_jpeg": "_codecs",
     "combined_non_max_suppression": "_boxes",
     "crop_and_resize": "_boxes",
     "draw_bounding_boxes": "_boxes",

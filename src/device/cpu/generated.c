@@ -10,6 +10,7 @@
 #include "codegen/write.h"
 #include "device/cpu/generated.h"
 #include "device/cpu/kernel.h"
+#include "report/report.h"
 
 typedef void (*generated_function)(const void *const *x, void *const *y, void *scratch,
                                    int64_t begin, int64_t end);
@@ -138,6 +139,7 @@ static mica_status write_unit(mica_node *const *fused, mica_unit *unit, unit_tex
     for (int32_t i = 0; i < unit->n; i++) {
         char *kernel = NULL;
         MICA_TRY(write_kernel(fused[i], &unit->kernels[i].shape, &kernel));
+        if (mica_report_is_on()) mica_report_source(i, kernel);
         int32_t number = add_kernel(t, kernel);
         unit->kernels[i].library = number / KERNELS_OF_A_FILE;
         unit->kernels[i].number = number % KERNELS_OF_A_FILE;

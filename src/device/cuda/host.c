@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "device/cpu/kernels.h"
 #include "device/cuda/parts.h"
+#include "report/report.h"
 
 typedef struct host_kernel {
     cuda_kernel base;
@@ -67,7 +68,11 @@ static mica_status launch_host(const cuda_kernel *kernel, cuda_stream *stream,
         lay_out(k, block, pointers);
         mica_log_write(MICA_LOG_TRANSFER, "%s: %s is computed on the host: %zu bytes",
                        stream->device->base.name, k->name, bytes);
+        double start = mica_report_is_on() ? mica_clock_seconds() : 0;
         status = run(k, stream, operands, results, pointers);
+        if (mica_report_is_on())
+            mica_report_host(k->name, "the device has no kernel for it",
+                             mica_clock_seconds() - start);
     }
     mica_free_aligned(block);
     mica_free(pointers);

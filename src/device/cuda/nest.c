@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "codegen/write.h"
 #include "device/cuda/parts.h"
+#include "report/report.h"
 
 enum { KERNELS_OF_A_MODULE = 24, MOST_ADDRESSES = 500 /* of a kernel's argument */ };
 
@@ -149,6 +150,7 @@ static mica_status write_unit(mica_unit *unit, mica_node *const *fused) {
         char *text = NULL;
         unit->kernels[i].body = fused[i]->regions[0];
         MICA_TRY(write_nest(fused[i]->regions[0], &unit->kernels[i].shape, &text));
+        if (mica_report_is_on()) mica_report_source(i, text);
         unit->kernels[i].number = add_text(unit, text);
     }
     return NULL;

@@ -3,6 +3,18 @@
 from __future__ import annotations
 
 from .. import _dtypes
+from .._codecs import (
+    decode_and_crop_jpeg,
+    decode_bmp,
+    decode_gif,
+    decode_image,
+    decode_jpeg,
+    decode_png,
+    encode_jpeg,
+    encode_png,
+    extract_jpeg_shape,
+    is_jpeg,
+)
 from .._core import Tensor, convert_to_tensor, ops
 from .._examples import (
     FixedLenFeature,
@@ -59,9 +71,19 @@ __all__ = [
     "TFRecordOptions",
     "TFRecordWriter",
     "VarLenFeature",
+    "decode_and_crop_jpeg",
+    "decode_bmp",
+    "decode_gif",
+    "decode_image",
+    "decode_jpeg",
+    "decode_png",
     "decode_raw",
     "deserialize_many_sparse",
+    "encode_jpeg",
+    "encode_png",
+    "extract_jpeg_shape",
     "gfile",
+    "is_jpeg",
     "matching_files",
     "parse_example",
     "parse_single_example",

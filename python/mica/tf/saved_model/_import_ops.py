@@ -6,11 +6,9 @@ name (a list where an output is several tensors), or None to leave the node to i
 
 from __future__ import annotations
 
-from .. import _dtypes, _select, _windows, image, linalg, nn, strings
-from .. import math as tf_math
-from .._array import gather, reshape, where
+from .. import _dtypes, _select, image, strings
+from .._array import gather
 from .._core import convert_to_tensor, ops
-from ._import_gradients import GRADIENT_TRANSLATIONS
 from ._import_lists import LIST_TRANSLATIONS
 from ._tensors import FEW, count_of, element_of
 from ._translating import entering, scalar
@@ -32,17 +30,6 @@ def _nothing(builder, inputs, attributes):
     return {}
 
 
-@_of("IdentityN")
-def _identity_n(builder, inputs, attributes):
-    return {"output": [ops["Identity"](x) for x in inputs]}
-
-
-@_of("ShapeN")
-def _shape_n(builder, inputs, attributes):
-    dtype = attributes.get("out_type", _dtypes.int32)
-    return {"output": [ops["Shape"](x, out_type=dtype) for x in inputs]}
-
-
 @_of("Placeholder")
 def _placeholder(builder, inputs, attributes):
     raise NotImplementedError("a placeholder inside a function has no value")
@@ -50,7 +37,6 @@ def _placeholder(builder, inputs, attributes):
 
 @_of(
     "PlaceholderWithDefault",
-    "Snapshot",
     "CheckNumerics",
     "CheckNumericsV2",
     "DebugIdentityV2",
@@ -163,33 +149,6 @@ def _constant(builder, inputs, attributes):
 
 # ---- arithmetic ----------------------------------------------------------------------------------
 
-_simple("Select", lambda c, x, y: _select_old(c, x, y))
-_simple("L2Loss", nn.l2_loss)
-_simple("InvertPermutation", lambda x: tf_math.invert_permutation(x), "y")
-_simple("Diag", linalg.tensor_diag)
-_simple("DiagPart", linalg.tensor_diag_part, "diagonal")
-_simple("Div", lambda x, y: x / y if x.dtype.is_floating else ops["TruncateDiv"](x, y), "z")
-_simple("ClipByValue", lambda x, low, high: ops["Minimum"](ops["Maximum"](x, low), high))
-_simple("LinSpace", lambda a, b, n: _select.linspace(a, b, n))
-_simple("BroadcastArgs", lambda a, b: _select.broadcast_dynamic_shape(a, b), "r0")
-_simple("Cross", linalg.cross, "product")
-
-
-def _select_old(condition, x, y):
-    """A vector of conditions chooses rows."""
-    rank = x.shape.rank
-    if condition.shape.rank == 1 and rank is not None and rank > 1:
-        condition = reshape(condition, [-1] + [1] * (rank - 1))
-    return where(condition, x, y)
-
-
-@_of("BatchMatMul", "BatchMatMulV3")
-def _batch_matmul(builder, inputs, attributes):
-    product = ops["BatchMatMulV2"](
-        *inputs, adj_x=attributes.get("adj_x", False), adj_y=attributes.get("adj_y", False)
-    )
-    return {"output": product}
-
 
 @_of("BiasAddV1")
 def _bias_add(builder, inputs, attributes):
@@ -201,127 +160,7 @@ def _fused(builder, inputs, attributes):
     raise NotImplementedError("the model was rewritten for one machine; save it as it was")
 
 
-@_of("ReverseSequence")
-def _reverse_sequence(builder, inputs, attributes):
-    return {
-        "output": _select.reverse_sequence(
-            *inputs, seq_axis=attributes.get("seq_dim"), batch_axis=attributes.get("batch_dim", 0)
-        )
-    }
-
-
-@_of("SpaceToBatchND")
-def _space_to_batch(builder, inputs, attributes):
-    return {"output": _select.space_to_batch(*inputs)}
-
-
-@_of("BatchToSpaceND")
-def _batch_to_space(builder, inputs, attributes):
-    return {"output": _select.batch_to_space(*inputs)}
-
-
-@_of("SpaceToDepth")
-def _space_to_depth(builder, inputs, attributes):
-    form = attributes.get("data_format", "NHWC")
-    return {"output": _windows.space_to_depth(inputs[0], attributes.get("block_size"), form)}
-
-
-@_of("DepthToSpace")
-def _depth_to_space(builder, inputs, attributes):
-    form = attributes.get("data_format", "NHWC")
-    return {"output": _windows.depth_to_space(inputs[0], attributes.get("block_size"), form)}
-
-
-@_of("LRN")
-def _lrn(builder, inputs, attributes):
-    names = ("depth_radius", "bias", "alpha", "beta")
-    given = {n: attributes.get(n) for n in names if n in attributes}
-    return {"output": nn.local_response_normalization(inputs[0], **given)}
-
-
-@_of("MatrixDiagV3", "MatrixDiagV2")
-def _matrix_diag(builder, inputs, attributes):
-    diagonal, k, rows, columns, padding = inputs
-    align = attributes.get("align", "RIGHT_LEFT")
-    return {
-        "output": linalg.diag(
-            diagonal,
-            k=_ints(builder, k),
-            num_rows=_ints(builder, rows),
-            num_cols=_ints(builder, columns),
-            padding_value=padding,
-            align=align,
-        )
-    }
-
-
-@_of("MatrixDiagPartV3", "MatrixDiagPartV2")
-def _matrix_diag_part(builder, inputs, attributes):
-    x, k, padding = inputs
-    align = attributes.get("align", "RIGHT_LEFT")
-    part = linalg.diag_part(x, k=_ints(builder, k), padding_value=padding, align=align)
-    return {"diagonal": part}
-
-
-@_of("MatrixSetDiagV3", "MatrixSetDiagV2")
-def _matrix_set_diag(builder, inputs, attributes):
-    x, diagonal, k = inputs
-    align = attributes.get("align", "RIGHT_LEFT")
-    return {"output": linalg.set_diag(x, diagonal, k=_ints(builder, k), align=align)}
-
-
-def _ints(builder, tensor):
-    """The integers of a tensor that follows from constants."""
-    found = builder.graph._ints(tensor)
-    if found is None or None in found:
-        raise NotImplementedError("an operand of integers that is not known before it runs")
-    return found[0] if tensor.shape.rank == 0 else found
-
-
 # ---- normalisation, windows ----------------------------------------------------------------------
-
-
-@_of("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
-def _fused_batch_norm(builder, inputs, attributes):
-    """Moments over all axes but the channels'; in inference, those that are given."""
-    x, scale, offset, mean, variance = inputs
-    form = attributes.get("data_format", "NHWC")
-    epsilon = attributes.get("epsilon", 1e-4)
-    rank = len(form)
-    channel = form.index("C")
-    axes = [i for i in range(rank) if i != channel]
-    wide = ops["Cast"](x, DstT=_dtypes.float32) if x.dtype != scale.dtype else x
-    if attributes.get("is_training", True):
-        own_mean, own_variance = nn.moments(wide, axes)
-        count = ops["Cast"](ops["Size"](wide), DstT=scale.dtype) / ops["Cast"](
-            ops["Size"](scale), DstT=scale.dtype
-        )
-        unbiased = own_variance * (
-            count / ops["Maximum"](count - scalar(1, count), scalar(1, count))
-        )
-        factor = attributes.get("exponential_avg_factor", 1.0)
-        if factor != 1.0:
-            old, new = scalar(1 - factor, scale), scalar(factor, scale)
-            batch = mean * old + own_mean * new, variance * old + unbiased * new
-        else:
-            batch = own_mean, unbiased
-        used = own_mean, own_variance
-    else:
-        used = batch = mean, variance
-    shape = [-1 if i == channel else 1 for i in range(rank)]
-    first, second, third, fourth = (reshape(t, shape) for t in (*used, scale, offset))
-    inverse = ops["Rsqrt"](second + scalar(epsilon, second)) * third
-    y = (wide - first) * inverse + fourth
-    if y.dtype != x.dtype:
-        y = ops["Cast"](y, DstT=x.dtype)
-    return {
-        "y": y,
-        "batch_mean": batch[0],
-        "batch_variance": batch[1],
-        "reserve_space_1": used[0],
-        "reserve_space_2": used[1],
-        "reserve_space_3": ops["Identity"](used[1]),
-    }
 
 
 def _places(size, target, align_corners: bool):
@@ -406,34 +245,6 @@ def _regex_full_match(builder, inputs, attributes):
     return {"output": strings.regex_full_match(*inputs, attributes["pattern"].s)}
 
 
-def _weights_or_ones(weights, values):
-    """No weights are a tensor without elements, which may be known only when it runs."""
-    missing = ops["Size"](values) - ops["Size"](weights)
-    ones = ops["Fill"](ops["Reshape"](missing, [1]), scalar(1, weights))
-    return reshape(ops["ConcatV2"]([reshape(weights, [-1]), ones], 0), ops["Shape"](values))
-
-
-@_of("Bincount", "DenseBincount")
-def _bincount(builder, inputs, attributes):
-    """How often each number below a size occurs, in all or, of a matrix, in each row."""
-    values, size, weights = inputs
-    count = ops["Cast"](size, DstT=values.dtype)
-    if values.shape.rank is None:
-        raise NotImplementedError("counts of numbers of an unknown rank")
-    by_rows = attributes.node.op == "DenseBincount" and values.shape.rank == 2
-    binary = bool(attributes.get("binary_output", False))
-    counts = tf_math.bincount(
-        values,
-        weights=None if binary else _weights_or_ones(weights, values),
-        minlength=count,
-        maxlength=count,
-        dtype=weights.dtype,
-        axis=-1 if by_rows else None,
-        binary_output=binary,
-    )
-    return {"output": counts, "bins": counts}
-
-
 # ---- tables --------------------------------------------------------------------------------------
 
 
@@ -452,4 +263,3 @@ def _table_import(builder, inputs, attributes):
 
 
 TRANSLATIONS.update(LIST_TRANSLATIONS)
-TRANSLATIONS.update(GRADIENT_TRANSLATIONS)

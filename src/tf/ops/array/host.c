@@ -118,3 +118,58 @@ mica_status tf_host_where(mica_tf_host *c) {
     }
     return give(c, tensor);
 }
+
+mica_status tf_host_identity_n(mica_tf_host *c) {
+    for (int32_t i = 0; i < c->n_outputs; i++) {
+        c->outputs[i] = c->inputs[i];
+        mica_tf_value_retain(c->outputs[i]);
+    }
+    return NULL;
+}
+
+mica_status tf_host_shape_n(mica_tf_host *c) {
+    for (int32_t i = 0; i < c->n_outputs; i++) {
+        mica_tf_host one = *c;
+        one.inputs = c->inputs + i;
+        one.outputs = c->outputs + i;
+        MICA_TRY(tf_host_shape_of(&one));
+    }
+    return NULL;
+}
+
+/* places[x[i]] = i; an entry is -1 until it is named. */
+static mica_status invert(const mica_tf_host *c, const void *x, bool is_wide, int64_t *places,
+                          int64_t n) {
+    for (int64_t i = 0; i < n; i++) places[i] = -1;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t place = is_wide ? ((const int64_t *)x)[i] : ((const int32_t *)x)[i];
+        if (place < 0 || place >= n)
+            return MICA_INVALID("[%s] %lld is not between 0 and %lld", c->info->name,
+                                (long long)place, (long long)n);
+        if (places[place] >= 0)
+            return MICA_INVALID("[%s] %lld is duplicated in the input.", c->info->name,
+                                (long long)place);
+        places[place] = i;
+    }
+    return NULL;
+}
+
+mica_status tf_host_invert_permutation(mica_tf_host *c) {
+    mica_tf_shape shape;
+    const void *x;
+    mica_tf_value_shape(c->inputs[0], &shape);
+    int64_t n = shape.dims[0];
+    if (n > INT32_MAX)
+        return MICA_INVALID("[%s] permutation of nonnegative int32 must have <= %d elements",
+                            c->info->name, INT32_MAX);
+    int64_t *places = mica_alloc(((size_t)n + 1) * sizeof *places);
+    if (!places) return MICA_NO_MEMORY();
+    mica_status status = mica_tf_open(c->inputs[0], &x);
+    if (!status) {
+        status = invert(c, x, c->inputs[0].dtype == MICA_TF_int64, places, n);
+        mica_tf_close(c->inputs[0]);
+    }
+    if (!status) status = give_ints(c, places, (int32_t)n, 1);
+    mica_free(places);
+    return status;
+}

@@ -458,3 +458,16 @@ void tf_lower_write_element(mica_tf_lowering *c) {
     c->outputs[0] =
         mica_dynamic_update_slice(c->g, c->inputs[0], slice, element_start(c, type.rank));
 }
+
+void tf_lower_shape_n(mica_tf_lowering *c) {
+    for (int32_t i = 0; i < c->n_outputs; i++) {
+        mica_tf_lowering one = *c;
+        one.inputs = c->inputs + i;
+        one.outputs = c->outputs + i;
+        tf_lower_shape_of(&one);
+    }
+}
+
+void tf_lower_identity_n(mica_tf_lowering *c) {
+    for (int32_t i = 0; i < c->n_outputs; i++) c->outputs[i] = c->inputs[i];
+}

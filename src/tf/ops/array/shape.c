@@ -556,3 +556,23 @@ mica_status tf_shape_tile(mica_tf_inference *c) {
     }
     return NULL;
 }
+
+mica_status tf_shape_shape_n(mica_tf_inference *c) {
+    for (int32_t i = 0; i < c->n_outputs; i++) {
+        c->outputs[i] = mica_tf_unknown_of_rank(1);
+        if (c->inputs[i].rank >= 0) c->outputs[i].dims[0] = c->inputs[i].rank;
+    }
+    return NULL;
+}
+
+static mica_status check_vector(const mica_tf_inference *c, int32_t i) {
+    if (c->inputs[i].rank < 0 || c->inputs[i].rank == 1) return NULL;
+    return MICA_INVALID("[%s] %s must be a vector, got shape %s", c->info->name,
+                        c->info->inputs[i].name, mica_tf_shape_text(&c->inputs[i]).chars);
+}
+
+mica_status tf_shape_invert_permutation(mica_tf_inference *c) {
+    MICA_TRY(check_vector(c, 0));
+    c->outputs[0] = c->inputs[0].rank < 0 ? mica_tf_unknown_of_rank(1) : c->inputs[0];
+    return NULL;
+}

@@ -128,6 +128,15 @@ void tf_lower_batch_matmul(mica_tf_lowering *c) {
     c->outputs[0] = mica_matmul(c->g, x, y);
 }
 
+void tf_lower_batch_matmul_wide(mica_tf_lowering *c) {
+    mica_dtype dtype = mica_tf_dtype_core((mica_tf_dtype)mica_tf_lowering_int(c, "Tout"));
+    const mica_value wide[2] = {mica_convert(c->g, c->inputs[0], dtype),
+                                mica_convert(c->g, c->inputs[1], dtype)};
+    mica_tf_lowering inner = *c;
+    inner.inputs = wide;
+    tf_lower_batch_matmul(&inner);
+}
+
 /* ---- reductions -------------------------------------------------------------------------------*/
 
 /* The axes of input 1, which the shape function has bounded, counted from the start, each once. */

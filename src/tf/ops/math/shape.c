@@ -117,3 +117,78 @@ mica_status tf_shape_reduce(mica_tf_inference *c) {
     c->outputs[0] = shape;
     return NULL;
 }
+
+/* Batches of one shape: nothing is stretched. */
+mica_status tf_shape_batch_matmul_equal(mica_tf_inference *c) {
+    mica_tf_shape a = c->inputs[0], b = c->inputs[1], both;
+    if (a.rank >= 2 && b.rank >= 2) {
+        a.rank -= 2;
+        b.rank -= 2;
+        if (!mica_tf_shape_merge(&a, &b, &both))
+            return MICA_INVALID("[%s] the batches must be of one shape: %s vs %s", c->info->name,
+                                mica_tf_shape_text(&c->inputs[0]).chars,
+                                mica_tf_shape_text(&c->inputs[1]).chars);
+    }
+    return tf_shape_batch_matmul(c);
+}
+
+/* One condition for all, one for each row, or one for each element. */
+mica_status tf_shape_select_rows(mica_tf_inference *c) {
+    const mica_tf_shape *condition = &c->inputs[0];
+    mica_tf_shape both;
+    if (!mica_tf_shape_merge(&c->inputs[1], &c->inputs[2], &both))
+        return incompatible(c, &c->inputs[1], &c->inputs[2]);
+    c->outputs[0] = both;
+    if (condition->rank <= 0 || both.rank < 0) return NULL;
+    const mica_tf_shape rows = {.rank = 1, .dims = {both.rank > 0 ? both.dims[0] : 0}};
+    mica_tf_shape merged;
+    bool by_row = condition->rank == 1 && both.rank > 1;
+    if (mica_tf_shape_merge(condition, by_row ? &rows : &both, &merged)) return NULL;
+    return incompatible(c, condition, &both);
+}
+
+mica_status tf_shape_clip_by_value(mica_tf_inference *c) {
+    c->outputs[0] = c->inputs[0];
+    for (int32_t i = 1; i < 3; i++) {
+        mica_tf_shape both;
+        if (c->inputs[i].rank == 0 || mica_tf_shape_merge(&c->inputs[0], &c->inputs[i], &both))
+            continue;
+        return MICA_INVALID("[%s] clip_value_min and clip_value_max must be either of the same "
+                            "shape as input, or a scalar. input shape: %s, %s shape: %s",
+                            c->info->name, mica_tf_shape_text(&c->inputs[0]).chars,
+                            c->info->inputs[i].name, mica_tf_shape_text(&c->inputs[i]).chars);
+    }
+    return NULL;
+}
+
+mica_status tf_shape_cross(mica_tf_inference *c) {
+    if (!mica_tf_shape_merge(&c->inputs[0], &c->inputs[1], &c->outputs[0]))
+        return MICA_INVALID("[%s] Both inputs must be of same shape: %s vs. %s", c->info->name,
+                            mica_tf_shape_text(&c->inputs[0]).chars,
+                            mica_tf_shape_text(&c->inputs[1]).chars);
+    const mica_tf_shape *x = &c->outputs[0];
+    if (x->rank < 0) return NULL;
+    if (x->rank == 0)
+        return MICA_INVALID("[%s] Input must be at least 1D: %s", c->info->name,
+                            mica_tf_shape_text(x).chars);
+    if (x->dims[x->rank - 1] >= 0 && x->dims[x->rank - 1] != 3)
+        return MICA_ERROR(c->graph ? MICA_INVALID_ARGUMENT : MICA_FAILED_PRECONDITION,
+                          "[%s] Cross-products are only defined for 3-element vectors: %s",
+                          c->info->name, mica_tf_shape_text(x).chars);
+    return NULL;
+}
+
+mica_status tf_shape_linspace(mica_tf_inference *c) {
+    int64_t n;
+    bool known;
+    for (int32_t i = 0; i < 2; i++)
+        if (c->inputs[i].rank > 0)
+            return MICA_INVALID("[%s] %s must be a scalar, got shape %s", c->info->name,
+                                c->info->inputs[i].name, mica_tf_shape_text(&c->inputs[i]).chars);
+    c->outputs[0] = mica_tf_unknown_of_rank(1);
+    MICA_TRY(mica_tf_input_number(c, 2, &n, &known));
+    if (!known) return NULL;
+    if (n <= 0) return MICA_INVALID("[%s] Requires num > 0: %lld", c->info->name, (long long)n);
+    c->outputs[0].dims[0] = n;
+    return NULL;
+}

@@ -27,6 +27,11 @@ static inline int32_t mica_tf_spatial_axis(const mica_tf_windows *w, int32_t i) 
 static inline int32_t mica_tf_channel_axis(const mica_tf_windows *w) {
     return w->channels_first ? 1 : w->rank + 1;
 }
+/* Images, whose format the row's data_format names, and vectors with a number for each channel. */
+MICA_MUST_CHECK mica_status mica_tf_check_channels(mica_tf_inference *c,
+                                                   const mica_tf_shape *operands, int32_t n,
+                                                   mica_tf_shape *out_images,
+                                                   mica_tf_shape *out_channels);
 /* The number of windows along an axis of a known size, and the padding before and after. */
 int64_t mica_tf_windows_fit(const mica_tf_windows *w, int32_t axis, int64_t size, int64_t *out_low,
                             int64_t *out_high);

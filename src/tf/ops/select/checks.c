@@ -66,3 +66,32 @@ static mica_status say_write(const mica_tf_refused *r) {
 
 const mica_tf_refusal tf_refuses_read_element = {1, find_element, say_read};
 const mica_tf_refusal tf_refuses_write_element = {1, find_element, say_write};
+
+/* Lengths of sequences are those of an axis at most. */
+static bool find_lengths(const mica_tf_checked *l, mica_tf_bounds *b) {
+    int64_t time = mica_tf_attr_find(l->info, l->attrs, "seq_dim")->as.integer;
+    if (time < 0 || time >= l->x->rank) return false; /* the shape function's to say */
+    mica_tf_one_bound(b, 0, mica_tf_plus(l->x->dims[time], 1));
+    return true;
+}
+
+static mica_status say_lengths(const mica_tf_refused *r) {
+    return MICA_INVALID("[%s] seq_lens%s = %lld is not between 0 and %lld", r->op, r->place.chars,
+                        r->value, r->high - 1);
+}
+
+const mica_tf_refusal tf_refuses_lengths = {1, find_lengths, say_lengths};
+
+/* Numbers beyond the size are left out. */
+static bool find_counted(const mica_tf_checked *l, mica_tf_bounds *b) {
+    (void)l;
+    mica_tf_one_bound(b, 0, INT64_MAX);
+    return true;
+}
+
+static mica_status say_counted(const mica_tf_refused *r) {
+    return MICA_INVALID("[%s] Input must be non-negative! Negative input value found: %lld", r->op,
+                        r->value);
+}
+
+const mica_tf_refusal tf_refuses_counted = {0, find_counted, say_counted};

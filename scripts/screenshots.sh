@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Takes pictures of the pages that `mica view` writes, into docs/ (or the folder given), with a
+# headless Chromium: a net, its graph, a convolutional net in the dark, a small GPT.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+folder=${1:-docs}
+browser=
+for name in chromium chromium-browser google-chrome; do
+    if command -v "$name" > /dev/null; then browser=$name && break; fi
+done
+if [ -z "$browser" ]; then
+    echo "skipped: screenshots: no Chromium was found" | tee -a "${MICA_SKIPPED:-/dev/null}"
+    exit 0
+fi
+pages=$(mktemp -d)
+trap 'rm -rf "$pages"' EXIT
+
+page() { # name of a program in tests/python/view
+    build/bin/mica view --output "$pages/$1.html" "tests/python/view/$1.py" 2> /dev/null
+}
+
+shoot() { # page.html#place, picture, width, height, further options
+    local from=$1 to=$2 size=$3,$4
+    shift 4
+    "$browser" --headless=new --no-sandbox --disable-gpu --hide-scrollbars --no-first-run \
+        --user-data-dir="$pages/profile" --window-size="$size" --virtual-time-budget=2000 "$@" \
+        --screenshot="$pages/shot.png" "file://$pages/$from" > "$pages/log" 2>&1 ||
+        { cat "$pages/log" >&2; exit 1; }
+    .venv/bin/python - "$pages/shot.png" "$folder/$to" << 'END'
+import sys
+
+from PIL import Image
+
+Image.open(sys.argv[1]).convert("RGB").quantize(256, dither=0).save(sys.argv[2], optimize=True)
+END
+    echo "$folder/$to: $(stat -c %s "$folder/$to") bytes"
+}
+
+export MICA_PYTHON=$PWD/.venv/bin/python
+page mlp
+shoot mlp.html view-mlp.png 1440 1500
+shoot "mlp.html?only#fuse-0" view-graph.png 1500 860
+page convnet
+shoot convnet.html view-convnet.png 1440 1500 --blink-settings=preferredColorScheme=0
+page gpt
+shoot gpt.html view-gpt.png 1440 1500
