@@ -323,8 +323,10 @@ def _settle(structure, body, graph) -> None:
 
 
 def _of_components(leaves: list, invariants: list) -> list:
-    """The invariants of the tensors in the variables: a sparse or ragged tensor may come to have
-    more or fewer elements."""
+    """The invariants of the tensors in the variables.
+
+    A sparse or ragged tensor may come to have more or fewer elements.
+    """
     if len(leaves) != len(invariants):
         return invariants
     found: list = []

@@ -53,10 +53,11 @@ def embedding_lookup_sparse(
     name=None,
     allow_fast_lookup=False,
 ):
-    """Return, for each row of ids, the combined rows of a table: their weighted sum, mean (over the
-    weights), or sum over the root of the squared weights.
+    """Return, for each row of ids, the combined rows of a table.
 
-    With `allow_fast_lookup` the gradient of the table is dense, else slices.
+    They are combined as their weighted sum, as that over the sum of the weights (mean), or over the
+    root of the sum of their squares (sqrtn). With `allow_fast_lookup` the gradient of the table is
+    dense, else slices.
     """
     combiner = "mean" if combiner is None else combiner
     _check_lookup(sp_ids, sp_weights, combiner)
@@ -101,10 +102,10 @@ def safe_embedding_lookup_sparse(
     name=None,
     allow_fast_lookup=False,
 ):
-    """Return `embedding_lookup_sparse` of the ids that are not negative and whose weights are
-    positive; a row without any is zeros, or the table's row `default_id`.
+    """Return `embedding_lookup_sparse` of the ids that are valid.
 
-    The ids may have any rank; those along the last axis are combined.
+    These are not negative, and their weights are positive. A row without any is zeros, or the
+    table's row `default_id`. The ids may have any rank; those along the last axis are combined.
     """
     if embedding_weights is None or (
         isinstance(embedding_weights, list | tuple) and not embedding_weights

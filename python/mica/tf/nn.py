@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib as _importlib
 
 from .. import _mica
 from . import _dtypes
@@ -535,7 +535,7 @@ _LATE = {
 def __getattr__(name: str):
     if name not in _LATE:
         raise _missing(__name__, name)
-    value = getattr(importlib.import_module(f"..{_LATE[name]}", __name__), name)
+    value = getattr(_importlib.import_module(f"..{_LATE[name]}", __name__), name)
     globals()[name] = value
     return value
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numbers
+import numbers as _numbers
 
-import numpy as np
+import numpy as _np
 
 from . import _array, _dtypes, _effects, _reduce, _select, debugging
 from ._core import Tensor, convert_to_tensor, ops
@@ -50,7 +50,7 @@ def eye(num_rows, num_columns=None, dtype=_dtypes.float32, name=None) -> SparseT
 
 
 def _size(value, name: str) -> Tensor:
-    if isinstance(value, numbers.Integral):
+    if isinstance(value, _numbers.Integral):
         return convert_to_tensor(int(value), _dtypes.int64)
     if not isinstance(value, Tensor):
         raise TypeError(f"{name} must be an integer value")
@@ -78,7 +78,7 @@ def to_dense(sp_input, default_value=None, validate_indices=True, name=None) -> 
 def to_indicator(sp_input, vocab_size, name=None) -> Tensor:
     """Return truths: whether each number below `vocab_size` is among those of a row."""
     sp_input = to_sparse(sp_input)
-    if not isinstance(vocab_size, Tensor | numbers.Integral):
+    if not isinstance(vocab_size, Tensor | _numbers.Integral):
         raise TypeError(f"vocab_size has to be a Tensor or Python int. Found {type(vocab_size)}")
     ids = ops["ExpandDims"](cast(sp_input.values, _dtypes.int64), 1)
     indices = ops["ConcatV2"]([sp_input.indices[:, :-1], ids], 1)
@@ -117,16 +117,16 @@ def _reshaped(shape: TensorShape, wanted: list) -> list:
     """The sizes that are asked for, -1 replaced by what is left."""
     if wanted.count(-1) > 1:
         raise ValueError(
-            f"At most one dimension can be inferred (-1). Found: {np.array(wanted)}"
+            f"At most one dimension can be inferred (-1). Found: {_np.array(wanted)}"
         )
     count = shape.num_elements()
-    others = int(np.prod([n for n in wanted if n != -1], dtype=np.int64))
+    others = int(_np.prod([n for n in wanted if n != -1], dtype=_np.int64))
     sizes = [count // others if n == -1 and others else n for n in wanted]
-    if int(np.prod(sizes, dtype=np.int64)) != count:
+    if int(_np.prod(sizes, dtype=_np.int64)) != count:
         shown = [None if n == -1 else n for n in wanted]
         raise ValueError(
             f"Cannot reshape a tensor with {count} elements to shape {shown} "
-            f"({int(np.prod(sizes))} elements)."
+            f"({int(_np.prod(sizes))} elements)."
         )
     return sizes
 
@@ -149,7 +149,7 @@ def transpose(sp_input, perm=None, name=None) -> SparseTensor:
 def expand_dims(sp_input, axis=None, name=None) -> SparseTensor:
     """Return one more axis, of size 1."""
     axis = -1 if axis is None else axis
-    if not isinstance(axis, Tensor | numbers.Integral):
+    if not isinstance(axis, Tensor | _numbers.Integral):
         raise TypeError(
             "axis must be an integer value in range [-rank(sp_input) - 1, rank(sp_input)]"
         )
@@ -186,8 +186,8 @@ def reset_shape(sp_input, new_shape=None) -> SparseTensor:
         raise ValueError(f"Dimensions {counts[0]} and {counts[1]} are not compatible")
     known = static_value(wanted)
     if known is not None and sp_input.shape.is_fully_defined():
-        ours = np.array(sp_input.shape.as_list())
-        if not np.all(ours <= known):
+        ours = _np.array(sp_input.shape.as_list())
+        if not _np.all(ours <= known):
             raise ValueError(
                 "Requested new_shape should have dimension sizes >= sp_input.shape.  Found "
                 f"new_shape ({ours}), sp_input.shape ({known})."
@@ -425,7 +425,7 @@ def sampled_addmm(
     mat1, mat2 = convert_to_tensor(mat1, output_type), convert_to_tensor(mat2, output_type)
     sizes = ops["Pack"]([ops["Shape"](mat1)[-2], ops["Shape"](mat2)[-1]])
     known = static_value(sizes), static_value(dense_shape)
-    if all(each is not None for each in known) and not np.array_equal(*known):
+    if all(each is not None for each in known) and not _np.array_equal(*known):
         raise ValueError(f"Dense shape: {dense_shape} does not match output shape: {sizes}")
     if any(each is None for each in known):
         check_true(

@@ -404,7 +404,8 @@ def _(tf):
 @plain("tf.sparse.to_indicator", "of ids")
 def _(tf):
     ids = _of(tf, tf.constant([1, 3, 0, 3, 2]), _PLACES, _SIZES)
-    return [tf.sparse.to_indicator(ids, 5), tf.sparse.to_indicator(_some(tf, "int64").with_values(tf.range(5)), 6)]
+    numbers = ids.with_values(tf.range(5))
+    return [tf.sparse.to_indicator(ids, 5), tf.sparse.to_indicator(numbers, 6)]
 
 
 @plain("tf.sparse.mask", "of slices")
@@ -557,8 +558,8 @@ def _(tf):
 
 # ---- the class -----------------------------------------------------------------------------------
 
-_UNARY = "abs asin asinh atan atanh bessel_i0e bessel_i1e erf negative sign sin sqrt square tan tanh"
-for _name in _UNARY.split():
+_UNARY = "abs asin asinh atan atanh bessel_i0e bessel_i1e erf negative sign sin sqrt square tan"
+for _name in (*_UNARY.split(), "tanh"):
 
     @plain(f"tf.math.{_name}", "of a sparse tensor", rtol=1e-5)
     def _(tf, name=_name):
@@ -730,7 +731,11 @@ _MISTAKES = {
         ("a tensor", "SparseTensor", lambda tf: tf.sparse.to_dense(tf.ones([2]))),
     ),
     "tf.sparse.sparse_dense_matmul": (
-        ("inner sizes", "4 3", lambda tf: tf.sparse.sparse_dense_matmul(_some(tf), tf.ones([3, 2]))),
+        (
+            "inner sizes",
+            "4 3",
+            lambda tf: tf.sparse.sparse_dense_matmul(_some(tf), tf.ones([3, 2])),
+        ),
         (
             "beyond",
             "9 bounds",

@@ -151,10 +151,6 @@ static mica_status bincount(mica_tf_host *c, int32_t values, rows_function rows)
     return status;
 }
 
-mica_status tf_host_dense_bincount(mica_tf_host *c) {
-    return bincount(c, 0, dense_rows);
-}
-
 mica_status tf_host_sparse_bincount(mica_tf_host *c) {
     return bincount(c, 1, sparse_rows);
 }

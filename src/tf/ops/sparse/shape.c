@@ -423,9 +423,10 @@ mica_status tf_shape_sparse_segment_grad(mica_tf_inference *c) {
 
 /* ---- counts, sets, crosses, messages ----------------------------------------------------------*/
 
-mica_status tf_shape_bincount(mica_tf_inference *c) {
-    int32_t size = c->n_inputs - 2, rank = -1;
-    int64_t n = -1, rows = -1;
+/* Of a sparse tensor, or of rows of different lengths. */
+mica_status tf_shape_row_counts(mica_tf_inference *c) {
+    int32_t size = c->n_inputs - 2;
+    int64_t n = -1, rows = -1, rank = 2;
     bool known = false;
     operand x;
     MICA_TRY(check_rank(c, size, 0));
@@ -434,25 +435,18 @@ mica_status tf_shape_bincount(mica_tf_inference *c) {
         return MICA_INVALID("[%s] size (%lld) must be non-negative", c->info->name, (long long)n);
     if (c->n_inputs == 5) {
         MICA_TRY(sparse_operand(c, 0, 1, 2, &x));
-        rank = (int32_t)x.rank;
-    } else if (c->n_inputs == 4) {
+        rank = x.rank;
+    } else {
         MICA_TRY(check_rank(c, 0, 1));
         MICA_TRY(check_rank(c, 1, 1));
-        rank = 2;
         rows = size_of(c, 0, 0) > 0 ? size_of(c, 0, 0) - 1 : -1;
-    } else {
-        rank = c->inputs[0].rank;
-        rows = size_of(c, 0, 0);
     }
     if (rank > 2)
-        return MICA_INVALID("[%s] Shape must be at most rank 2 but is rank %d", c->info->name,
-                            rank);
+        return MICA_INVALID("[%s] Shape must be at most rank 2 but is rank %lld", c->info->name,
+                            (long long)rank);
     if (rank < 0) return NULL;
-    c->outputs[0] = (mica_tf_shape){.rank = rank == 2 ? 2 : 1, .dims = {known ? n : -1}};
-    if (rank == 2) {
-        c->outputs[0].dims[0] = rows;
-        c->outputs[0].dims[1] = known ? n : -1;
-    }
+    c->outputs[0] = (mica_tf_shape){.rank = 1, .dims = {known ? n : -1}};
+    if (rank == 2) c->outputs[0] = (mica_tf_shape){.rank = 2, .dims = {rows, known ? n : -1}};
     return NULL;
 }
 
