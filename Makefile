@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 export JOBS
 ARGS ?= --data data/mnist
 
-.PHONY: build run test soak bench bench-check mutants noops fuzz coverage sanitize valgrind cross docs format-check lint exports oracle agreement clean
+.PHONY: build run test soak bench bench-check mutants noops fuzz coverage sanitize valgrind cross docs format-check lint exports oracle agreement keras-conformance clean
 
 build: ## set up .venv and build: .venv/bin/mica and .venv/bin/python are then ready
 	@scripts/build.sh product
@@ -67,6 +67,10 @@ oracle: ## make the golden of the tests anew with other frameworks, in environme
 agreement: ## stored random calls beside TensorFlow's answers; fails under 99 % (MATCH=softmax for a part)
 	@scripts/build.sh product
 	@.venv/bin/python tests/agreement/report.py --jobs $(JOBS) $(if $(MATCH),--match $(MATCH))
+
+keras-conformance: ## Keras' own tests over mica.tf, beside what passes on TensorFlow (PARTS="ops/ layers/core" for some)
+	@scripts/build.sh product
+	@scripts/keras_conformance.sh $(PARTS)
 
 clean: ## everything that was built; .venv stays
 	rm -rf build build-* dist .pytest_cache .ruff_cache .hypothesis mnist_loss.png

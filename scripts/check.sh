@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The tests, by phase: check.sh all | [gcc] [clang] [address] [fuzz] [thread] [valgrind] [cross]
-# [format] [docs] [python] [wheel] [soak]. Phases whose tool is absent say so and pass; the last lines of the run name
-# them once more. scripts/tools.sh installs such tools.
+# [format] [docs] [python] [wheel] [keras] [soak]. Phases whose tool is absent say so and pass; the
+# last lines of the run name them once more. scripts/tools.sh installs such tools.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-2}
@@ -91,6 +91,10 @@ phase_python() {
     .venv/bin/python -m pytest
 }
 
+phase_keras() { # a slice of Keras' own tests
+    .venv/bin/python tests/keras/conformance.py --slice --workers "$jobs"
+}
+
 phase_wheel() {
     scripts/wheel.sh
 }
@@ -112,7 +116,7 @@ run_phase() {
 
 phases=("$@")
 if [ "$*" = all ]; then
-    phases=(format docs gcc clang address fuzz thread valgrind cross wheel python)
+    phases=(format docs gcc clang address fuzz thread valgrind cross wheel keras python)
 fi
 scripts/setup.sh --test
 PATH="$PWD/.venv/bin:$PATH"

@@ -41,6 +41,10 @@ MICA_API int32_t mica_dataset_component_count(const mica_dataset *dataset);
 /* How many elements there are, as far as that is known without making them. */
 enum { MICA_DATASET_INFINITE = -1, MICA_DATASET_UNKNOWN = -2 };
 MICA_API int64_t mica_dataset_cardinality(const mica_dataset *dataset);
+/* How many elements a batch has at most, as far as the pipeline says so: as the last batching of it
+ * does, where only steps that leave elements as they are follow. */
+enum { MICA_DATASET_NO_BATCH_SIZE = -1 };
+MICA_API int64_t mica_dataset_batch_size(const mica_dataset *dataset);
 
 /* ---- sources ----------------------------------------------------------------------------------*/
 

@@ -641,6 +641,13 @@ static PyObject *is_started_function(PyObject *Py_UNUSED(module), PyObject *Py_U
     return PyBool_FromLong(is_started || device != NULL);
 }
 
+/* Forget it: devices may be divided anew. What has run stays valid. */
+static PyObject *restart_function(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    is_started = false;
+    device = NULL; /* the default again, asked for when it is needed */
+    Py_RETURN_NONE;
+}
+
 static PyObject *wait_function(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused)) {
     mica_device *here = tf_device();
     mica_status status;
@@ -661,6 +668,7 @@ static PyObject *eager_clear_function(PyObject *Py_UNUSED(self), PyObject *Py_UN
 PyMethodDef tf_execute_functions[] = {
     {"tf_set_listener", set_listener_function, METH_O, NULL},
     {"tf_is_started", is_started_function, METH_NOARGS, NULL},
+    {"tf_restart", restart_function, METH_NOARGS, NULL},
     {"tf_wait", wait_function, METH_NOARGS, NULL},
     {"tf_eager_clear", eager_clear_function, METH_NOARGS, NULL},
     {"tf_random_reset", random_reset_function, METH_NOARGS, NULL},

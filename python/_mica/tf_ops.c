@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define MOST_VALUES 1024
+#define MOST_VALUES 8192
 #define FEW_VALUES 24
 
 /* What the conversion of a call's arguments owns. */

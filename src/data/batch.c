@@ -27,11 +27,16 @@ static int64_t batch_count(const mica_dataset *dataset) {
     return n / b->size + (n % b->size != 0 && !b->drop_remainder);
 }
 
+static int64_t batch_size_of(const mica_dataset *dataset) {
+    return ((const batch_dataset *)dataset)->size;
+}
+
 static const mica_dataset_class batch_class = {
     .name = "BatchDataset",
     .bytes = sizeof(batch_dataset),
     .next = batch_next,
     .cardinality = batch_count,
+    .batch_size = batch_size_of,
 };
 
 mica_status mica_dataset_batch(mica_dataset *input, int64_t size, bool drop_remainder,

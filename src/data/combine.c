@@ -31,6 +31,7 @@ static const mica_dataset_class zip_class = {
     .bytes = sizeof(mica_dataset),
     .next = zip_next,
     .cardinality = zip_count,
+    .batch_size = mica_dataset_batch_size_of_inputs,
 };
 
 mica_status mica_dataset_zip(mica_dataset *const *inputs, int32_t n, mica_dataset **out_dataset) {
@@ -82,6 +83,7 @@ static const mica_dataset_class concatenate_class = {
     .open = open_first,
     .next = concatenate_next,
     .cardinality = concatenate_count,
+    .batch_size = mica_dataset_batch_size_of_inputs,
 };
 
 mica_status mica_dataset_concatenate(mica_dataset *first, mica_dataset *second,
@@ -183,6 +185,7 @@ static const mica_dataset_class repeat_class = {
     .state_bytes = sizeof(repeat_state),
     .next = repeat_next,
     .cardinality = repeat_count,
+    .batch_size = mica_dataset_batch_size_of_inputs,
 };
 static const mica_dataset_class take_class = {
     .name = "TakeDataset",
@@ -190,6 +193,7 @@ static const mica_dataset_class take_class = {
     .state_bytes = sizeof(int64_t),
     .next = take_next,
     .cardinality = take_count,
+    .batch_size = mica_dataset_batch_size_of_inputs,
 };
 static const mica_dataset_class skip_class = {
     .name = "SkipDataset",
@@ -197,6 +201,7 @@ static const mica_dataset_class skip_class = {
     .state_bytes = sizeof(int64_t),
     .next = skip_next,
     .cardinality = skip_count,
+    .batch_size = mica_dataset_batch_size_of_inputs,
 };
 
 /* A number of elements that is promised. */
@@ -218,6 +223,7 @@ static const mica_dataset_class asserted_class = {
     .state_bytes = sizeof(int64_t),
     .next = asserted_next,
     .cardinality = count_of,
+    .batch_size = mica_dataset_batch_size_of_inputs,
 };
 
 static mica_status make_counted(const mica_dataset_class *class, mica_dataset *input, int64_t count,

@@ -30,6 +30,7 @@ typedef struct mica_dataset_class {
     /* The thread makes elements for this iterator, beside the one that asks; NULL: none does. */
     bool (*is_served_by)(const mica_iterator *it, const void *thread_id);
     int64_t (*cardinality)(const mica_dataset *dataset); /* NULL: unknown */
+    int64_t (*batch_size)(const mica_dataset *dataset);  /* NULL: unknown */
 } mica_dataset_class;
 
 struct mica_dataset {
@@ -56,6 +57,8 @@ struct mica_iterator {
 MICA_MUST_CHECK mica_status mica_dataset_make(const mica_dataset_class *class,
                                               mica_dataset *const *inputs, int32_t n_inputs,
                                               int32_t n_components, mica_dataset **out);
+/* The batch size that all inputs agree on: of a class that leaves elements as they are. */
+int64_t mica_dataset_batch_size_of_inputs(const mica_dataset *dataset);
 /* An iterator that is a part of another: random numbers go on in it. */
 MICA_MUST_CHECK mica_status mica_iterator_create_part(mica_iterator *whole, mica_dataset *dataset,
                                                       mica_iterator **out_iterator);

@@ -51,6 +51,18 @@ int64_t mica_dataset_cardinality(const mica_dataset *dataset) {
                                        : MICA_DATASET_UNKNOWN;
 }
 
+int64_t mica_dataset_batch_size(const mica_dataset *dataset) {
+    if (!dataset || !dataset->class->batch_size) return MICA_DATASET_NO_BATCH_SIZE;
+    return dataset->class->batch_size(dataset);
+}
+
+int64_t mica_dataset_batch_size_of_inputs(const mica_dataset *dataset) {
+    int64_t size = mica_dataset_batch_size(dataset->inputs[0]);
+    for (int32_t i = 1; i < dataset->n_inputs; i++)
+        if (mica_dataset_batch_size(dataset->inputs[i]) != size) return MICA_DATASET_NO_BATCH_SIZE;
+    return size;
+}
+
 /* ---- iterators --------------------------------------------------------------------------------*/
 
 void mica_iterator_retain(mica_iterator *it) {

@@ -133,6 +133,7 @@ static const mica_dataset_class filter_class = {
     .state_bytes = sizeof(int64_t),
     .destroy = function_destroy,
     .next = filter_next,
+    .batch_size = mica_dataset_batch_size_of_inputs,
 };
 
 mica_status mica_dataset_filter(mica_dataset *input, const mica_dataset_function *function,

@@ -176,12 +176,17 @@ static int64_t padded_count(const mica_dataset *dataset) {
     return n / p->size + (n % p->size != 0 && !p->drop_remainder);
 }
 
+static int64_t padded_size_of(const mica_dataset *dataset) {
+    return ((const padded_dataset *)dataset)->size;
+}
+
 static const mica_dataset_class padded_class = {
     .name = "PaddedBatchDataset",
     .bytes = sizeof(padded_dataset),
     .destroy = padded_destroy,
     .next = padded_next,
     .cardinality = padded_count,
+    .batch_size = padded_size_of,
 };
 
 static mica_status check_padding(const mica_tf_shape *shapes, const mica_tf_value *padding,

@@ -249,6 +249,7 @@ static const mica_dataset_class prefetch_class = {
     .close = prefetch_close,
     .is_served_by = prefetch_is_served_by,
     .cardinality = prefetch_count,
+    .batch_size = mica_dataset_batch_size_of_inputs,
 };
 
 mica_status mica_dataset_prefetch(mica_dataset *input, int64_t size, mica_dataset **out_dataset) {

@@ -101,6 +101,7 @@ static const mica_dataset_class shuffle_class = {
     .next = shuffle_next,
     .close = shuffle_close,
     .cardinality = shuffle_count,
+    .batch_size = mica_dataset_batch_size_of_inputs,
 };
 
 mica_status mica_dataset_shuffle(mica_dataset *input, int64_t size, uint64_t seed, uint64_t seed2,

@@ -186,6 +186,7 @@ static const mica_dataset_class cache_class = {
     .next = cache_next,
     .close = cache_close,
     .cardinality = cache_count,
+    .batch_size = mica_dataset_batch_size_of_inputs,
 };
 
 mica_status mica_dataset_cache(mica_dataset *input, mica_dataset **out_dataset) {

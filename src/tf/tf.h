@@ -136,7 +136,7 @@ MICA_MUST_CHECK mica_status mica_tf_check_input(const mica_tf_operation *operati
 int32_t mica_tf_output_dtypes(const mica_tf_op_info *info, const mica_tf_attr *attrs,
                               mica_tf_dtype *out, int32_t capacity);
 
-enum { MICA_TF_MAX_VALUES = 1024 };
+enum { MICA_TF_MAX_VALUES = 8192 };
 
 /* ---- shape functions --------------------------------------------------------------------------*/
 

@@ -364,6 +364,7 @@ for name in ("TensorScatterMax", "TensorScatterMin"):
 row("TensorScatterUpdate", {"tensor": f(4, 2), "indices": distinct(3, 4), "updates": f(3, 2)})
 row("ReadElement", {"buffer": f(3, 2), "index": i32()})
 row("WriteElement", {"buffer": f(3, 2), "index": i32(), "value": f(2)})
+row("XlaDynamicUpdateSlice", {"input": f(3, 4), "update": f(2, 2), "indices": i32(2)})
 row("MatrixBandPart", {"input": f(2, 3, 4), "num_lower": 1, "num_upper": 0})
 row("Diag", {"diagonal": f(2, 3)})
 row("DiagPart", {"input": f(2, 3, 2, 3)})

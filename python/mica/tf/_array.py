@@ -9,6 +9,7 @@ from . import _dtypes
 from ._context import building, executing_eagerly
 from ._context import in_graph as _in_graph
 from ._core import Tensor, convert_to_tensor, ops
+from ._core import has_tensor as _has_tensor
 from ._shapes import as_shape
 from ._static import static_value
 
@@ -69,7 +70,11 @@ def shape_operand(shape, dtype=None):
         shape = shape.as_list()
     if isinstance(shape, int):
         shape = [shape]
-    return convert_to_tensor(shape, dtype or (None if len(shape) else _dtypes.int32))
+    # Tensors among the sizes are cast, as to every dtype that is preferred.
+    hint = _dtypes.int32 if isinstance(shape, list | tuple) and _has_tensor(shape) else None
+    return convert_to_tensor(
+        shape, dtype or (None if len(shape) else _dtypes.int32), dtype_hint=hint
+    )
 
 
 def fill(dims, value, name=None):

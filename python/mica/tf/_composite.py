@@ -4,7 +4,12 @@ from __future__ import annotations
 
 
 class CompositeTensor:
-    """Base of values that are made of tensors; `_type_spec` says how."""
+    """Base of values that are made of tensors; `_type_spec` says how.
+
+    `_is_tensor` says whether such a value stands for one tensor: datasets and iterators do not.
+    """
+
+    _is_tensor = False
 
     @property
     def _type_spec(self):
@@ -20,9 +25,9 @@ def is_tensor(x: object) -> bool:
     from ._core import Tensor
     from ._variable import Variable
 
-    if isinstance(x, Tensor | Variable | CompositeTensor | TensorLike):
-        return True
-    return hasattr(type(x), "_type_spec")
+    if isinstance(x, CompositeTensor):
+        return x._is_tensor
+    return isinstance(x, Tensor | Variable | TensorLike)
 
 
 def is_symbolic_tensor(x: object) -> bool:

@@ -55,26 +55,31 @@ def _may_become(natural: _dtypes.DType, wanted: _dtypes.DType) -> bool:
     return 0 < source <= target or (source == target == _INTEGER)
 
 
-def _has_tensor(value) -> bool:
+def has_tensor(value) -> bool:
+    """Whether nested sequences have a tensor inside."""
     for item in value:
         if isinstance(item, Tensor) or hasattr(type(item), "__tf_tensor__"):
             return True
-        if isinstance(item, list | tuple) and _has_tensor(item):
+        if isinstance(item, list | tuple) and has_tensor(item):
             return True
     return False
 
 
 def _pack(value, dtype):
-    """Stack a sequence with tensors inside."""
-    if dtype is None:
-        dtype = _first_dtype(value)
-    parts = [
-        _pack(item, dtype)
-        if isinstance(item, list | tuple) and _has_tensor(item)
-        else _mica.tf_convert(item, dtype)
-        for item in value
-    ]
-    return ops["Pack"](parts)
+    """Stack a sequence with tensors inside; those of another dtype than is asked for are cast."""
+
+    def part(item):
+        if isinstance(item, list | tuple) and has_tensor(item):
+            return _pack(item, dtype)
+        if not isinstance(item, Tensor) and not hasattr(type(item), "__tf_tensor__"):
+            return _mica.tf_convert(item, dtype or found)
+        tensor = _mica.tf_convert(item)
+        if dtype is None or tensor.dtype == dtype:
+            return tensor
+        return ops["Cast"](tensor, DstT=dtype)
+
+    found = dtype or _first_dtype(value)
+    return ops["Pack"]([part(item) for item in value])
 
 
 def _first_dtype(value):
@@ -170,8 +175,13 @@ def convert(value, dtype, hint: bool):
             dtype, hint = _dtypes.int32, False
         if not value:
             return _mica.tf_convert(_numpy().zeros([0], dtype.as_numpy_dtype))
-    if isinstance(value, list | tuple) and _has_tensor(value):
-        return _pack(value, None if hint else dtype)
+    if isinstance(value, list | tuple) and has_tensor(value):
+        try:
+            return _pack(value, dtype)
+        except (TypeError, ValueError):
+            if not hint:
+                raise
+        return _pack(value, None)  # a dtype that would have been welcome, and cannot be had
     if isinstance(value, _mica.Tensor):
         tensor = _mica.tf_from_core(value)
     else:

@@ -96,6 +96,17 @@ def is_started() -> bool:
     return _listed or _mica.tf_is_started()
 
 
+def restart() -> None:
+    """Forget how devices are divided and which are visible, as if nothing had run yet."""
+    global _visible, _soft_placement, _listed
+    _visible, _soft_placement, _listed = None, True, False
+    _virtual.clear()
+    _growth.clear()
+    remote_devices.clear()
+    set_log_placement(False)
+    _mica.tf_restart()
+
+
 def _check(device) -> None:
     if device not in physical_devices():
         raise ValueError(f"Unrecognized device: {device!r}")

@@ -341,6 +341,13 @@ class _State(threading.local):
 _state = _State()
 
 
+def _is_traced_again(graph) -> bool:
+    """Whether the graph, or one that it is in, has made variables and is traced a second time."""
+    while graph is not None and not getattr(graph, "_is_traced_again", False):
+        graph = graph.outer_graph
+    return graph is not None
+
+
 class Function(Trackable):
     """A Python function whose ops become graphs; what tf.function returns."""
 
@@ -610,6 +617,8 @@ class Function(Trackable):
             concrete = self._trace_once(args, kwargs, created, first, tensors)
             if first:
                 self._creates_variables = bool(created)
+            if created and _is_traced_again(_mica.tf_current_graph()):
+                return concrete  # in a graph that is not kept: traced anew with the next
             if created:
                 again: list = []
                 concrete = self._trace_once(args, kwargs, again, False)
@@ -657,6 +666,7 @@ class Function(Trackable):
                     "tfvariables for more information."
                 )
             created.append(True)
+            graph._is_traced_again = True
 
         graph._variable_created = variable_created
         function = self._function_to_trace()

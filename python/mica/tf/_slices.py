@@ -57,6 +57,8 @@ class IndexedSlices(CompositeTensor):
         The shape of the whole, when it is known.
     """
 
+    _is_tensor = True
+
     def __init__(self, values, indices, dense_shape=None) -> None:
         self._values = values
         self._indices = indices

@@ -130,6 +130,8 @@ class SparseTensor(CompositeTensor):
         The shape of the whole.
     """
 
+    _is_tensor = True
+
     __module__ = "tensorflow.python.framework.sparse_tensor"  # by which libraries tell it
 
     def __init__(self, indices, values, dense_shape) -> None:

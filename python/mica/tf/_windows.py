@@ -92,6 +92,10 @@ def conv1d(input, filters, stride, padding, data_format="NWC", dilations=None, n
     return squeeze(y, [axis])
 
 
+def _largest(sizes) -> int:
+    return max(sizes) if isinstance(sizes, list | tuple) else sizes
+
+
 def convolution(
     input, filters, strides=None, padding="VALID", data_format=None, dilations=None, name=None
 ):
@@ -101,6 +105,11 @@ def convolution(
     strides = 1 if strides is None else strides
     dilations = 1 if dilations is None else dilations
     data_format = data_format or _FORMATS[n]
+    if _largest(strides) > 1 and _largest(dilations) > 1:
+        raise ValueError(
+            "`strides > 1` not supported in conjunction with `dilation_rate > 1`. Received: "
+            f"strides={strides} and dilation_rate={dilations}"
+        )
     function = {1: conv1d, 2: conv2d, 3: conv3d}[n]
     return function(x, filters, strides, padding, data_format, dilations)
 

@@ -114,6 +114,8 @@ class RaggedTensor(CompositeTensor):
     The values are a tensor, or ragged themselves.
     """
 
+    _is_tensor = True
+
     __module__ = "tensorflow.python.ops.ragged.ragged_tensor"  # by which libraries tell it
 
     def __init__(self, values, row_splits, uniform_row_length: int | None = None) -> None:

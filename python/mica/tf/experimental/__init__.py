@@ -14,7 +14,7 @@ from .._extension import (
 )
 from .._missing import finder as _finder
 from ..data._iterator import Optional
-from . import dtensor
+from . import dtensor, numpy
 
 __all__ = [
     "BatchableExtensionType",
@@ -26,6 +26,7 @@ __all__ = [
     "dispatch_for_binary_elementwise_apis",
     "dispatch_for_unary_elementwise_apis",
     "dtensor",
+    "numpy",
     "unregister_dispatch_for",
 ]
 

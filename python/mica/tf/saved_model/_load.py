@@ -228,8 +228,21 @@ class Loader:
                 node._initialize()
                 self._fill(node, self._table_keys.get(i))
         self.root = self._nodes[0]
+        if options.experimental_load_function_aliases:
+            object.__setattr__(self.root, "function_aliases", self._aliases())
         for name in ("tensorflow_version", "tensorflow_git_version"):
             object.__setattr__(self.root, name, getattr(meta.meta_info_def, name))
+
+    def _aliases(self) -> dict:
+        """The functions whose traces the file has names for, by those names."""
+        names = self._meta.meta_info_def.function_aliases
+        found = {}
+        for i, node in self._nodes.items():
+            if isinstance(node, RestoredFunction):
+                for trace in self._objects[i].function.concrete_functions:
+                    if trace in names:
+                        found[names[trace]] = node
+        return found
 
     # ---- values
 

@@ -351,6 +351,16 @@ mica_status tf_host_reduce_dataset(mica_tf_host *c) {
     return status;
 }
 
+mica_status tf_host_compute_batch_size(mica_tf_host *c) {
+    mica_dataset *input;
+    mica_tensor *tensor = NULL;
+    MICA_TRY(dataset_input(c, 0, &input));
+    int64_t size = mica_dataset_batch_size(input);
+    MICA_TRY(mica_tf_ints_tensor(c->device, MICA_DTYPE_i64, &size, 1, 0, &tensor));
+    c->outputs[0] = mica_tf_value_of(tensor);
+    return NULL;
+}
+
 mica_status tf_host_dataset_cardinality(mica_tf_host *c) {
     mica_dataset *input;
     mica_tensor *tensor = NULL;

@@ -202,6 +202,12 @@ void tf_lower_scatter_nd(mica_tf_lowering *c) {
     c->outputs[0] = is_bool ? mica_convert(c->g, target, MICA_DTYPE_bool) : target;
 }
 
+void tf_lower_dynamic_update_slice(mica_tf_lowering *c) {
+    c->outputs[0] = mica_tf_type(c, 0)->rank == 0
+                        ? c->inputs[1] /* of a scalar the only part is the whole */
+                        : mica_dynamic_update_slice(c->g, c->inputs[0], c->inputs[1], c->inputs[2]);
+}
+
 void tf_lower_scatter_add(mica_tf_lowering *c) {
     c->outputs[0] = scatter(c->g, "add", c->inputs[0], c->inputs[1], c->inputs[2]);
 }

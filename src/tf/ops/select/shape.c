@@ -352,6 +352,33 @@ mica_status tf_shape_tensor_scatter(mica_tf_inference *c) {
     return check_places(c, &c->inputs[1], &c->inputs[2], &c->inputs[0]);
 }
 
+/* The place may have any value: it is moved so that the part lies inside. */
+mica_status tf_shape_dynamic_update_slice(mica_tf_inference *c) {
+    const mica_tf_shape *input = &c->inputs[0], *update = &c->inputs[1], *start = &c->inputs[2];
+    c->outputs[0] = *input;
+    if (start->rank >= 0 && start->rank != 1)
+        return MICA_INVALID("[XlaDynamicUpdateSlice] index must be a vector with length equal to "
+                            "the number of input dimensions, not of shape %s",
+                            mica_tf_shape_text(start).chars);
+    if (input->rank < 0) return NULL;
+    if (start->rank == 1 && start->dims[0] >= 0 && start->dims[0] != input->rank)
+        return MICA_INVALID("[XlaDynamicUpdateSlice] index must be a vector with length equal to "
+                            "the number of input dimensions: %lld for the shape %s",
+                            (long long)start->dims[0], mica_tf_shape_text(input).chars);
+    if (update->rank < 0) return NULL;
+    if (update->rank != input->rank)
+        return MICA_INVALID("[XlaDynamicUpdateSlice] input and update must have the same rank, "
+                            "input shape is %s; update shape is %s",
+                            mica_tf_shape_text(input).chars, mica_tf_shape_text(update).chars);
+    for (int32_t i = 0; i < input->rank; i++)
+        if (input->dims[i] >= 0 && update->dims[i] > input->dims[i])
+            return MICA_INVALID("[XlaDynamicUpdateSlice] Update dim size %lld greater than dynamic "
+                                "slice dimension: %lld: an update %s of %s",
+                                (long long)update->dims[i], (long long)input->dims[i],
+                                mica_tf_shape_text(update).chars, mica_tf_shape_text(input).chars);
+    return NULL;
+}
+
 mica_status tf_shape_read_element(mica_tf_inference *c) {
     const mica_tf_shape *buffer = &c->inputs[0];
     int64_t index;

@@ -7,15 +7,23 @@ from ..._context import current_graph, executing_eagerly
 from ..._event_messages import Event, RunMetadata, Summary, SummaryMetadata
 from ..._graph_def import GraphDef
 from ..._missing import finder as _finder
-from ..._shapes import TensorShape
+from ..._shapes import (
+    Dimension,
+    TensorShape,
+    dimension_at_index,
+    dimension_value,
+)
 from . import io, logging, summary, train
 
 __all__ = [
+    "Dimension",
     "Event",
     "GraphDef",
     "RunMetadata",
     "Summary",
     "SummaryMetadata",
+    "dimension_at_index",
+    "dimension_value",
     "enable_eager_execution",
     "enable_v2_behavior",
     "executing_eagerly",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ... import _devices
 from ..._context import building, executing_eagerly
 
 
@@ -35,6 +36,16 @@ def async_wait() -> None:
     from .... import _mica
 
     _mica.tf_wait()
+
+
+def _reset_context() -> None:
+    """Forget what has been set up: devices can be divided anew, and operations are unseeded."""
+    from .... import _mica
+
+    _mica.tf_wait()
+    _mica.tf_eager_clear()
+    _devices.restart()
+    _mica.tf_random_reset()
 
 
 def eager_mode():

@@ -9,7 +9,7 @@ def dynamic_update_slice(x, update, indices):
     """The tensor with a part written over, from the place that `indices` say on."""
     x = convert_to_tensor(x)
     return ops["XlaDynamicUpdateSlice"](
-        x, convert_to_tensor(update, x.dtype), convert_to_tensor(indices)
+        x, convert_to_tensor(update, dtype_hint=x.dtype), convert_to_tensor(indices)
     )
 
 

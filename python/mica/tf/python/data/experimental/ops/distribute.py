@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from ....._core import ops
+from ....._dtypes import int64
+from .....data import _structure
+
 
 def compute_batch_size(dataset):
-    """The static batch size of a dataset's elements, or -1."""
-    from ..... import constant, int64
-    from .....data import _structure
+    """The batch size of a dataset: that of its elements' shapes, else what its last batching says.
 
-    sizes = {
-        spec.shape[0] if spec.shape.rank else None
-        for spec in _structure.flat_specs(dataset.element_spec)
-    }
-    size = sizes.pop() if len(sizes) == 1 else None
-    return constant(-1 if size is None else size, int64)
+    It is -1 where neither says anything, and where shapes differ.
+    """
+    from ..... import constant
+
+    shapes = [spec.shape for spec in _structure.flat_specs(dataset.element_spec)]
+    if any(shape.rank == 0 for shape in shapes):
+        raise IndexError("the elements of the dataset are scalars: they have no batch axis")
+    sizes = [shape.rank and shape[0] for shape in shapes]
+    if None in sizes:
+        return ops["ComputeBatchSize"](dataset._handle_tensor)
+    return constant(sizes[0] if len(set(sizes)) == 1 else -1, int64)
 
 
 __all__ = ["compute_batch_size"]

@@ -1,0 +1,199 @@
+"""What Keras' TensorFlow backend needs beside the functions that programs call."""
+
+import importlib
+import tempfile
+
+import numpy as np
+from corpus import case, f, i32, lit, plain, raises
+
+NO_GRADIENT = "TensorFlow has none; here it is that of a move"
+
+
+def _update(tf, x, update, start):
+    xla = importlib.import_module(f"{tf.__name__}.compiler.tf2xla.python.xla")
+    return xla.dynamic_update_slice(x, update, start)
+
+
+XLA_UPDATE = "tf.tensor_scatter_nd_update"
+for name, *inputs in (
+    ("a part by XLA: inside", f(3, 4), f(2, 2), lit([1, 1], "int32")),
+    ("a part by XLA: moved", f(3, 4), f(2, 2), lit([7, -3], "int64")),
+    ("a part by XLA: int32", i32(5), i32(2), lit([4], "int32")),
+):
+    case(XLA_UPDATE, name, _update, *inputs, grad=NO_GRADIENT)
+raises(
+    XLA_UPDATE,
+    "a part by XLA: larger",
+    "Update dim size 4 greater than dynamic slice dimension 3",
+    lambda tf: _update(tf, tf.zeros([3, 3]), tf.ones([4, 2]), [0, 0]),
+)
+raises(
+    XLA_UPDATE,
+    "a part by XLA: of another rank",
+    "input and update must have the same rank [3,3] [2]",
+    lambda tf: _update(tf, tf.zeros([3, 3]), tf.ones([2]), [0, 0]),
+)
+raises(
+    XLA_UPDATE,
+    "a part by XLA: an index for each dimension",
+    "index must be a vector with length equal to the number of input dimensions",
+    lambda tf: _update(tf, tf.zeros([3, 3]), tf.ones([2, 2]), [0]),
+)
+
+
+@plain("tf.scatter_nd", "of bool: any of the updates")
+def _(tf):
+    return [
+        tf.scatter_nd([[0], [2], [0]], [True, True, False], [4]),
+        tf.scatter_nd([[0], [2], [0]], [False, False, False], [4]),
+    ]
+
+
+@plain("tf.convert_to_tensor", "lists of tensors are cast to the dtype that is asked for")
+def _(tf):
+    one, half = tf.constant(1), tf.constant(1.5)
+    return [
+        tf.convert_to_tensor([one, 2.5], tf.float32),
+        tf.convert_to_tensor([half, 2], tf.int32),
+        tf.convert_to_tensor([half, 2], dtype_hint=tf.int32),
+        tf.convert_to_tensor([[one, 2], [3, tf.constant(2.5)]], tf.float32),
+        tf.convert_to_tensor([tf.Variable(1), 2], tf.float32),
+        tf.convert_to_tensor([tf.constant(True), 2], tf.float32),
+        tf.add(1.0, [one, tf.constant(2)]),
+        tf.add(1, [half, half]),
+        tf.concat([[half], [one]], 0),
+    ]
+
+
+@plain(("tf.reshape", "tf.zeros", "tf.tile", "tf.broadcast_to"), "sizes that are floating tensors")
+def _(tf):
+    two = tf.constant(2.0)
+    traced = tf.function(lambda n: tf.reshape(tf.range(4), (n, n)), autograph=False)
+    return [
+        tf.reshape(tf.range(4), (two, 2)),
+        tf.zeros([two, 3]),
+        tf.tile([1], [two]),
+        tf.broadcast_to(1, [two]),
+        traced(two),
+    ]
+
+
+raises(
+    "tf.reshape",
+    "sizes that are floats of Python",
+    "Value for attr 'Tshape' of float is not in the list of allowed values",
+    lambda tf: tf.reshape(tf.ones([4]), (2.0, 2)),
+)
+for spatial in (1, 2, 3):
+    raises(
+        "tf.nn.convolution",
+        f"strides and dilations, both above one, of rank {spatial}",
+        "`strides > 1` not supported in conjunction with `dilation_rate > 1`",
+        lambda tf, n=spatial: tf.nn.convolution(
+            tf.zeros([1, *[16] * n, 1]), tf.zeros([*[3] * n, 1, 1]), strides=2, dilations=2
+        ),
+    )
+
+
+@plain("tf.stack", "of more than 1,024 tensors")
+def _(tf):
+    return tf.reduce_sum(tf.stack([tf.constant(2)] * 2000))
+
+
+@plain("tf.is_tensor", "of values that are made of tensors")
+def _(tf):
+    dataset = tf.data.Dataset.range(3)
+    return [
+        tf.is_tensor(value)
+        for value in (
+            dataset,
+            iter(dataset),
+            tf.experimental.Optional.from_value(1),
+            tf.TensorArray(tf.float32, 1),
+            tf.constant(1),
+            tf.Variable(1),
+            tf.IndexedSlices(tf.ones([1]), [0]),
+            tf.sparse.from_dense([1, 0]),
+            np.ones(2),
+            [tf.constant(1)],
+        )
+    ]
+
+
+@plain("tf.compat.v1.Dimension", "arithmetic")
+def _(tf):
+    three, unknown = tf.compat.v1.Dimension(3), tf.compat.v1.Dimension(None)
+    made = [
+        three + 1,
+        1 + three,
+        three + unknown,
+        three * 2,
+        unknown * 2,
+        three // 2,
+        7 // three,
+        three % 2,
+        tf.compat.v1.Dimension(three),
+        tf.compat.v1.dimension_at_index(tf.TensorShape([3, 4]), 1),
+    ]
+    asked = [three == 3, three == unknown, unknown == unknown, three < 4, three >= unknown]
+    return [repr(size) for size in made] + [repr(answer) for answer in asked] + [int(three)]
+
+
+@plain("tf.experimental.numpy.select", "the first that is true")
+def _(tf):
+    select = tf.experimental.numpy.select
+    x = tf.constant([1.0, 2.0, 3.0, 4.0])
+    return [
+        select([x < 2, x > 3], [x * 10, x * 100], -1),
+        select([x < 2], [x], 0),
+        select([tf.constant([True, False])], [tf.constant([1, 2])], tf.constant(2.5)),
+        float(tf.experimental.numpy.finfo(tf.float32).eps),
+        tf.experimental.numpy.iinfo("int8").max,
+    ]
+
+
+@plain("tf.function", "nested functions that make variables are traced at most twice")
+def _(tf):
+    traces = []
+
+    class Model:
+        v = None
+
+        @tf.function
+        def inner(self, x):
+            traces.append("inner")
+            if self.v is None:
+                self.v = tf.Variable(2.0)
+            return self.v * x
+
+        @tf.function
+        def outer(self, x):
+            traces.append("outer")
+            return self.inner(x) + 1
+
+    model = Model()
+    results = [model.outer(tf.constant(3.0)), model.outer(tf.constant(4.0))]
+    return [*results, traces.count("inner") <= 2]
+
+
+@plain("tf.saved_model.load", "functions by the names that they were saved under")
+def _(tf):
+    class Module(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+        def double(self, x):
+            return x * 2
+
+    module = Module()
+    with tempfile.TemporaryDirectory() as folder:
+        names = tf.saved_model.SaveOptions(function_aliases={"twice": module.double})
+        tf.saved_model.save(module, folder, options=names)
+        wanted = tf.saved_model.LoadOptions(experimental_load_function_aliases=True)
+        loaded = tf.saved_model.load(folder, options=wanted)
+        plain_one = tf.saved_model.load(folder)
+        return [
+            sorted(loaded.function_aliases),
+            loaded.function_aliases["twice"](tf.constant([1.5])),
+            hasattr(plain_one, "function_aliases"),
+            isinstance(loaded.double, tf.types.experimental.GenericFunction),
+            isinstance(module.double, tf.types.experimental.GenericFunction),
+        ]
