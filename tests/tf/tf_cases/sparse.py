@@ -825,3 +825,86 @@ _MISTAKES = {
 for _symbol, _cases in _MISTAKES.items():
     for _what, _words, _function in _cases:
         raises(_symbol, f"mistake: {_what}", _words, _function)
+
+
+# ---- rows by their names -------------------------------------------------------------------------
+
+
+@plain("tf.raw_ops", "sparse and beside dense, counts of rows, strings")
+def _(tf):
+    x, raw = _some(tf), tf.raw_ops
+    none = tf.constant([], tf.int64)
+    return [
+        raw.SparseDenseCwiseAdd(
+            sp_indices=x.indices, sp_values=x.values, sp_shape=x.dense_shape, dense=tf.ones([4])
+        ),
+        raw.RaggedBincount(splits=[0, 2, 2, 3], values=[1, 1, 4], size=3, weights=none),
+        raw.RaggedCountSparseOutput(
+            splits=[0, 2, 2, 3], values=[1, 1, 4], weights=none, binary_output=False
+        ),
+        raw.SparseCrossHashed(
+            indices=[],
+            values=[],
+            shapes=[],
+            dense_inputs=[tf.constant([[1]], tf.int64), tf.constant([["b"]])],
+            num_buckets=100,
+            strong_hash=False,
+            salt=[1, 2],
+        ),
+        raw.DeserializeSparse(
+            serialized_sparse=tf.io.serialize_sparse(x), dtype=tf.float32
+        ),
+    ]
+
+
+@plain("tf.raw_ops", "the gradients of sparse rows")
+def _(tf):
+    x, raw = _some(tf), tf.raw_ops
+    g = tf.constant([1.0, 2.0, 3.0])
+    return [
+        raw.SparseAddGrad(
+            backprop_val_grad=g,
+            a_indices=[[0, 1], [2, 2]],
+            b_indices=[[1, 0]],
+            sum_indices=[[0, 1], [1, 0], [2, 2]],
+        ),
+        raw.SparseSliceGrad(
+            backprop_val_grad=g[:2],
+            input_indices=x.indices,
+            input_start=[1, 0],
+            output_indices=[[0, 0], [1, 3]],
+        ),
+        raw.SparseFillEmptyRowsGrad(
+            reverse_index_map=tf.constant([0, 2], tf.int64), grad_values=g
+        ),
+        *(
+            function(
+                grad=tf.reshape(tf.range(6.0), [3, 2]),
+                indices=[0, 2, 1],
+                segment_ids=[0, 0, 2],
+                output_dim0=4,
+            )
+            for function in (
+                raw.SparseSegmentSumGrad,
+                raw.SparseSegmentMeanGrad,
+                raw.SparseSegmentSqrtNGrad,
+            )
+        ),
+    ]
+
+
+for _turned in (False, True):
+
+    @plain("tf.raw_ops", f"products of sparse matrices {_turned}", rtol=1e-5)
+    def _(tf, turned=_turned):
+        raw = tf.raw_ops
+        found = []
+        for x in (_some(tf), _deep(tf), _some(tf, "complex64")):
+            a = raw.SparseTensorToCSRSparseMatrix(
+                indices=x.indices, values=x.values, dense_shape=x.dense_shape
+            )
+            c = raw.SparseMatrixSparseMatMul(
+                a=a, b=a, type=x.dtype, adjoint_a=turned, transpose_b=not turned
+            )
+            found.append(raw.CSRSparseMatrixToSparseTensor(sparse_matrix=c, type=x.dtype))
+        return found
