@@ -271,7 +271,14 @@ def while_loop(
     structure = list(loop_vars) if isinstance(loop_vars, list | tuple) else loop_vars
     _settle(structure, body, graph)
     flat = [operand(v) for v in nest.flatten(structure, expand_composites=True)]
-    structure, invariants = _invariants(structure, shape_invariants, len(flat))
+    if shape_invariants is None:
+        shape_invariants = [None] * len(nest.flatten(structure))
+    else:
+        shape_invariants = _flatten_shapes(shape_invariants)
+    invariants = _of_components(nest.flatten(structure), shape_invariants)
+    structure = _with_specs(structure, shape_invariants)
+    if len(invariants) != len(flat):
+        raise ValueError(f"{len(invariants)} shape invariants for {len(flat)} loop variables")
     shapes = [_invariant_shape(v, s) for v, s in zip(flat, invariants, strict=True)]
     if maximum_iterations is not None:
         maximum_iterations = operand(maximum_iterations, _dtypes.int32)
@@ -316,41 +323,40 @@ def _settle(structure, body, graph) -> None:
         _call(body, nest.map_structure(inner, structure))
 
 
-def _invariants(structure, invariants, n: int) -> tuple:
-    """The loop variables, those made of tensors as specs, and the invariant of each tensor."""
-    leaves = nest.flatten(structure)
-    if not any(_has_invariants(leaf) for leaf in leaves):
-        if invariants is None:
-            return structure, [None] * n
-        flat = _flatten_shapes(invariants)
-        if len(flat) != n:
-            raise ValueError(f"{len(flat)} shape invariants for {n} loop variables")
-        return structure, flat
-    given = [None] * len(leaves) if invariants is None else _flatten_shapes(invariants)
-    if len(given) != len(leaves):
-        raise ValueError(f"{len(given)} shape invariants for {len(leaves)} loop variables")
-    specs, flat = [], []
-    for leaf, invariant in zip(leaves, given, strict=True):
-        if not _has_invariants(leaf):
-            specs.append(leaf)
-            flat += [invariant] * len(nest.flatten(leaf, expand_composites=True))
+def _of_components(leaves: list, invariants: list) -> list:
+    """The invariants of the tensors in the variables.
+
+    A sparse or ragged tensor may come to have more or fewer elements.
+    """
+    if len(leaves) != len(invariants):
+        return invariants
+    found: list = []
+    for leaf, invariant in zip(leaves, invariants, strict=True):
+        spec = getattr(leaf, "_type_spec", None)
+        if not hasattr(spec, "_flat_tensor_specs"):
+            parts = len(nest.flatten(leaf, expand_composites=True))
+            found += [invariant] * parts if invariant is None else [invariant]
             continue
-        if invariant is None:
-            invariant = leaf._type_spec
-        elif not isinstance(invariant, TypeSpec):
+        if isinstance(invariant, TensorShape):
+            spec = leaf._shape_invariant_to_type_spec(invariant)
+        elif invariant is not None:
+            spec = invariant
+        found += nest.flatten(spec, expand_composites=True)
+    return found
+
+
+def _with_specs(structure, invariants: list):
+    """The variables; for those made of tensors, what their invariants let them become."""
+    leaves = nest.flatten(structure)
+    if len(leaves) != len(invariants):
+        return structure
+    found = []
+    for leaf, invariant in zip(leaves, invariants, strict=True):
+        is_composite = hasattr(getattr(leaf, "_type_spec", None), "_flat_tensor_specs")
+        if is_composite and isinstance(invariant, TensorShape):
             invariant = leaf._shape_invariant_to_type_spec(invariant)
-        if not invariant.is_compatible_with(leaf):
-            raise ValueError(
-                f"The shape invariant specified for {leaf!r} is not compatible with the initial "
-                f"value of the loop variable: {invariant!r}"
-            )
-        specs.append(invariant)
-        flat += nest.flatten(invariant, expand_composites=True)
-    return nest.pack_sequence_as(structure, specs), flat
-
-
-def _has_invariants(value) -> bool:
-    return hasattr(type(value), "_shape_invariant_to_type_spec")
+        found.append(invariant if is_composite and invariant is not None else leaf)
+    return nest.pack_sequence_as(structure, found)
 
 
 def _is_shape(value) -> bool:

@@ -141,12 +141,12 @@ def placeholders(graph, names: list[str], args, kwargs):
         )
 
     def as_spec(value):
-        is_value = is_composite(value) and not isinstance(value, TypeSpec)
-        return value._type_spec if is_value else value
+        # How many elements a sparse or ragged tensor has is not known in a trace.
+        spec = getattr(value, "_type_spec", None)
+        return spec if hasattr(spec, "_flat_tensor_specs") else value
 
     def place(value, name):
         if isinstance(value, list | tuple | dict) or nest.is_nested(value) or is_composite(value):
-            # Of values made of tensors the parts are what their specs say.
             value = nest.map_structure(as_spec, value)
             flat = nest.flatten(value, expand_composites=True)
             return nest.pack_sequence_as(

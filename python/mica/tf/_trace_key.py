@@ -67,10 +67,10 @@ def _other_key(value, tensors: list):
             return type(value), tuple([key_of(item, tensors) for item in flat])
     spec = getattr(value, "_type_spec", None)
     if isinstance(spec, TypeSpec):
-        # What the spec leaves open (how many values rows have) does not tell traces apart.
-        for item in nest.flatten(value, expand_composites=True):
-            key_of(item, tensors)
-        return spec
+        parts = nest.flatten(value, expand_composites=True)
+        keys = tuple([key_of(item, tensors) for item in parts])
+        # How many elements a sparse or ragged tensor has makes no other trace.
+        return (spec, ()) if hasattr(spec, "_flat_tensor_specs") else (spec, keys)
     try:
         hash(value)
     except TypeError:
