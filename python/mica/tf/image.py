@@ -169,6 +169,8 @@ def _area_weights(size, target):
 
 
 def _resample(images, size, method, antialias):
+    if method not in _KERNELS and method not in ("area", "nearest"):
+        raise ValueError(f"Resize method is not implemented: {method}")
     height, width = size[0], size[1]
     if _is_eager(images) and min(_whole(height), _whole(width)) < 1:
         _refuse("output dimensions must be positive")
@@ -1045,6 +1047,12 @@ _ELSEWHERE = {
     "encode_png": "_codecs",
     "extract_jpeg_shape": "_codecs",
     "is_jpeg": "_codecs",
+    "adjust_jpeg_quality": "_glimpses",
+    "extract_glimpse": "_glimpses",
+    "random_jpeg_quality": "_glimpses",
+    "sample_distorted_bounding_box": "_glimpses",
+    "stateless_random_jpeg_quality": "_glimpses",
+    "stateless_sample_distorted_bounding_box": "_glimpses",
     "combined_non_max_suppression": "_boxes",
     "crop_and_resize": "_boxes",
     "draw_bounding_boxes": "_boxes",
