@@ -1,4 +1,4 @@
-"""The Chinese README shows the programs, sessions and figures of the English one."""
+"""The Chinese README shows the programs, sessions and measurements of the English one."""
 
 import subprocess
 import sys
@@ -12,12 +12,12 @@ def run(*arguments, cwd=ROOT):
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_the_chinese_readme_has_the_programs_and_figures_of_the_english_one():
+def test_the_chinese_readme_has_the_programs_and_measurements_of_the_english_one():
     done = run("--check")
     assert done.returncode == 0, done.stderr
 
 
-def test_a_figure_that_differs_is_noticed(tmp_path):
+def test_a_number_that_differs_is_noticed(tmp_path):
     (tmp_path / "scripts").mkdir()
     for name in ("README.md", "README.zh-CN.md", "scripts/readme_zh.py"):
         (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
