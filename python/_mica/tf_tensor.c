@@ -574,9 +574,15 @@ PyTypeObject TFTensor_Type = {
     COMMON_SLOTS,
 };
 
+static PyObject *eager_html(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return call_notebook("eager_html", self);
+}
+
 /* What symbolic tensors do not have at all: programs ask for it to tell the two apart. */
 static PyMethodDef eager_methods_table[] = {
     {"numpy", tensor_numpy_method, METH_NOARGS, "numpy()\n\nThe value as a numpy array or scalar."},
+    {"_repr_html_", eager_html, METH_NOARGS, "For notebooks."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import enum
+import html
 import operator
 import threading
 import weakref
 
-from .. import _mica
+from .. import _mica, _notebook
 from . import _dtypes
 from ._context import building, graph_of_variables
 from ._core import Reference, Tensor, convert_to_tensor, ops
@@ -509,6 +510,10 @@ class Variable(Updates, Trackable):
         if self._is_of_graph:
             return self is not other
         return self._read() != other
+
+    def _repr_html_(self) -> str:
+        text = _notebook.eager_html(self._read()) if _mica.tf_current_graph() is None else ""
+        return f"<code>{html.escape(self.name)}</code> {text}"
 
     def __repr__(self) -> str:
         from . import _printing

@@ -301,7 +301,6 @@ raw(
     "BatchMatMulV3",
     "bytes to int32",
     {"x": lit([[100, 100]], "int8"), "y": lit([[100], [100]], "int8"), "Tout": "int32"},
-    vmap="TensorFlow has no converter of it",
 )
 raw("Snapshot", "a vector", {"input": f(3)}, grad=NO_GRADIENT)
 case(
