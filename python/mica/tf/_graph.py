@@ -129,8 +129,18 @@ class Graph(_mica.TFGraph):
         return isinstance(self, FuncGraph)
 
 
+_CURRENT = object()
+
+
 class FuncGraph(Graph):
-    """The graph of a function, a branch or a loop's body."""
+    """The graph of a function, a branch or a loop's body.
+
+    It is inside of the graph `outer`, whose tensors it captures: of the current one when none is
+    named.
+    """
+
+    def __new__(cls, name: str, outer=_CURRENT):
+        return super().__new__(cls, name, _mica.tf_current_graph() if outer is _CURRENT else outer)
 
     @property
     def captures(self) -> list:
@@ -179,7 +189,7 @@ class FuncGraph(Graph):
         for output in outputs:
             self._output(output)
         count = self._parameter_count - len(own)
-        whole = FuncGraph(self.name)
+        whole = FuncGraph(self.name, None)
         first = [self._parameter_at(i) for i in range(count)]
         parameters = [whole._parameter(p.dtype, p.shape, "loop") for p in first]
         captured = [whole._parameter(e.dtype, e.shape, "captured") for e in externals]
