@@ -31,7 +31,8 @@ target_compile_options(mlcompute_extension PRIVATE ${MICA_FLAGS} -fno-strict-ali
 target_link_libraries(mlcompute_extension PRIVATE mica m)
 
 file(GLOB_RECURSE MICA_PYTHON_FILES CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/python
-     python/mica/*.py python/mica/*.json python/mica/py.typed python/mica/*.pyi python/mlcompute/*.py)
+     python/mica/*.py python/mica/*.json python/mica/py.typed python/mica/*.pyi python/mlcompute/*.py
+     python/mlcompute/*.pyi python/mlcompute/py.typed)
 file(GLOB_RECURSE old_links ${CMAKE_BINARY_DIR}/python/mica/*.py
      ${CMAKE_BINARY_DIR}/python/mlcompute/*.py)
 if(old_links)

@@ -6,14 +6,18 @@ Draws points around a plane, fits weights and a bias to them, and prints both.
 """
 
 import argparse
+from collections.abc import Sequence
+from typing import Any
 
 import mica
 
 TRUE_WEIGHTS = [2.0, -3.4, 0.5]
 TRUE_BIAS = 4.2
 
+Parameters = dict[str, mica.Tensor]
 
-def make_data(key, n):
+
+def make_data(key: mica.Tensor, n: int) -> tuple[mica.Tensor, mica.Tensor]:
     """Points x, and y = x w + b with a little noise."""
     point_key, noise_key = mica.random.split(key)
     x = mica.random.normal(point_key, (n, len(TRUE_WEIGHTS)))
@@ -21,22 +25,24 @@ def make_data(key, n):
     return x, x @ mica.tensor(TRUE_WEIGHTS) + TRUE_BIAS + noise
 
 
-def loss(parameters, x, y):
+def loss(parameters: Parameters, x: mica.Tensor, y: mica.Tensor) -> mica.Tensor:
     """The mean squared error."""
     prediction = x @ parameters["w"] + parameters["b"]
     return ((prediction - y) ** 2).mean()
 
 
 @mica.jit
-def step(parameters, x, y, rate):
+def step(
+    parameters: Parameters, x: mica.Tensor, y: mica.Tensor, rate: float
+) -> tuple[mica.Tensor, Parameters]:
     """One step of gradient descent: the loss before it, and the parameters after it."""
     value, gradient = mica.value_and_grad(loss)(parameters, x, y)
     return value, {name: parameters[name] - rate * gradient[name] for name in parameters}
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> tuple[Any, Any]:
     """Fit and print; returns the parameters."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--device", default="any")
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)

@@ -140,7 +140,7 @@ class Net:
             {"images": self.pixels}, {"labels": self.truth}, options=NOW,
             outputs_data={"loss": loss},
         )  # fmt: skip
-        return loss[()]
+        return np.float32(loss)
 
     def score(self, images: np.ndarray, labels: np.ndarray) -> int:
         """The right answers among at most a batch of images."""
@@ -169,7 +169,8 @@ def run(options: argparse.Namespace) -> list[np.float32]:
     mlc.platform.set_rng_seed_to(options.seed)
     device = mlc.device("gpu") if options.device == "gpu" else mlc.device.named(options.device)
     net = Net(device, batch, rows, columns, classes)
-    shuffler, losses = Shuffler(n, options.seed), []
+    shuffler = Shuffler(n, options.seed)
+    losses: list[np.float32] = []
     steps = n // batch
     all_steps = np.float32(steps * options.epochs)
     for epoch in range(1, options.epochs + 1):

@@ -109,6 +109,21 @@ static bool write_png(const char *path, const canvas *c) {
     return done;
 }
 
+int plot_tick(int n) {
+    int tick = 1;
+    for (int i = 0; n / tick > 6; i++) tick = tick / (i % 3 == 1 ? 2 : 1) * (i % 3 == 1 ? 5 : 2);
+    return tick;
+}
+
+void plot_average(const double *values, int n, double smoothing, double *out) {
+    double sum = 0, weight = 0;
+    for (int i = 0; i < n; i++) {
+        sum = smoothing * sum + (1 - smoothing) * values[i];
+        weight = smoothing * weight + (1 - smoothing);
+        out[i] = sum / weight;
+    }
+}
+
 static void draw_frame(canvas *c, double low, double high, int n) {
     int plot_width = WIDTH - LEFT - RIGHT, plot_height = HEIGHT - TOP - BOTTOM;
     for (double decade = floor(low); decade <= high; decade++)
@@ -122,10 +137,10 @@ static void draw_frame(canvas *c, double low, double high, int n) {
             if (m == 1 || m == 2 || m == 5)
                 text(c, LEFT - 12 * (int)strlen(label) - 4, (int)y - 7, label);
         }
-    for (int i = 0; i <= 4; i++) {
-        int x = LEFT + plot_width * i / 4;
+    for (int step = plot_tick(n), i = 0; i <= n; i += step) {
+        int x = LEFT + (int)((int64_t)plot_width * i / n);
         char label[16];
-        snprintf(label, sizeof label, "%d", (int)lround((double)n * i / 4));
+        snprintf(label, sizeof label, "%d", i);
         line(c, x, TOP, x, HEIGHT - BOTTOM, 1, grey);
         text(c, x - 6 * (int)strlen(label), HEIGHT - BOTTOM + 8, label);
     }
@@ -137,11 +152,13 @@ static void draw_frame(canvas *c, double low, double high, int n) {
 
 bool plot_losses(const char *path, const float *values, int n) {
     canvas *c = malloc(sizeof *c);
-    if (!c || n < 1) {
+    double *curves = n > 0 ? malloc(2 * sizeof *curves * (size_t)n) : NULL;
+    if (!c || !curves) {
         free(c);
+        free(curves);
         return false;
     }
-    double low = 1e30, high = -1e30, mean = 0, smoothing = n > 200 ? 0.97 : 0.8;
+    double low = 1e30, high = -1e30;
     for (int i = 0; i < n; i++) {
         double v = log10(fmax(values[i], 1e-6));
         if (!isfinite(v)) continue;
@@ -153,12 +170,12 @@ bool plot_losses(const char *path, const float *values, int n) {
     high += 0.05;
     for (int i = 0; i < HEIGHT * WIDTH; i++) c->pixels[i / WIDTH][i % WIDTH] = white;
     draw_frame(c, low, high, n);
+    for (int i = 0; i < n; i++) curves[i] = isfinite(values[i]) ? values[i] : pow(10, high);
+    plot_average(curves, n, n > 200 ? 0.97 : 0.8, curves + n);
     for (int pass = 0; pass < 2; pass++) {
         double last_x = LEFT, last_y = 0;
         for (int i = 0; i < n; i++) {
-            double value = isfinite(values[i]) ? values[i] : pow(10, high);
-            mean = i == 0 ? value : smoothing * mean + (1 - smoothing) * value;
-            double v = fmin(fmax(log10(fmax(pass ? mean : value, 1e-6)), low), high);
+            double v = fmin(fmax(log10(fmax(curves[pass * n + i], 1e-6)), low), high);
             double x = LEFT + (double)(WIDTH - LEFT - RIGHT) * (i + 1) / n;
             double y = TOP + (high - v) / (high - low) * (HEIGHT - TOP - BOTTOM);
             if (i > 0) line(c, last_x, last_y, x, y, 1 + pass, pass ? blue : pale);
@@ -168,5 +185,6 @@ bool plot_losses(const char *path, const float *values, int n) {
     }
     bool done = write_png(path, c);
     free(c);
+    free(curves);
     return done;
 }

@@ -167,14 +167,16 @@ MICA_API double mlc_graph_layer_seconds(const mlc_graph *graph, const mlc_layer 
 
 /* Called once when an execution has ended. The result (the last layer's first, borrowed) is NULL
  * when there is an error (borrowed). seconds is 0 without MLC_EXECUTION_PROFILING. A status it
- * returns comes out of a synchronous execution, else of mlc_graph_wait; the graph stays usable. */
+ * returns comes out of a synchronous execution, else of mlc_graph_wait; the graph stays usable.
+ * What it reads of the graph's results (not of its parameters) is this execution's own, also when
+ * later ones have been computed by then. */
 typedef mica_status (*mlc_completion_handler)(void *context, mlc_tensor *result, mica_status error,
                                               double seconds);
 
 /* What an execution takes; unused lists stay empty. */
 typedef struct mlc_execution {
     size_t size;                /* sizeof(mlc_execution) */
-    mlc_named_data inputs;      /* one for every declared input that is not written yet */
+    mlc_named_data inputs;      /* those that are not given again keep their data; all need some */
     mlc_named_data loss_labels; /* likewise */
     mlc_named_data loss_label_weights;
     mlc_named_data outputs;         /* where declared outputs are copied to; may be empty */

@@ -456,4 +456,6 @@ typedef struct mlc_named_data {
 #ifdef __cplusplus
 }
 #endif
+#include "mlc_names.h"
+
 #endif

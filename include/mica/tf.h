@@ -376,6 +376,41 @@ MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_evaluate(const mica_tf_graph 
                                                             bool is_constant,
                                                             mica_tf_value *out_value);
 
+/* ---- functions made of a graph ----------------------------------------------------------------*/
+
+/* The nodes from `first` on, below `end`, run after node `before`, which stands in front of them.
+ */
+typedef struct mica_tf_control {
+    int32_t first, end, before;
+} mica_tf_control;
+
+typedef struct mica_tf_pruning {
+    const mica_tf_ref *feeds; /* given when it runs, in place of what the graph computes */
+    int32_t n_feeds;
+    const mica_tf_ref *fetches;
+    int32_t n_fetches;
+    const int32_t *targets; /* nodes that run, with or without results */
+    int32_t n_targets;
+    const mica_tf_control *controls;
+    int32_t n_controls;
+} mica_tf_pruning;
+
+/* What the fetches and targets need, as a function: its parameters are the feeds, then those of the
+ * graph that are needed and not fed, whose nodes out_parameters gets (room for all of the graph's);
+ * its results are the fetches. Effects that nothing asks for are left out. Operations are shared
+ * with the graph, which may grow on. */
+MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_prune(const mica_tf_graph *g,
+                                                         const mica_tf_pruning *of,
+                                                         int32_t *out_parameters, int32_t *out_n,
+                                                         mica_tf_graph **out_graph);
+/* The function with the values of variables in place of their handles: parameter i is a variable of
+ * dtypes[i] and shapes[i] (no_dtype: it stays what it is). After its results it gives what each
+ * variable is in the end. UNSUPPORTED where a branch or loop takes a handle. */
+MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_functional(const mica_tf_graph *g,
+                                                              const mica_tf_dtype *dtypes,
+                                                              const mica_tf_shape *shapes,
+                                                              mica_tf_graph **out_graph);
+
 /* ---- what the front end provides
  * ---------------------------------------------------------------*/
 

@@ -428,7 +428,12 @@ typedef enum mica_tf_op {
     MICA_TF_DenseBincount = 421,
     MICA_TF_ComputeBatchSize = 422,
     MICA_TF_XlaDynamicUpdateSlice = 423,
-    MICA_TF_OP_COUNT = 424,
+    MICA_TF_SampleDistortedBoundingBoxV2 = 424,
+    MICA_TF_StatelessSampleDistortedBoundingBox = 425,
+    MICA_TF_CrossReplicaSum = 426,
+    MICA_TF_NoOp = 427,
+    MICA_TF_PlaceholderWithDefault = 428,
+    MICA_TF_OP_COUNT = 429,
     MICA_TF_PARAMETER = MICA_TF_OP_COUNT /* a graph's parameter; not an op */
 } mica_tf_op;
 

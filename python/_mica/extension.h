@@ -101,6 +101,8 @@ mica_status status_from_exception(const char *name);
 
 int watch_interrupts(void);
 int watch_lines(void); /* caller.c */
+/* mica._notebook.<function>(self). */
+PyObject *call_notebook(const char *function, PyObject *self);
 bool interrupt_begin(void);
 void interrupt_end(bool began);
 /* Around calls that compute or wait, without Python's lock: Ctrl-C ends them with a status. */

@@ -102,3 +102,10 @@ PyObject *tensor_repr(PyObject *self) {
     Py_DECREF(p.parts);
     return result;
 }
+
+PyObject *call_notebook(const char *function, PyObject *self) {
+    PyObject *module = PyImport_ImportModule("mica._notebook");
+    PyObject *text = module ? PyObject_CallMethod(module, function, "O", self) : NULL;
+    Py_XDECREF(module);
+    return text;
+}

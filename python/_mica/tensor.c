@@ -196,6 +196,11 @@ static PyObject *tensor_format(PyObject *self, PyObject *specification) {
     return text;
 }
 
+static PyObject *tensor_html(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return call_notebook("tensor_html", self);
+}
+
 static PyMethodDef tensor_methods[] = {
     ARRAY_METHOD_ROWS,
     {"item", tensor_item, METH_NOARGS, "item()\n\nThe only element, as a Python scalar."},
@@ -211,6 +216,7 @@ static PyMethodDef tensor_methods[] = {
     {"__copy__", tensor_same, METH_NOARGS, NULL},
     {"__deepcopy__", tensor_same, METH_O, NULL},
     {"__format__", tensor_format, METH_O, NULL},
+    {"_repr_html_", tensor_html, METH_NOARGS, "For notebooks."},
     {NULL, NULL, 0, NULL},
 };
 

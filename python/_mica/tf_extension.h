@@ -17,6 +17,7 @@ typedef struct TFGraph {
     PyObject *captures;      /* dict: id of what was captured -> (external, internal) */
     PyObject *capture_order; /* list of (external, internal) */
     PyObject *scope;         /* str: what names begin with; NULL: nothing */
+    bool by_identity;        /* its tensors are equal where they are the same, and keys of dicts */
     PyObject *dict, *weakrefs;
 } TFGraph;
 
@@ -36,6 +37,11 @@ extern PyTypeObject TFTensor_Type, TFEager_Type, TFSymbolic_Type, TFGraph_Type, 
 
 static inline bool tf_is_tensor(PyObject *object) {
     return Py_TYPE(object) == &TFEager_Type || Py_TYPE(object) == &TFSymbolic_Type;
+}
+/* Whether == asks if two are the same tensor: of a graph that no function is traced to. */
+static inline bool tf_is_compared_by_identity(PyObject *object) {
+    if (Py_TYPE(object) != &TFSymbolic_Type) return false;
+    return ((TFTensor *)object)->graph && ((TFTensor *)object)->graph->by_identity;
 }
 static inline bool tf_is_eager(const TFTensor *tensor) {
     return tensor->value.object != NULL;

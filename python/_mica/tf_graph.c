@@ -346,6 +346,107 @@ static PyObject *gradients_method(PyObject *object, PyObject *args) {
     return list;
 }
 
+/* A list of (first, end, before). */
+static int controls_of(PyObject *list, mica_tf_control *controls) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
+        PyObject *item = PyList_GET_ITEM(list, i);
+        if (!PyTuple_Check(item)) {
+            PyErr_SetString(PyExc_TypeError, "a control is (first, end, before)");
+            return -1;
+        }
+        if (!PyArg_ParseTuple(item, "iii", &controls[i].first, &controls[i].end,
+                              &controls[i].before))
+            return -1;
+    }
+    return 0;
+}
+
+static int numbers_of(PyObject *list, int32_t *numbers) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
+        long number = PyLong_AsLong(PyList_GET_ITEM(list, i));
+        if (PyErr_Occurred()) return -1;
+        numbers[i] = number < 0 || number > INT32_MAX ? -1 : (int32_t)number;
+    }
+    return 0;
+}
+
+static PyObject *pruned_of(TFGraph *self, const mica_tf_pruning *of, int32_t *parameters) {
+    mica_tf_graph *graph;
+    int32_t n;
+    mica_status status = mica_tf_graph_prune(self->graph, of, parameters, &n, &graph);
+    if (status) return tf_raise(status);
+    PyObject *wrapped = tf_wrap_graph(graph), *list = wrapped ? PyList_New(n) : NULL;
+    for (int32_t i = 0; list && i < n; i++) {
+        PyObject *number = PyLong_FromLong(parameters[i]);
+        if (number)
+            PyList_SET_ITEM(list, i, number);
+        else
+            Py_CLEAR(list);
+    }
+    if (list) return Py_BuildValue("(NN)", wrapped, list);
+    Py_XDECREF(wrapped);
+    return NULL;
+}
+
+/* _prune(feeds, fetches, targets, controls): (a graph, the nodes of its further parameters); feeds
+ * and fetches are tensors of this graph, targets numbers of nodes. See mica_tf_graph_prune. */
+static PyObject *prune_method(PyObject *object, PyObject *args) {
+    TFGraph *self = (TFGraph *)object;
+    PyObject *feeds, *fetches, *targets, *controls, *result = NULL;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!:_prune", &PyList_Type, &feeds, &PyList_Type, &fetches,
+                          &PyList_Type, &targets, &PyList_Type, &controls))
+        return NULL;
+    size_t n = (size_t)PyList_GET_SIZE(feeds), m = (size_t)PyList_GET_SIZE(fetches);
+    size_t n_targets = (size_t)PyList_GET_SIZE(targets);
+    size_t n_controls = (size_t)PyList_GET_SIZE(controls);
+    size_t n_parameters = (size_t)mica_tf_graph_parameter_count(self->graph);
+    mica_tf_ref *refs = PyMem_Calloc(n + m + 1, sizeof *refs);
+    int32_t *numbers = PyMem_Calloc(n_targets + n_parameters + 1, sizeof *numbers);
+    mica_tf_control *order = PyMem_Calloc(n_controls + 1, sizeof *order);
+    if (!refs || !numbers || !order)
+        PyErr_NoMemory();
+    else if (refs_of(self, feeds, refs) == 0 && refs_of(self, fetches, refs + n) == 0 &&
+             numbers_of(targets, numbers) == 0 && controls_of(controls, order) == 0) {
+        mica_tf_pruning of = {refs,    (int32_t)n,         refs + n, (int32_t)m,
+                              numbers, (int32_t)n_targets, order,    (int32_t)n_controls};
+        result = pruned_of(self, &of, numbers + n_targets);
+    }
+    PyMem_Free(refs);
+    PyMem_Free(numbers);
+    PyMem_Free(order);
+    return result;
+}
+
+/* _functional(variables): a graph; of each parameter None or the (dtype, shape) of its variable.
+ * See mica_tf_graph_functional. */
+static PyObject *functional_method(PyObject *object, PyObject *variables) {
+    TFGraph *self = (TFGraph *)object;
+    Py_ssize_t n = mica_tf_graph_parameter_count(self->graph);
+    if (!PyList_Check(variables) || PyList_GET_SIZE(variables) != n)
+        return PyErr_Format(PyExc_ValueError, "an entry for each of %zd parameters is needed", n);
+    mica_tf_shape *shapes = PyMem_Calloc((size_t)n + 1, sizeof *shapes);
+    mica_tf_dtype *dtypes = PyMem_Calloc((size_t)n + 1, sizeof *dtypes);
+    bool failed = !shapes || !dtypes;
+    if (failed) PyErr_NoMemory();
+    for (Py_ssize_t i = 0; i < n && !failed; i++) {
+        PyObject *item = PyList_GET_ITEM(variables, i), *dtype, *shape;
+        dtypes[i] = MICA_TF_no_dtype;
+        if (item == Py_None) continue;
+        failed = !PyTuple_Check(item) || !PyArg_ParseTuple(item, "OO", &dtype, &shape) ||
+                 tf_dtype_from_object(dtype, &dtypes[i]) < 0 ||
+                 tf_shape_from_object(shape, &shapes[i]) < 0;
+        if (failed && !PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "a variable is (dtype, shape) or None");
+    }
+    mica_tf_graph *graph = NULL;
+    mica_status status =
+        failed ? NULL : mica_tf_graph_functional(self->graph, dtypes, shapes, &graph);
+    PyMem_Free(shapes);
+    PyMem_Free(dtypes);
+    if (status) return tf_raise(status);
+    return failed ? NULL : tf_wrap_graph(graph);
+}
+
 /* Its value now. `given` holds an eager tensor, or None, for each of the first parameters; NULL is
  * none. */
 static PyObject *evaluate(TFGraph *self, PyObject *tensor, PyObject *given, bool is_constant) {
@@ -452,6 +553,8 @@ static PyMethodDef graph_methods[] = {
     {"_gradients", gradients_method, METH_VARARGS, NULL},
     {"_evaluate", evaluate_method, METH_VARARGS, NULL},
     {"_constant", constant_method, METH_O, NULL},
+    {"_prune", prune_method, METH_VARARGS, NULL},
+    {"_functional", functional_method, METH_O, NULL},
     {"_outputs", outputs_method, METH_NOARGS, NULL},
     {"_parameter_at", parameter_at_method, METH_O, NULL},
     {NULL, NULL, 0, NULL},
@@ -473,7 +576,19 @@ static int set_scope(PyObject *object, PyObject *scope, void *Py_UNUSED(closure)
     return 0;
 }
 
+static PyObject *get_by_identity(PyObject *object, void *Py_UNUSED(closure)) {
+    return PyBool_FromLong(((TFGraph *)object)->by_identity);
+}
+
+static int set_by_identity(PyObject *object, PyObject *value, void *Py_UNUSED(closure)) {
+    int truth = value ? PyObject_IsTrue(value) : 0;
+    if (truth < 0) return -1;
+    ((TFGraph *)object)->by_identity = truth;
+    return 0;
+}
+
 static PyGetSetDef graph_getters[] = {
+    {"_by_identity", get_by_identity, set_by_identity, NULL, NULL},
     {"_scope", get_scope, set_scope, NULL, NULL},
     {"_node_count", get_node_count, NULL, NULL, NULL},
     {"_parameter_count", get_parameter_count, NULL, NULL, NULL},

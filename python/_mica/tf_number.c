@@ -120,6 +120,12 @@ PyObject *tf_compare(PyObject *a, PyObject *b, int operation) {
     default: break;
     }
     if (b == Py_None) return PyBool_FromLong(operation == Py_NE);
+    if (tf_is_compared_by_identity(a) || tf_is_compared_by_identity(b)) {
+        const TFTensor *x = (const TFTensor *)a, *y = (const TFTensor *)b;
+        bool is_same = Py_TYPE(a) == Py_TYPE(b) && x->graph == y->graph &&
+                       x->ref.node == y->ref.node && x->ref.index == y->ref.index;
+        return PyBool_FromLong(is_same == (operation == Py_EQ));
+    }
     PyObject *hook = tf_hook(operation == Py_EQ ? "operator_eq" : "operator_ne");
     return hook ? PyObject_CallFunctionObjArgs(hook, a, b, NULL) : NULL;
 }

@@ -476,8 +476,22 @@ static PyObject *ref_method(PyObject *self, PyObject *Py_UNUSED(unused)) {
     return call_hook("tensor_ref", self, NULL);
 }
 
+static PyObject *eval_method(PyObject *self, PyObject *args, PyObject *kwargs) {
+    PyObject *feed_dict = Py_None, *session = Py_None;
+    static char *names[] = {"feed_dict", "session", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:eval", names, &feed_dict, &session))
+        return NULL;
+    PyObject *hook = tf_hook("tensor_eval");
+    return hook ? PyObject_CallFunctionObjArgs(hook, self, feed_dict, session, NULL) : NULL;
+}
+
 static Py_hash_t tensor_hash(PyObject *self) {
-    (void)self;
+    if (tf_is_compared_by_identity(self)) {
+        const TFTensor *tensor = (const TFTensor *)self;
+        size_t hash = (size_t)(uintptr_t)tensor->graph / sizeof(void *);
+        hash = hash * 31 + (size_t)tensor->ref.node * 7 + (size_t)tensor->ref.index;
+        return (Py_hash_t)(hash & (SIZE_MAX >> 1));
+    }
     PyErr_SetString(PyExc_TypeError, "Tensor is unhashable. Instead, use tensor.ref() as the key.");
     return -1;
 }
@@ -514,6 +528,8 @@ static PyMethodDef tensor_methods_table[] = {
     {"set_shape", set_shape_method, METH_O,
      "set_shape(shape)\n\nSays what is known about the shape from elsewhere."},
     {"get_shape", get_shape_method, METH_NOARGS, "get_shape()\n\nThe same as shape."},
+    {"eval", (PyCFunction)(void (*)(void))eval_method, METH_VARARGS | METH_KEYWORDS,
+     "eval(feed_dict=None, session=None)\n\nThe value of a graph's tensor in a session."},
     {"ref", ref_method, METH_NOARGS, "ref()\n\nA hashable reference to this tensor."},
     {"__copy__", same_method, METH_NOARGS, NULL},
     {"__deepcopy__", same_method, METH_O, NULL},
@@ -558,9 +574,15 @@ PyTypeObject TFTensor_Type = {
     COMMON_SLOTS,
 };
 
+static PyObject *eager_html(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return call_notebook("eager_html", self);
+}
+
 /* What symbolic tensors do not have at all: programs ask for it to tell the two apart. */
 static PyMethodDef eager_methods_table[] = {
     {"numpy", tensor_numpy_method, METH_NOARGS, "numpy()\n\nThe value as a numpy array or scalar."},
+    {"_repr_html_", eager_html, METH_NOARGS, "For notebooks."},
     {NULL, NULL, 0, NULL},
 };
 

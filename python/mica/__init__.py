@@ -159,6 +159,7 @@ _primitives.remove("fft")  # the name of a module, whose `transform` it is
 for _name in [*_primitives, *_DTYPES]:
     globals().setdefault(_name, getattr(_mica, _name))
 # `and`, `or` and `not` are words of Python.
+_WORDS_OF_PYTHON = ("and", "or", "not")
 and_, or_, not_, bool_ = (getattr(_mica, _name) for _name in ("and", "or", "not", "bool"))
 del _name
 
@@ -277,3 +278,8 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+
+def __dir__() -> list[str]:
+    names = {*__all__, *_primitives, *_DTYPES} - set(_WORDS_OF_PYTHON)
+    return sorted(names)

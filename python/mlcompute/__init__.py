@@ -89,17 +89,21 @@ attach_properties()
 globals().update(ENUMS)
 
 
-def is_apple_mlc_enabled():
+def is_apple_mlc_enabled() -> bool:
     """Return whether graphs run on this engine: unless TF_DISABLE_MLC=1 is set."""
     return os.environ.get("TF_DISABLE_MLC", "") in ("", "0")
 
 
-def is_tf_compiled_with_apple_mlc():
+def is_tf_compiled_with_apple_mlc() -> bool:
     """Return whether this Mica has a TensorFlow that runs on the engine."""
     try:
         return importlib.util.find_spec("mica.tf") is not None
     except ImportError:
         return False
+
+
+def __dir__():
+    return sorted({*__all__, *ENUMS})
 
 
 def _note(text):

@@ -1,12 +1,19 @@
 """What all classes share: handles of the library's objects, enumerations, properties."""
 
+from __future__ import annotations
+
 import enum
+import inspect
 import weakref
+from typing import TYPE_CHECKING
 
 from . import _mlcompute as _c
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 #: The objects that stand for something in the library, by address: one each.
-_alive: "weakref.WeakValueDictionary[int, Base]" = weakref.WeakValueDictionary()
+_alive: weakref.WeakValueDictionary[int, Base] = weakref.WeakValueDictionary()
 _classes: dict[str, type] = {}
 _structs: dict[str, type] = {}
 
@@ -30,9 +37,25 @@ class Base:
 
 
 def public(cls):
-    """Marks a class whose name handles and fields refer to."""
+    """Marks a class whose name handles and fields refer to, and gives its constructor help."""
     _classes[cls.__name__] = cls
+    make = vars(cls).get("__init__")
+    if make is not None and not make.__doc__:
+        texts = [cls.__doc__, *(getattr(_c, name).__doc__ for name in _calls_of(make))]
+        kept = dict.fromkeys(text for text in texts if text)
+        make.__doc__ = "\n\n".join([f"Make one: {cls.__name__}{_parameters(make)}", *kept])
     return cls
+
+
+def _calls_of(function):
+    """The functions of the library that a constructor calls."""
+    return [name for name in function.__code__.co_names if name.startswith("mlc_")]
+
+
+def _parameters(function):
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    plain = [p.replace(annotation=p.empty) for p in parameters]
+    return str(inspect.Signature(plain))
 
 
 def wrap(value, owner=None):
@@ -71,11 +94,11 @@ class Descriptor:
         self._fields = fields
         return self
 
-    def copy(self):
+    def copy(self) -> Self:
         """Return another descriptor with the same values."""
         return self._from(dict(self._fields))
 
-    def __copy__(self):
+    def __copy__(self) -> Self:
         return self.copy()
 
     def __deepcopy__(self, memory):

@@ -1,5 +1,7 @@
 """Graphs of layers, inference graphs and training graphs."""
 
+from __future__ import annotations
+
 import atexit
 import weakref
 
@@ -9,7 +11,7 @@ from ._tensors import data_of, device, named_data, tensor
 
 #: Executions that have not ended yet, with what they use.
 _running: dict[object, tuple] = {}
-_graphs: "weakref.WeakSet[graph]" = weakref.WeakSet()
+_graphs: weakref.WeakSet[graph] = weakref.WeakSet()
 
 
 @atexit.register
@@ -38,7 +40,7 @@ class graph(Base):
 
     # ---- building --------------------------------------------------------------------------------
 
-    def node(self, layer, sources=None, disable_update=None, loss_labels=None):
+    def node(self, layer, sources=None, disable_update=None, loss_labels=None) -> tensor:
         """Add a layer on its sources (a tensor or a list) and return its first result.
 
         With disable_update its parameters are not trained. A loss layer takes loss_labels.
@@ -55,7 +57,7 @@ class graph(Base):
             result = _c.mlc_graph_node(self, layer, sources)
         return wrap(result, self)
 
-    def add_layer(self, layer, tensors):
+    def add_layer(self, layer, tensors) -> tensor:
         """Add a layer on its sources and return its first result."""
         return self.node(layer, tensors)
 
@@ -237,7 +239,9 @@ class inference_graph(graph):
         """Run forward with data by name: asynchronously, unless the options say SYNCHRONOUS.
 
         The completion handler gets the result (a tensor or None), the error (an exception or
-        None) and the seconds it took.
+        None) and the seconds it took. What it reads of the graph's results is this execution's,
+        whatever others have computed by then. An input that is not given keeps the data it was
+        given last.
         """
         return self._execute(
             _c.mlc_inference_graph_execute, batch_size, options, completion_handler, inputs_data,
@@ -336,7 +340,9 @@ class training_graph(graph):
         """Run forward, gradient and update: asynchronously, unless the options say SYNCHRONOUS.
 
         The completion handler gets the result (a tensor or None), the error (an exception or
-        None) and the seconds it took.
+        None) and the seconds it took. What it reads of the graph's results is this execution's,
+        whatever others have computed by then. An input that is not given keeps the data it was
+        given last.
         """
         return self._execute(
             _c.mlc_training_graph_execute, batch_size, options, completion_handler, inputs_data,

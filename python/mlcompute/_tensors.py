@@ -1,5 +1,9 @@
 """Devices, tensor descriptors, tensor data, tensors and parameters."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 import numpy as np
 
 from . import _mlcompute as _c
@@ -248,7 +252,7 @@ class tensor(Base):
 
     def __init__(
         self,
-        shape,
+        shape: int | Sequence[int] | tensor_descriptor,
         data_type="Float32",
         *,
         random_initializer_type=None,

@@ -35,6 +35,7 @@ int cli_bench(int argc, char **argv);
 int cli_view(int argc, char **argv);
 int cli_show(int argc, char **argv);
 int cli_predict(int argc, char **argv);
+int cli_records(int argc, char **argv);
 int cli_completion(int argc, char **argv);
 int cli_help(int argc, char **argv);
 

@@ -40,6 +40,18 @@ const cli_command cli_commands[] = {
      {{"--inputs", "[NAME=]INPUT.npy...", "the inputs"},
       {"--signature", "NAME", "which signature (serving_default)"},
       {"--device", "NAME", "where to run it (any)"}}},
+    {"records",
+     cli_records,
+     "FOLDER | PICTURES LABELS --output PREFIX [--size MB] [--seed N]",
+     "pictures as TFRecord files of about 100 MB",
+     "FOLDER has a folder of pictures (JPEG, PNG, GIF, BMP) for each class; PICTURES and LABELS "
+     "are\n"
+     "IDX files, as those of MNIST are, or .gz files of them. PREFIX-00000-of-00003 and so on "
+     "have\n"
+     "a tf.train.Example message for each picture.",
+     {{"--output", "PREFIX", "what the names of the files begin with"},
+      {"--size", "MB", "about so large is a file (100)"},
+      {"--seed", "N", "shuffle, by this number; without it records stand as they are found"}}},
     {"bench",
      cli_bench,
      "ops [PART...] [--json] [--check] [--threads N]",

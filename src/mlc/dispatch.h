@@ -33,6 +33,7 @@ typedef struct mlc_run {
         bool is_gradient;
     } * flags;
     int32_t n_copies, n_flags;
+    mlc_results results; /* for the handler */
 } mlc_run;
 
 /* Starts the thread when it does not run yet, and counts the run as pending. */

@@ -17,6 +17,8 @@ void mlc_run_destroy(mlc_run *run) {
         mlc_tensor_data_release(run->copies[i].target);
     }
     for (int32_t i = 0; i < run->n_flags; i++) mica_tensor_release(run->flags[i].value);
+    for (int32_t i = 0; i < run->results.n; i++) mica_tensor_release(run->results.data[i].value);
+    mica_free(run->results.data);
     mica_free(run->copies);
     mica_free(run->flags);
     mica_status_release(run->status);
@@ -65,7 +67,7 @@ static mica_status deliver(const mlc_run *run) {
     return check_flags(run);
 }
 
-mica_status mlc_run_finish(mlc_run *run) {
+static mica_status finish(mlc_run *run) {
     mica_status status = run->status;
     run->status = NULL;
     if (status && run->kind != MLC_PROGRAM_INFERENCE) {
@@ -78,6 +80,13 @@ mica_status mlc_run_finish(mlc_run *run) {
     mica_status second = run->handler(run->context, status ? NULL : run->graph->result, status,
                                       run->options & MLC_EXECUTION_PROFILING ? run->seconds : 0);
     return mica_status_join(status, second);
+}
+
+mica_status mlc_run_finish(mlc_run *run) {
+    const mlc_results *before = mlc_read_results(&run->results);
+    mica_status status = finish(run);
+    mlc_read_results(before);
+    return status;
 }
 
 static void completed(void *context, mica_status status, double seconds) {
@@ -378,6 +387,28 @@ static void set_copies(start *s) {
     }
 }
 
+static bool is_donated_later(const start *s, const mlc_tensor *tensor) {
+    for (int32_t i = 0; i < s->program->inputs.n; i++) {
+        const mlc_slot *slot = &s->program->inputs.data[i];
+        if (slot->kind == MLC_SLOT_TENSOR && slot->tensor == tensor && slot->is_donated)
+            return true;
+    }
+    return false;
+}
+
+/* The handler reads results of its own run. Not parameters: the next step overwrites these. */
+static void set_results(start *s) {
+    mlc_results *results = &s->run->results;
+    if (!s->run->handler) return;
+    for (int32_t i = 0; i < s->program->outputs.n; i++) {
+        const mlc_slot *slot = &s->program->outputs.data[i];
+        if (slot->kind != MLC_SLOT_TENSOR || is_donated_later(s, slot->tensor)) continue;
+        mica_tensor_retain(slot->tensor->value);
+        results->data[results->n].tensor = slot->tensor;
+        results->data[results->n++].value = slot->tensor->value;
+    }
+}
+
 /* ---- starting ---------------------------------------------------------------------------------*/
 
 static mica_status make_run(start *s) {
@@ -392,12 +423,14 @@ static mica_status make_run(start *s) {
     run->batch = s->batch;
     run->copies = mica_calloc((size_t)s->execution->outputs.n + 1, sizeof *run->copies);
     run->flags = mica_calloc((size_t)s->program->outputs.n + 1, sizeof *run->flags);
+    run->results.data = mica_calloc((size_t)s->program->outputs.n + 1, sizeof *run->results.data);
     size_t n_in = (size_t)s->program->inputs.n + 1, n_out = (size_t)s->program->outputs.n + 1;
     s->inputs = mica_calloc(n_in, sizeof *s->inputs);
     s->outputs = mica_calloc(n_out, sizeof *s->outputs);
     s->donate = mica_calloc(n_in, sizeof *s->donate);
     s->is_own = mica_calloc(n_in, sizeof *s->is_own);
-    bool good = run->copies && run->flags && s->inputs && s->outputs && s->donate && s->is_own;
+    bool good = run->copies && run->flags && run->results.data && s->inputs && s->outputs &&
+                s->donate && s->is_own;
     return good ? NULL : MICA_NO_MEMORY();
 }
 
@@ -436,6 +469,7 @@ static mica_status run_program(start *s, places *p, mica_event **out_done) {
     }
     commit(s, p);
     set_copies(s);
+    set_results(s);
     return NULL;
 }
 

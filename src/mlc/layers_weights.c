@@ -292,13 +292,17 @@ mica_status mlc_lstm_layer_create_all(const mlc_lstm_descriptor *d, mlc_tensors 
 static mica_status check_attention(const mlc_multihead_attention_descriptor *d, mlc_tensors weights,
                                    mlc_tensors biases, mlc_tensors attention_biases) {
     CHECK_SIZE("MultiheadAttention", d);
-    if (d->model_dimension < 1 || d->key_dimension < 1 || d->value_dimension < 1 ||
-        d->head_count < 1 || d->model_dimension % d->head_count != 0 ||
-        !(d->dropout >= 0 && d->dropout < 1))
-        return MICA_INVALID("[MultiheadAttention] model dimension %lld, key %lld, value %lld, %lld "
-                            "heads, dropout %g",
+    if (d->model_dimension < 1 || d->key_dimension < 1 || d->value_dimension < 1)
+        return MICA_INVALID("[MultiheadAttention] dimensions are 1 or more: given model %lld, key "
+                            "%lld, value %lld",
                             (long long)d->model_dimension, (long long)d->key_dimension,
-                            (long long)d->value_dimension, (long long)d->head_count,
+                            (long long)d->value_dimension);
+    if (d->head_count < 1 || d->model_dimension % d->head_count != 0)
+        return MICA_INVALID("[MultiheadAttention] each head has an equal part of the model "
+                            "dimension: %lld cannot be divided among %lld heads",
+                            (long long)d->model_dimension, (long long)d->head_count);
+    if (!(d->dropout >= 0 && d->dropout < 1))
+        return MICA_INVALID("[MultiheadAttention] dropout is at least 0 and less than 1: given %g",
                             (double)d->dropout);
     int64_t e = d->model_dimension, columns[] = {e, d->key_dimension, d->value_dimension, e};
     int32_t n_biases = d->has_biases ? 4 : 0, n_attention = d->has_attention_biases ? 2 : 0;

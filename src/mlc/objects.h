@@ -214,4 +214,15 @@ static inline bool mlc_layer_is_loss(const mlc_layer *layer) {
     return layer->kind == MLC_LOSS_LAYER || layer->kind == MLC_YOLO_LOSS_LAYER;
 }
 
+/* What tensors held at the end of one execution. A handler reads these on its thread, whatever
+ * later executions have computed by then. Answers what was read before. */
+typedef struct mlc_results {
+    struct {
+        mlc_tensor *tensor; /* of the graph, which the run keeps */
+        mica_tensor *value; /* a reference */
+    } * data;
+    int32_t n;
+} mlc_results;
+const mlc_results *mlc_read_results(const mlc_results *results);
+
 #endif

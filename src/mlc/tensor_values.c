@@ -98,8 +98,22 @@ mica_status mlc_tensor_bind_and_write(mlc_tensor *t, mlc_tensor_data *data, mlc_
     return NULL;
 }
 
+static _Thread_local const mlc_results *read_here;
+
+const mlc_results *mlc_read_results(const mlc_results *results) {
+    const mlc_results *before = read_here;
+    read_here = results;
+    return before;
+}
+
 /* A reference to the value, or NULL. */
 static mica_tensor *value_of(mlc_tensor *t, bool *out_is_host) {
+    for (int32_t i = 0; read_here && i < read_here->n; i++) {
+        if (read_here->data[i].tensor != t) continue;
+        mica_tensor_retain(read_here->data[i].value);
+        *out_is_host = false;
+        return read_here->data[i].value;
+    }
     mlc_lock();
     mica_tensor *value = t->value;
     if (value) mica_tensor_retain(value);

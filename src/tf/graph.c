@@ -245,6 +245,32 @@ mica_status mica_tf_graph_add(mica_tf_graph *g, mica_tf_op op, const mica_tf_att
     return NULL;
 }
 
+/* A node of another graph once more, with its operation: what that keeps (the numbers it has drawn)
+ * is shared. `map` has what stands here for each slot there. */
+mica_status mica_tf_graph_append(mica_tf_graph *g, const mica_tf_node *of,
+                                 const mica_tf_graph *from, const mica_tf_ref *map,
+                                 mica_tf_ref *out_first) {
+    mica_tf_node *node;
+    MICA_TRY(begin_node(g, of->n_inputs, of->n_results, &node));
+    for (int32_t i = 0; i < of->n_inputs; i++)
+        node->inputs[i] = map[mica_tf_slot(from, of->inputs[i])];
+    for (int32_t i = 0; i < of->n_results; i++) node->dtypes[i] = of->dtypes[i];
+    MICA_TRY(unique_name(g, of->name, &node->name));
+    MICA_TRY(add_functions(g, of->operation));
+    node->operation = of->operation;
+    MICA_TRY(infer_node(g, node));
+    for (int32_t i = 0; i < of->n_results; i++)
+        if (!mica_tf_shape_merge(&node->shapes[i], &of->shapes[i], &node->shapes[i]))
+            return MICA_INVALID("[%s] %s would have the shape %s, not %s",
+                                of->operation->info->name, of->name,
+                                mica_tf_shape_text(&node->shapes[i]).chars,
+                                mica_tf_shape_text(&of->shapes[i]).chars);
+    mica_tf_operation_retain(of->operation);
+    *out_first = (mica_tf_ref){g->n_nodes, 0};
+    count_node(g);
+    return NULL;
+}
+
 mica_status mica_tf_graph_output(mica_tf_graph *g, mica_tf_ref ref) {
     MICA_GIVEN(g);
     MICA_TRY(check_open(g));

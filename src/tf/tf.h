@@ -247,6 +247,10 @@ const mica_tf_operation *mica_tf_innermost(const mica_tf_operation *operation);
 /* Whether input i's value must be known before the node can be lowered; foldable by node. */
 bool mica_tf_needs_value(const mica_tf_graph *g, const mica_tf_node *node, int32_t i,
                          const bool *foldable);
+/* A node of another graph once more; `map`: what stands here for each slot there. */
+MICA_MUST_CHECK mica_status mica_tf_graph_append(mica_tf_graph *g, const mica_tf_node *of,
+                                                 const mica_tf_graph *from, const mica_tf_ref *map,
+                                                 mica_tf_ref *out_first);
 /* flags[i]: node i is reached from the outputs or has an effect. */
 void mica_tf_find_needed(const mica_tf_graph *g, bool *flags);
 /* flags[i]: node i's results follow from constants and shapes. */
@@ -340,6 +344,7 @@ struct mica_tf_session {
     mica_tf_check *checks;
     struct mica_tf_memo *memo[MICA_TF_MEMO_BUCKETS]; /* what was lowered */
     mica_tf_frame *frames;                           /* all, for their release */
+    int32_t n_replicas; /* above 0: what is lowered is one of so many, side by side along an axis */
     bool region_varies; /* the error is that a region's results differ in shape: run it on the host
                          */
 };

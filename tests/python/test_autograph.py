@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import subprocess
 import sys
 import traceback
 from pathlib import Path
@@ -384,3 +385,62 @@ def test_tapes_inside_branches_and_loops_see_variables():
     with tf.GradientTape() as tape:
         g = in_a_branch(tf.constant(2.0))
     assert float(g) == 12.0 and float(tape.gradient(g, w)) == 4.0
+
+
+LINES = """\
+import traceback
+
+import tensorflow as tf
+
+
+def decorate(function):
+    return function
+
+
+@tf.function
+def plain(x):
+    y = x + 1
+    return tf.matmul(y, tf.ones((3, 3)))  # here
+
+
+@tf.function
+@decorate
+def branch(x):
+
+    y = x + 1
+    if tf.reduce_sum(y) > 0:
+        y = y * 2
+        y = tf.matmul(y, tf.ones((3, 3)))  # here
+    return y
+
+
+class Layer(tf.keras.layers.Layer):
+    def call(self, x):
+        return tf.matmul(x, tf.ones((17, 3)))  # here
+
+
+model = tf.keras.Sequential([Layer()])
+model.compile("sgd", "mse")
+calls = [
+    lambda: plain(tf.ones((2, 2))),
+    lambda: branch(tf.ones((2, 2))),
+    lambda: model.fit(tf.ones((8, 4)), tf.ones((8, 3)), verbose=0),
+]
+for call in calls:
+    try:
+        call()
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [frame.line for frame in frames if frame.filename == __file__]
+        assert own[-1].endswith("# here"), own
+    else:
+        raise AssertionError("no error")
+"""
+
+
+def test_tracebacks_show_the_lines_that_failed(tmp_path):
+    script = tmp_path / "lines.py"
+    script.write_text(LINES)
+    command = [sys.executable, "-m", "mica.tf", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -435,5 +435,5 @@ def test_the_stubs_name_what_is_there():
                 assert hasattr(getattr(mica._mica, node.name), member), (node.name, member)
     for name in dir(mica.Tensor):
         documented = {m.name for m in shared.body if isinstance(m, ast.FunctionDef)}
-        own = {"device", "item", "tolist", "numpy", "tobytes", "to", "wait"}
+        own = {"device", "item", "tolist", "numpy", "tobytes", "to", "wait", "_repr_html_"}
         assert name.startswith("__") or name in documented | own, name

@@ -731,6 +731,16 @@ def _(tf, x):
     return tf.sin(y)
 
 
+@program("CrossReplicaSum", f(3))
+def _(tf, x):
+    return tf.sin(tf.raw_ops.CrossReplicaSum(input=x, group_assignment=[[0]]))
+
+
+@program("PlaceholderWithDefault", f(3))
+def _(tf, x):
+    return tf.sin(tf.raw_ops.PlaceholderWithDefault(input=x, shape=[3]))
+
+
 for stack_row in ("StackPush", "StackPop", "StackPopLike"):
 
     @program(stack_row, f(3), vmap=HAS_EFFECTS)

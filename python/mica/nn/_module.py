@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import html
 from typing import Any
 
 from .. import random
@@ -116,7 +117,7 @@ class Module:
 
     def _repr_html_(self) -> str:
         rows = [
-            f"<tr><td>{'.'.join(path)}</td><td>{array.dtype}</td><td>{tuple(array.shape)}</td></tr>"
+            f"<tr><td>{html.escape('.'.join(path))}</td><td>{array.dtype}</td><td>{tuple(array.shape)}</td></tr>"
             for path, array in _named(self.parameters(), ())
         ]
         head = "<tr><th>parameter</th><th>dtype</th><th>shape</th></tr>"

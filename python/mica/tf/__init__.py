@@ -154,12 +154,27 @@ for _name in ("CompositeTensor", "log", "shape_operand", "static_value"):
 del _name
 
 _OF_KERAS = frozenset({"losses", "metrics", "optimizers"})
+# Namespaces that TensorFlow 2 has dropped.
+_DROPPED = frozenset({"contrib", "estimator"})
+
+
+def _of_both(name: str):
+    """A name that TensorFlow 2 has: what compat.v1 does not have in a form of its own."""
+    if name in _MODULES or name in _LAZY or name in globals():
+        return globals()[name] if name in globals() else __getattr__(name)
+    if name in _DROPPED:
+        return _importlib.import_module(f".{name}", __name__)
+    raise AttributeError(name)
 
 
 def __getattr__(name: str):
     if name == "keras" or name in _OF_KERAS:
         from ._install import keras
 
+        if name in ("losses", "metrics"):
+            from ._both import merged
+
+            return merged(name)
         return keras() if name == "keras" else getattr(keras(), name)
     if name in _MODULES:
         return _importlib.import_module(f".{name}", __name__)
@@ -169,6 +184,12 @@ def __getattr__(name: str):
         value = getattr(_importlib.import_module(f".{module}", __name__), own)
         globals()[name] = value
         return value
+    if name in _DROPPED:
+        return _importlib.import_module(f".{name}", __name__)
+    if not name.startswith("_") and name != "compat":
+        older = _importlib.import_module(".compat.v1", __name__)
+        if name in older._LAZY or name in older._MODULES:
+            return getattr(older, name)
     raise _missing_name(__name__, name)
 
 

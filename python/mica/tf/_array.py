@@ -29,6 +29,12 @@ def constant(value, dtype=None, shape=None, name="Const"):
     dtype = None if dtype is None else _dtypes.as_dtype(dtype)
     if isinstance(value, Tensor) and not isinstance(value, _mica.TFEagerTensor):
         raise TypeError(f"Expected any non-tensor type, but got a tensor instead: {value}")
+    graph = _mica.tf_current_graph()
+    if graph is not None and graph._runs_parts:
+        with building(None):
+            tensor = constant(value, dtype, shape)
+        made = ops["Const"](value=tensor, dtype=tensor.dtype, name=name)
+        return ops["Identity"](made) if graph._order.is_active else made
     if shape is None:
         tensor = convert_to_tensor(value, dtype)
         return tensor if _mica.tf_remote() is None else ops["Identity"](tensor)

@@ -21,6 +21,23 @@ def executing_eagerly() -> bool:
     return _mica.tf_executing_eagerly()
 
 
+def graph_of_sessions():
+    """Return the innermost graph around that sessions run parts of, or None."""
+    graph = _mica.tf_current_graph()
+    while graph is not None and not graph._runs_parts:
+        graph = graph.outer_graph
+    return graph
+
+
+def graph_of_variables():
+    """Return the outermost of these, which holds variables and collections, or None."""
+    graph, found = _mica.tf_current_graph(), None
+    while graph is not None:
+        found = graph if graph._runs_parts else found
+        graph = graph.outer_graph
+    return found
+
+
 class building:
     """A context in which ops go to the given graph (None: they run at once)."""
 

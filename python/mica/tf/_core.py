@@ -459,6 +459,12 @@ def _operation_of(graph, node: int):
     return Operation(graph, node)
 
 
+def _eval(tensor, feed_dict, session):
+    from ._session import evaluate
+
+    return evaluate(tensor, feed_dict, session)
+
+
 def _getitem(tensor, key):
     from ._index import getitem
 
@@ -476,6 +482,7 @@ _mica.tf_register(
         "tensor_repr": tensor_repr,
         "tensor_str": tensor_str,
         "tensor_format": tensor_format,
+        "tensor_eval": _eval,
         "tensor_ref": Reference,
         "tensor_iter": tensor_iter,
         "tensor_getitem": _getitem,

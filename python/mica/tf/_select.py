@@ -137,37 +137,13 @@ def roll(input, shift, axis, name=None):
 
 def reverse_sequence(input, seq_lengths, seq_axis=None, batch_axis=None, name=None):
     """Return the tensor with the first so many elements of each batch entry backwards."""
-    x = convert_to_tensor(input)
-    batch_axis = 0 if batch_axis is None else batch_axis
-    given = convert_to_tensor(seq_lengths)
-    if x.shape.rank is None:
-        # The axes that are not named are one axis each, before, between and behind the two.
-        first, second = sorted((seq_axis, batch_axis))
-        sizes = shape(x)
-        runs = [sizes[:first], sizes[first + 1 : second], sizes[second + 1 :]]
-        inner = [ops["Prod"](run, 0) for run in runs]
-        flat = reshape(x, stack([inner[0], sizes[first], inner[1], sizes[second], inner[2]]))
-        axes = (1, 3) if seq_axis < batch_axis else (3, 1)
-        return reshape(_reversed(flat, given, *axes), sizes, name=name)
-    turned = _reversed(x, given, seq_axis, batch_axis)
-    known = x.shape.as_list()
-    if known[batch_axis] is None and given.shape.rank == 1:
-        known[batch_axis] = given.shape[0]
-    return ops["EnsureShape"](turned, shape=TensorShape(known), name=name)
-
-
-def _reversed(x, lengths, seq_axis: int, batch_axis: int):
-    steps = range(cast(shape(x)[seq_axis], _dtypes.int64))
-    lengths = expand_dims(cast(lengths, _dtypes.int64), 1)
-    if x.shape[seq_axis] == 0:
-        check_true(ops["Equal"](lengths, 0), "[ReverseSequence] seq_lens of an axis without places")
-    # A length that is negative or too large names places that there are not: they are refused.
-    behind = where(lengths < 0, -1 + zeros_like(steps), steps)
-    places = where(steps < lengths, lengths - 1 - steps, behind)
-    order = [batch_axis, seq_axis]
-    order += [i for i in builtin_range(x.shape.rank) if i not in order]
-    back = sorted(builtin_range(x.shape.rank), key=order.__getitem__)
-    return transpose(ops["GatherV2"](transpose(x, order), places, 1, batch_dims=1), back)
+    return ops["ReverseSequence"](
+        convert_to_tensor(input),
+        seq_lengths,
+        seq_dim=seq_axis,
+        batch_dim=0 if batch_axis is None else batch_axis,
+        name=name,
+    )
 
 
 # ---- coordinates ---------------------------------------------------------------------------------
@@ -426,23 +402,6 @@ def broadcast_static_shape(shape_x, shape_y):
     return TensorShape(out)
 
 
-def _blocks(block_shape) -> list:
-    """Return the sizes of blocks, one by one."""
-    block = convert_to_tensor(block_shape)
-    known = static_value(block)
-    if known is not None:
-        return [int(b) for b in known]
-    count = block.shape[0] if block.shape.rank == 1 else None
-    if count is None:
-        raise ValueError(f"block_shape must be a vector of known length, not {block.shape}")
-    return list(ops["Unpack"](cast(block, _dtypes.int32), num=count))
-
-
-def _pairs(values, n: int):
-    """Return n pairs of numbers as a vector."""
-    return reshape(cast(convert_to_tensor(values), _dtypes.int32), [2 * n])
-
-
 def _product(factors):
     result = 1
     for factor in factors:
@@ -452,64 +411,12 @@ def _product(factors):
 
 def space_to_batch(input, block_shape, paddings, name=None):
     """Return blocks of space moved into the batch."""
-    x, block = convert_to_tensor(input), _blocks(block_shape)
-    n = len(block)
-    sizes = shape(x)
-    rest = sizes[n + 1 :]
-    around = concat([[0, 0], _pairs(paddings, n), zeros_like(concat([rest, rest], 0))], 0)
-    x = ops["Pad"](x, reshape(around, [-1 if x.shape.rank is None else x.shape.rank, 2]))
-    padded = shape(x)
-    spaces = [padded[i + 1] // b for i, b in enumerate(block)]
-    for i, b in enumerate(block):
-        check_divides(padded[i + 1], b)
-    parts = [padded[:1], *[stack([s, b]) for s, b in zip(spaces, block, strict=True)]]
-    x = reshape(x, concat([*parts, [_inner(x, n)]], 0))
-    inner = [2 * i + 2 for i in builtin_range(n)]
-    outer = [2 * i + 1 for i in builtin_range(n)]
-    x = transpose(x, [*inner, 0, *outer, 2 * n + 1])
-    final = [padded[0] * _product(block), *spaces]
-    return reshape(x, concat([stack(final), rest], 0), name=name)
-
-
-def _inner(x, n: int):
-    """Return the number of elements behind the batch and n axes of space."""
-    return ops["Prod"](shape(x)[n + 1 :], 0)
-
-
-def check_divides(size, block) -> None:
-    """Refuse a size that is known to be no multiple of its block's; others do not reshape."""
-    known = None if isinstance(block, Tensor) else static_value(size)
-    if known is not None and (block < 1 or int(known) % block):
-        raise refusal(
-            "padded sizes of space, and of the batch, must be divisible by those of blocks: "
-            f"{int(known)} by {block}"
-        )
+    return ops["SpaceToBatchND"](convert_to_tensor(input), block_shape, paddings, name=name)
 
 
 def batch_to_space(input, block_shape, crops, name=None):
     """Return blocks of the batch moved into space."""
-    x, block = convert_to_tensor(input), _blocks(block_shape)
-    n = len(block)
-    sizes = shape(x)
-    rest = sizes[n + 1 :]
-    count = _product(block)
-    check_divides(sizes[0], count)
-    batch = sizes[0] // count
-    spaces = [sizes[i + 1] for i in builtin_range(n)]
-    x = reshape(x, stack([*block, batch, *spaces, _inner(x, n)]))
-    order = [n]
-    for i in builtin_range(n):
-        order += [n + 1 + i, i]
-    x = transpose(x, [*order, 2 * n + 1])
-    whole = concat([stack([batch, *[s * b for s, b in zip(spaces, block, strict=True)]]), rest], 0)
-    x = reshape(x, whole)
-    crops = _pairs(crops, n)
-    none = zeros_like(rest)
-    begin = concat([[0], crops[0::2], none], 0)
-    end = whole - concat([[0], crops[1::2], none], 0)
-    left = end - begin
-    # A size of -1 would mean all that follows; -2 is refused.
-    return ops["Slice"](x, begin, left + ops["Minimum"](left, 0), name=name)
+    return ops["BatchToSpaceND"](convert_to_tensor(input), block_shape, crops, name=name)
 
 
 def einsum(equation, *inputs, **kwargs):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import enum
+import html
 import operator
 import threading
 import weakref
 
-from .. import _mica
+from .. import _mica, _notebook
 from . import _dtypes
+from ._context import building, graph_of_variables
 from ._core import Reference, Tensor, convert_to_tensor, ops
-from ._names import scoped
+from ._names import _set_scope, current_scope, scoped
 from ._shapes import TensorShape
 from ._specs import register_type_spec
 from ._tracking import Trackable
@@ -89,6 +91,7 @@ class Variable(Updates, Trackable):
     """
 
     __array_priority__ = 101
+    _is_of_graph = False  # whether its values are those of sessions
 
     def __new__(cls, *args, **kwargs):
         """Ask the creators of enclosing variable_creator_scopes first."""
@@ -124,7 +127,12 @@ class Variable(Updates, Trackable):
             raise ValueError("The `initial_value` arg to `tf.Variable` must be specified.")
         self._synchronization = _mode(VariableSynchronization, synchronization, name)
         self._aggregation = _mode(VariableAggregation, aggregation, name)
+        self._constraint = constraint
         graph = _mica.tf_current_graph()
+        root = None if graph is None else graph_of_variables()
+        if root is not None:
+            self._add_to(root, initial_value, trainable, validate_shape, name, dtype, shape)
+            return
         note_creation(graph)
         before = _mica.tf_set_graph(None)
         _mica.tf_stop_recording(1)
@@ -149,9 +157,98 @@ class Variable(Updates, Trackable):
         self._trainable = True if trainable is None else bool(trainable)
         self._handle._trainable = self._trainable and is_float
         self._handle._variable = weakref.ref(self)
-        self._constraint = constraint
         if graph is not None:
             keep_alive(graph, self)
+
+    # ---- in a graph that sessions run ------------------------------------------------------------
+
+    def _add_to(self, graph, initial_value, trainable, validate_shape, name, dtype, shape) -> None:
+        """Become a variable of a graph: sessions have the values, `initializer` gives the first."""
+        scope = current_scope()
+        place = building(graph)
+        with place:
+            outside = current_scope()
+            _set_scope(graph, scope)
+            self._name = graph.unique_name(name or "Variable").removesuffix("/")
+            _set_scope(graph, "")
+            graph._order.push(None)
+            _mica.tf_stop_recording(1)
+            try:
+                value = initial_value() if callable(initial_value) else initial_value
+                value = convert_to_tensor(value, dtype)
+                if not isinstance(value, _mica.TFEagerTensor) and value.graph is not graph:
+                    raise ValueError(
+                        f"The initial value of {self._name} is computed within {value.graph.name}, "
+                        "which sessions do not run: give a function that computes it"
+                    )
+                kept = TensorShape(shape) if shape is not None else value.shape
+                if not validate_shape:
+                    kept = TensorShape(None)
+                elif not kept.is_fully_defined() and shape is None:
+                    raise ValueError(
+                        f"initial_value must have a shape specified: {value} ({self._name})"
+                    )
+                self._handle = _mica.tf_variable(self._name, value.dtype, kept)
+                self._handle._variable = weakref.ref(self)
+                ops["AssignVariableOp"](self._handle, value, name=f"{self._name}/Assign")
+                self._initializer = graph._last_operation()
+            finally:
+                _mica.tf_stop_recording(-1)
+                graph._order.pop()
+                _set_scope(graph, outside)
+        self._is_of_graph, self._in_graph, self._initial_value = True, graph, value
+        self._element = None
+        self._dtype, self._shape = value.dtype, kept
+        self._trainable = True if trainable is None else bool(trainable)
+        is_float = value.dtype.is_floating or value.dtype.is_complex
+        self._handle._trainable = self._trainable and is_float
+        self._collect(graph)
+
+    def _collect(self, graph) -> None:
+        graph.add_to_collection("variables", self)
+        if self._trainable:
+            graph.add_to_collection("trainable_variables", self)
+
+    def _as_graph_element(self):
+        """The value as a tensor of the graph, the same one each time."""
+        if self._is_of_graph and self._element is not None:
+            return self._element
+        graph = _mica.tf_current_graph()
+        graph._order.push(None)
+        try:
+            value = self._read()
+        finally:
+            graph._order.pop()
+        if self._is_of_graph:
+            self._element = value
+        return value
+
+    def _begin_with(self, value) -> None:
+        """Begin with another value than what it was made with."""
+        graph = self._in_graph
+        with building(graph):
+            graph._order.push(None)
+            ops["AssignVariableOp"](self._handle, convert_to_tensor(value, self._dtype))
+            self._initializer = graph._last_operation()
+            graph._order.pop()
+
+    @property
+    def initializer(self):
+        """The operation of a graph that gives it its first value."""
+        return self._of_graph("initializer", "_initializer")
+
+    @property
+    def initial_value(self):
+        """The tensor of a graph that is its first value."""
+        return self._of_graph("initial_value", "_initial_value")
+
+    def _of_graph(self, what: str, attribute: str):
+        if not self._is_of_graph:
+            raise RuntimeError(
+                f"This operation is not supported when eager execution is enabled: "
+                f"{what} of {self.name}"
+            )
+        return getattr(self, attribute)
 
     def _standing_in(self, handle):
         """Return a variable like this one for a function's argument: its handle is a parameter."""
@@ -246,13 +343,13 @@ class Variable(Updates, Trackable):
 
     @property
     def graph(self):
-        """The graph that is being built."""
-        return _mica.tf_current_graph()
+        """The graph that it belongs to, or else the one that is being built."""
+        return self._in_graph if self._is_of_graph else _mica.tf_current_graph()
 
     @property
     def op(self):
         """The op that made it."""
-        return self._handle
+        return _VariableOp(self) if self._is_of_graph else self._handle
 
     # ---- reading ---------------------------------------------------------------------------------
 
@@ -278,16 +375,22 @@ class Variable(Updates, Trackable):
         return self._read().numpy()
 
     def initialized_value(self):
-        """Return the value."""
-        return self._read()
+        """Return the value; in a graph the first one."""
+        return self._initial_value if self._is_of_graph else self._read()
 
     def is_initialized(self, name=None):
         """Whether it has a value."""
         return ops["VarIsInitializedOp"](self._handle, name=name)
 
     def eval(self, session=None):
-        """Return the value as numpy's."""
-        return self.numpy()
+        """Return the value as numpy's: of a session, in a graph."""
+        if not self._is_of_graph:
+            return self.numpy()
+        from ._session import evaluate
+
+        with building(self._in_graph):
+            element = self._as_graph_element()
+        return evaluate(element, None, session)
 
     def __tf_tensor__(self, dtype=None, name=None):
         """Return the value, for conversions."""
@@ -311,6 +414,10 @@ class Variable(Updates, Trackable):
     # ---- assigning -------------------------------------------------------------------------------
 
     def _assigned(self, read_value: bool):
+        graph = _mica.tf_current_graph()
+        if graph is not None and graph._runs_parts:
+            operation = graph._last_operation()
+            return _Unread(self, operation) if read_value else operation
         if not read_value:
             return None
         return self if _mica.tf_current_graph() is None else _Assigned(self)
@@ -344,8 +451,13 @@ class Variable(Updates, Trackable):
         return self._assigned(read_value)
 
     def load(self, value, session=None) -> None:
-        """Give it another value."""
-        self.assign(value)
+        """Give it another value: in a session, in a graph."""
+        if not self._is_of_graph:
+            self.assign(value)
+            return
+        from ._session import session_or_default
+
+        session_or_default(session)._load(self, value)
 
     # ---- as a tensor -----------------------------------------------------------------------------
 
@@ -385,13 +497,23 @@ class Variable(Updates, Trackable):
         return Reference(self)
 
     def __hash__(self):
+        if self._is_of_graph:
+            return hash(self._unique_id)
         raise TypeError("Variable is unhashable. Instead, use variable.ref() as the key.")
 
     def __eq__(self, other):
+        if self._is_of_graph:
+            return self is other
         return self._read() == other
 
     def __ne__(self, other):
+        if self._is_of_graph:
+            return self is not other
         return self._read() != other
+
+    def _repr_html_(self) -> str:
+        text = _notebook.eager_html(self._read()) if _mica.tf_current_graph() is None else ""
+        return f"<code>{html.escape(self.name)}</code> {text}"
 
     def __repr__(self) -> str:
         from . import _printing
@@ -452,6 +574,51 @@ class _Assigned(Variable):
 
     def __init__(self, variable) -> None:
         self.__dict__.update(variable.__dict__)
+
+
+class _Unread(_Assigned):
+    """What an assignment in a graph returns: the operation, and the value that is read after it."""
+
+    def __init__(self, variable, operation) -> None:
+        super().__init__(variable)
+        self._operation = operation
+        self._element = None
+
+    def __new__(cls, variable, operation):
+        """Share everything with the variable."""
+        return object.__new__(cls)
+
+    @property
+    def op(self):
+        """The assignment."""
+        return self._operation
+
+    def _read(self):
+        graph = _mica.tf_current_graph()
+        if graph is not self._operation.graph:
+            return super()._read()
+        graph._order.push([self._operation._number])
+        try:
+            return super()._read()
+        finally:
+            graph._order.pop()
+
+    def _as_graph_element(self):
+        if self._element is None:
+            self._element = self._read()
+        return self._element
+
+
+class _VariableOp:
+    """The operation that a variable of a graph would be made by."""
+
+    type = "VarHandleOp"
+
+    def __init__(self, variable) -> None:
+        self.name, self.graph = variable._shared_name, variable.graph
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation '{self.name}' type=VarHandleOp>"
 
 
 # ---- what functions under construction know ----------------------------------------------------

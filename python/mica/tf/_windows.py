@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from .. import _mica
 from . import errors
-from ._array import expand_dims, reshape, shape, shape_operand, squeeze, stack, transpose
+from ._array import expand_dims, shape, shape_operand, squeeze, stack
 from ._core import convert_to_tensor, ops
 from ._select import batch_to_space, space_to_batch
-from ._static import of_rank, sizes_of
 
 _FORMATS = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
 
@@ -378,49 +377,13 @@ def pool(
 # ---- depth and space -----------------------------------------------------------------------------
 
 
-def _blocks(name: str, input, block_size, data_format):
-    """Return images whose rank is four, and the size of blocks."""
-    x = convert_to_tensor(input)
-    x = of_rank(x, 4)
-    size = int(block_size)
-    if x.shape.rank == 4 and size >= 2:
-        return x, size
-    message = f"[{name}] images of rank 4 and a block size of at least 2 are needed, not the shape "
-    message += f"{x.shape} and {size}"
-    if isinstance(x, _mica.TFEagerTensor):
-        raise errors.InvalidArgumentError(None, None, message)
-    raise ValueError(message)
-
-
-def _divided(name: str, x, size, by: int):
-    """A size divided by another, which has to divide it where it is known."""
-    if isinstance(size, int) and size % by:
-        message = f"[{name}] {size} is not divisible by {by}: a shape of {x.shape}"
-        if isinstance(x, _mica.TFEagerTensor):
-            raise errors.InvalidArgumentError(None, None, message)
-        raise ValueError(message)
-    return size // by
-
-
 def space_to_depth(input, block_size, data_format="NHWC", name=None):
     """Return blocks of space moved into the channels."""
-    x, b = _blocks("SpaceToDepth", input, block_size, data_format)
-    if data_format == "NCHW":
-        y = space_to_depth(transpose(x, [0, 2, 3, 1]), block_size)
-        return transpose(y, [0, 3, 1, 2])
-    n, h, w, c = sizes_of(x)
-    h, w = (_divided("SpaceToDepth", x, size, b) for size in (h, w))
-    blocks = transpose(reshape(x, stack([n, h, b, w, b, c])), [0, 1, 3, 2, 4, 5])
-    return reshape(blocks, stack([n, h, w, b * b * c]))
+    x = convert_to_tensor(input)
+    return ops["SpaceToDepth"](x, block_size=block_size, data_format=data_format, name=name)
 
 
 def depth_to_space(input, block_size, data_format="NHWC", name=None):
     """Return channels moved into blocks of space."""
-    x, b = _blocks("DepthToSpace", input, block_size, data_format)
-    if data_format == "NCHW":
-        y = depth_to_space(transpose(x, [0, 2, 3, 1]), block_size)
-        return transpose(y, [0, 3, 1, 2])
-    n, h, w, c = sizes_of(x)
-    c = _divided("DepthToSpace", x, c, b * b)
-    blocks = transpose(reshape(x, stack([n, h, w, b, b, c])), [0, 1, 3, 2, 4, 5])
-    return reshape(blocks, stack([n, h * b, w * b, c]))
+    x = convert_to_tensor(input)
+    return ops["DepthToSpace"](x, block_size=block_size, data_format=data_format, name=name)

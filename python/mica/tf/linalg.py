@@ -134,18 +134,7 @@ def adjoint(matrix, name=None):
 
 def cross(a, b, name=None):
     """Return the cross products of vectors of three along the last axis."""
-    a, b = _pair(a, b)
-    if not a.shape.is_compatible_with(b.shape):
-        raise refusal(f"[Cross] Both inputs must be of same shape: {a.shape} vs. {b.shape}")
-    both = a.shape.merge_with(b.shape)
-    if both.rank is not None:
-        if both.rank == 0 or both[-1] not in (3, None):
-            raise refusal(f"[Cross] Cross-products are only defined for 3-element vectors: {both}")
-        both = TensorShape([*both.as_list()[:-1], 3])
-        a, b = (ops["EnsureShape"](v, shape=both) for v in (a, b))
-    x, y, z = (a[..., i] for i in builtins_range(3))
-    u, v, w = (b[..., i] for i in builtins_range(3))
-    return stack([y * w - z * v, z * u - x * w, x * v - y * u], -1)
+    return ops["Cross"](*_pair(a, b), name=name)
 
 
 # ---- systems -------------------------------------------------------------------------------------
@@ -373,64 +362,16 @@ def band_part(input, num_lower, num_upper, name=None):
 _ALIGNMENTS = ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT")
 
 
-def _offsets(k, align: str):
-    """Return the lowest and the highest diagonal, and whether there is one only."""
-    if align not in _ALIGNMENTS:
-        raise refusal(f"Attr 'align' of '{align}' is not in: {', '.join(_ALIGNMENTS)}")
-    k = static_value(convert_to_tensor(k)).ravel().tolist()
-    return k[0], k[-1], k[0] == k[-1]
-
-
-def _check_offsets(x, low: int, high: int) -> None:
-    """Refuse diagonals that lie outside of a matrix whose sizes are known."""
-    if x.shape.rank is None or x.shape.rank < 2:
-        return
-    rows, columns = x.shape[-2:].as_list()
-    for name, d in (("lower", low), ("upper", high)):
-        if (d < 0 and rows is not None and -d >= rows) or (
-            d > 0 and columns is not None and d >= columns
-        ):
-            raise refusal(f"{name}_diag_index is out of bound: {d} for matrices {x.shape}")
-
-
 def diag_part(input, name="diag_part", k=0, padding_value=0, align="RIGHT_LEFT"):
     """Return the diagonal of matrices, or a band of diagonals, the highest first."""
     x = convert_to_tensor(input)
-    low, high, single = _offsets(k, align)
-    _check_offsets(x, low, high)
-    if single:
-        return _one_diagonal(x, low)
-    sizes = shape(x)
-    longest = _diagonal_length(sizes, 0)
-    lengths = [_diagonal_length(sizes, d) for d in builtins_range(low, high + 1)]
-    for n in lengths:
-        longest = n if n is lengths[0] else ops["Maximum"](longest, n)
-    rows = []
-    for d in builtins_range(high, low - 1, -1):
-        part = _one_diagonal(x, d)
-        missing = longest - shape(part)[-1]
-        right = (
-            align in ("RIGHT_LEFT", "RIGHT_RIGHT")
-            if d >= 0
-            else (align in ("LEFT_RIGHT", "RIGHT_RIGHT"))
-        )
-        before, after = (missing, 0) if right else (0, missing)
-        rows.append(pad_along(part, -1, before, after, padding_value))
-    return stack(rows, -2)
+    return ops["MatrixDiagPartV3"](x, k, _like(padding_value, x), align=align, name=name)
 
 
-def _diagonal_length(sizes, d):
-    rows, columns = sizes[-2], sizes[-1]
-    return ops["Minimum"](rows + builtins_min(d, 0), columns - builtins_max(d, 0))
-
-
-def _one_diagonal(x, d):
-    sizes = shape(x)
-    n = ops["Maximum"](_diagonal_length(sizes, d), 0)
-    places = range(n)
-    rows, columns = places - builtins_min(d, 0), places + builtins_max(d, 0)
-    flat = reshape(x, concat([sizes[:-2], expand_dims(sizes[-2] * sizes[-1], 0)], 0))
-    return ops["GatherV2"](flat, rows * sizes[-1] + columns, -1)
+def _like(value, x):
+    """Return a value of the dtype of a tensor; a number stands for a bool."""
+    value = bool(value) if x.dtype == _dtypes.bool and isinstance(value, int) else value
+    return convert_to_tensor(value, x.dtype)
 
 
 def diag(
@@ -444,75 +385,14 @@ def diag(
 ):
     """Return matrices with these diagonals, and a value elsewhere."""
     x = convert_to_tensor(diagonal)
-    low, high, single = _offsets(k, align)
-    if single:
-        x = expand_dims(x, -2)
-    return _put_diagonals(None, x, low, high, num_rows, num_cols, padding_value, align)
+    padding = _like(padding_value, x)
+    return ops["MatrixDiagV3"](x, k, num_rows, num_cols, padding, align=align, name=name)
 
 
 def set_diag(input, diagonal, name="set_diag", k=0, align="RIGHT_LEFT"):
     """Return matrices with other diagonals."""
     x = convert_to_tensor(input)
-    diagonal = convert_to_tensor(diagonal, dtype_hint=x.dtype)
-    low, high, single = _offsets(k, align)
-    _check_offsets(x, low, high)
-    _check_diagonals(x, diagonal, low, high, single)
-    if single:
-        diagonal = expand_dims(diagonal, -2)
-    result = _put_diagonals(x, diagonal, low, high, -1, -1, 0, align)
-    return ops["EnsureShape"](result, shape=x.shape)
-
-
-def _check_diagonals(x, diagonal, low: int, high: int, single: bool) -> None:
-    """Refuse diagonals that are not as many, or as long, as those of the matrices."""
-    if x.shape.rank is None or diagonal.shape.rank is None:
-        return
-    rows, columns = x.shape[-2:].as_list()
-    length = None
-    if None not in (rows, columns):
-        length = builtins_min(rows + builtins_min(high, 0), columns - builtins_max(low, 0))
-    wanted = [*x.shape.as_list()[:-2], *([] if single else [high - low + 1]), length]
-    if not diagonal.shape.is_compatible_with(wanted):
-        raise refusal(
-            f"The diagonals of matrices {x.shape} have the shape {TensorShape(wanted)}, not "
-            f"{diagonal.shape}"
-        )
-
-
-def _put_diagonals(x, bands, low, high, num_rows, num_cols, padding, align):
-    """Return x, or a matrix full of padding, with bands[..., high - d, :] as diagonal d."""
-    longest = shape(bands)[-1]
-    if x is None:
-        rows = longest + builtins_max(-high, 0)
-        columns = longest + builtins_max(low, 0)
-        if num_rows == -1 and num_cols == -1:
-            rows = columns = ops["Maximum"](rows, columns)
-        elif num_rows != -1:
-            rows = convert_to_tensor(num_rows)
-            columns = columns if num_cols == -1 else convert_to_tensor(num_cols)
-        else:
-            columns = convert_to_tensor(num_cols)
-        sizes = concat([shape(bands)[:-2], stack([rows, columns])], 0)
-        x = ops["Fill"](sizes, cast(padding, bands.dtype))
-    sizes = shape(x)
-    row = expand_dims(range(sizes[-2]), 1)
-    column = expand_dims(range(sizes[-1]), 0)
-    result = x
-    for d in builtins_range(low, high + 1):
-        length = _diagonal_length(sizes, d)
-        right = (
-            align in ("RIGHT_LEFT", "RIGHT_RIGHT")
-            if d >= 0
-            else (align in ("LEFT_RIGHT", "RIGHT_RIGHT"))
-        )
-        shift = longest - length if right else 0
-        band = bands[..., high - d, :]
-        place = (column if d < 0 else row) + shift + zeros_like(row) + zeros_like(column)
-        last = longest - 1
-        place = ops["Maximum"](ops["Minimum"](place, last), 0)
-        values = ops["GatherV2"](band, place, -1)
-        result = where(column - row == d, values, result)
-    return result
+    return ops["MatrixSetDiagV3"](x, diagonal, k, align=align, name=name)
 
 
 def trace(x, name=None):

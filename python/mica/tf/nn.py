@@ -395,24 +395,9 @@ def batch_normalization(x, mean, variance, offset, scale, variance_epsilon, name
 
 def local_response_normalization(input, depth_radius=5, bias=1, alpha=1, beta=0.5, name=None):
     """Return x divided by a power of the sum of squares of neighbouring channels."""
-    x = _images_to_normalize(input)
-    given = [depth_radius, bias, alpha, beta]
-    usual = [5, 1.0, 1.0, 0.5]
-    numbers = [b if a is None else float(a) for a, b in zip(given, usual, strict=True)]
-    radius, (bias, alpha, beta) = int(numbers[0]), numbers[1:]
-    if radius < 0:
-        raise InvalidArgumentError(None, None, f"depth_radius = {radius} must be non-negative")
-    # Further than the channels there is nothing to sum.
-    radius = radius if x.shape[3] is None else min(radius, x.shape[3])
-    wide = ops["Pad"](ops["Square"](x), [[0, 0], [0, 0], [0, 0], [radius, radius]])
-    channels = shape(x)[3]
-    total = None
-    for k in range(2 * radius + 1):
-        part = wide[:, :, :, k : k + channels]
-        total = part if total is None else total + part
-    found = x / ops["Pow"](bias + alpha * total, convert_to_tensor(beta, x.dtype))
-    found.set_shape(x.shape)
-    return found
+    given = {"depth_radius": depth_radius, "bias": bias, "alpha": alpha, "beta": beta}
+    given = {key: value for key, value in given.items() if value is not None}
+    return ops["LRN"](_images_to_normalize(input), **given, name=name)
 
 
 def _images_to_normalize(input):

@@ -316,6 +316,35 @@ def mdct(signals, frame_length, window_fn=vorbis_window, pad_end=False, norm=Non
     return dct(concat([first, second], -1), 4, norm=norm)
 
 
+def inverse_mdct(mdcts, window_fn=vorbis_window, norm=None, name=None):
+    """Return the signals whose overlapping pieces have these modified cosine transforms.
+
+    Parameters
+    ----------
+    mdcts
+        Of shape [..., pieces, half of a piece's length].
+    window_fn
+        The window of mdct, or None.
+    norm
+        None or "ortho", as it was there.
+    """
+    x = convert_to_tensor(mdcts)
+    if x.shape.rank is not None and x.shape.rank < 2:
+        raise ValueError(f"Shape {x.shape} must have rank at least 2")
+    half = shape(x)[-1] if x.shape.rank is None or x.shape[-1] is None else x.shape[-1]
+    folded = dct(x, 4, norm=norm)
+    if norm is None:
+        folded = folded * (0.5 / cast(half, x.dtype))
+    first, second = ops["Split"](-1, folded, num_split=2)
+    mirrored = [-ops["ReverseV2"](part, [-1]) for part in (second, first)]
+    pieces = concat([second, *mirrored, -first], -1)
+    if window_fn is not None:
+        pieces = pieces * window_fn(2 * half, dtype=x.dtype)
+    else:
+        pieces = pieces * cast(0.5**0.5, x.dtype)
+    return overlap_and_add(pieces, half, name)
+
+
 # ---- mel -----------------------------------------------------------------------------------------
 
 
@@ -441,6 +470,7 @@ __all__ = [
     "ifft2d",
     "ifft3d",
     "ifftshift",
+    "inverse_mdct",
     "inverse_stft",
     "inverse_stft_window_fn",
     "irfft",

@@ -33,6 +33,9 @@ _LAZY = {
 
 def __getattr__(name: str):
     if name not in _LAZY:
+        older = _importlib.import_module(".compat.v1.train", __package__)
+        if name in older.__all__:
+            return getattr(older, name)
         raise _missing_name(__name__, name)
     value = getattr(_importlib.import_module(f".{_LAZY[name]}", __package__), name)
     globals()[name] = value

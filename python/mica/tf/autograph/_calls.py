@@ -226,7 +226,7 @@ def convert_code(function: types.FunctionType) -> types.CodeType:
         compiled = compile(outer, code.co_filename, "exec", flags=flags, dont_inherit=True)
         new = _find_code(compiled, node.name)
         new = _renamed(new, code.co_name, getattr(code, "co_qualname", code.co_name))
-        new = new.replace(co_firstlineno=code.co_firstlineno)
+        # Lines are counted from co_firstlineno, which is that of `def`: decorators are gone.
         _codes[id(code)] = (code, new)
         # The new code is never converted again.
         _codes[id(new)] = (new, None)

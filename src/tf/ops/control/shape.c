@@ -123,3 +123,30 @@ mica_status tf_shape_jvp(mica_tf_inference *c) {
     mica_free(shapes);
     return status;
 }
+
+mica_status tf_shape_cross_replica_sum(mica_tf_inference *c) {
+    const mica_tf_shape *groups = &c->inputs[1];
+    if (groups->rank >= 0 && groups->rank != 2)
+        return MICA_INVALID(
+            "[CrossReplicaSum] group_assignment has the shape %s; it is a matrix, a "
+            "row for each group",
+            mica_tf_shape_text(groups).chars);
+    if (groups->rank == 2 && groups->dims[0] > 1)
+        return MICA_ERROR(
+            MICA_UNSUPPORTED,
+            "[CrossReplicaSum] group_assignment has %lld groups; all replicas are one",
+            (long long)groups->dims[0]);
+    c->outputs[0] = c->inputs[0];
+    return NULL;
+}
+
+mica_status tf_shape_placeholder_with_default(mica_tf_inference *c) {
+    const mica_tf_shape *shape = mica_tf_attr_find(c->info, c->attrs, "shape")->as.shapes;
+    mica_tf_shape merged;
+    if (!mica_tf_shape_merge(shape, &c->inputs[0], &merged))
+        return MICA_INVALID("[PlaceholderWithDefault] the default has the shape %s, not %s",
+                            mica_tf_shape_text(&c->inputs[0]).chars,
+                            mica_tf_shape_text(shape).chars);
+    c->outputs[0] = c->graph ? *shape : merged; /* as it runs, nothing else can be fed */
+    return NULL;
+}

@@ -31,9 +31,16 @@ mica_status tf_shape_vmap(mica_tf_inference *c) {
     return NULL;
 }
 
+/* The axis that replicas are along. One Vmap of them inside another is refused below. */
+#define REPLICAS "replicas"
+
+static bool are_replicas(const mica_tf_op_info *info, const mica_tf_attr *attrs) {
+    return mica_tf_attr_find(info, attrs, "replicas")->as.integer != 0;
+}
+
 /* The body on one slice of each mapped argument. */
 static mica_graph *lower_slice(mica_tf_lowering *c, mica_tf_graph *body, const int32_t *axes,
-                               mica_value *room, mica_tf_check **out_checks) {
+                               mica_value *room, int64_t size, mica_tf_check **out_checks) {
     mica_graph *region = NULL;
     mica_status status = mica_graph_create("vmap", &region);
     if (status) {
@@ -49,7 +56,11 @@ static mica_graph *lower_slice(mica_tf_lowering *c, mica_tf_graph *body, const i
         }
         room[i] = mica_parameter(region, &type);
     }
+    int32_t outside = c->session->n_replicas;
+    if (c->session->n_replicas == 0 && are_replicas(c->info, c->attrs))
+        c->session->n_replicas = (int32_t)size;
     mica_tf_lower_body(c, body, room, c->variables, -1, region, room + c->n_inputs);
+    c->session->n_replicas = outside;
     *out_checks = mica_tf_take_checks(c->session, region);
     for (int32_t i = 0; i < c->n_outputs; i++) mica_output(region, room[c->n_inputs + i]);
     for (const mica_tf_check *check = *out_checks; check; check = check->next)
@@ -71,7 +82,8 @@ static void put_whole(mica_tf_lowering *c, mica_graph *slice, const int32_t *axe
     mica_status status = MICA_NO_MEMORY();
     if (out_axes && results) { /* both zero: the first axis */
         mica_status_release(status);
-        status = mica_vmap(slice, axes, out_axes, size, NULL, &whole);
+        const char *axis = are_replicas(c->info, c->attrs) ? REPLICAS : NULL;
+        status = mica_vmap(slice, axes, out_axes, size, axis, &whole);
     }
     if (status) {
         mica_graph_fail(c->g, status);
@@ -92,6 +104,10 @@ void tf_lower_vmap(mica_tf_lowering *c) {
     int32_t *axes = mica_arena_alloc(&c->session->arena, n * sizeof *axes);
     int64_t size = 0;
     mica_tf_check *checks = NULL;
+    if (c->session->n_replicas && are_replicas(c->info, c->attrs)) {
+        MICA_TF_FAIL(c, "[Vmap] replicas inside of replicas");
+        return;
+    }
     if (!room || !axes) {
         mica_graph_fail(c->g, MICA_NO_MEMORY());
         return;
@@ -104,9 +120,23 @@ void tf_lower_vmap(mica_tf_lowering *c) {
         }
         if (mapped->as.ints[i]) size = mica_tf_type(c, i)->dims[0];
     }
-    mica_graph *slice = lower_slice(c, body, axes, room, &checks);
+    mica_graph *slice = lower_slice(c, body, axes, room, size, &checks);
     if (slice) put_whole(c, slice, axes, size, checks);
     mica_graph_release(slice);
+}
+
+void tf_lower_cross_replica_sum(mica_tf_lowering *c) {
+    c->outputs[0] = c->session->n_replicas ? mica_all_reduce(c->g, c->inputs[0], "sum", REPLICAS)
+                                           : c->inputs[0];
+}
+
+void tf_lower_no_op(mica_tf_lowering *c) {
+    (void)c;
+}
+
+mica_status tf_host_no_op(mica_tf_host *c) {
+    (void)c;
+    return NULL;
 }
 
 /* ---- on the host: one slice after the other ---------------------------------------------------*/
@@ -163,6 +193,10 @@ mica_status tf_host_vmap(mica_tf_host *c) {
         mica_tf_value_shape(c->inputs[i], &shape);
         if (s.mapped->as.ints[i] && shape.rank > 0) s.size = shape.dims[0];
     }
+    if (are_replicas(c->info, c->attrs))
+        return MICA_ERROR(MICA_UNSUPPORTED,
+                          "[Vmap] replicas cannot run ops of the host: %s has some",
+                          mica_tf_host_attr(c, "f")->as.function->name);
     if (s.size < 1 || s.size > MICA_TF_MAX_VALUES)
         return MICA_ERROR(MICA_UNSUPPORTED, "[Vmap] %lld slices on the host", (long long)s.size);
     size_t n = (size_t)s.size * (size_t)(c->n_inputs + c->n_outputs);

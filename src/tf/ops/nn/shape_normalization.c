@@ -48,7 +48,7 @@ mica_status tf_shape_lrn(mica_tf_inference *c) {
     if (c->outputs[0].rank != 4)
         return MICA_INVALID("[%s] in must be 4-dimensional: %s", c->info->name,
                             mica_tf_shape_text(&c->inputs[0]).chars);
-    if (radius < 0)
+    if (radius < 0 && !c->graph)
         return MICA_INVALID("[%s] depth_radius = %lld must be non-negative", c->info->name,
                             (long long)radius);
     return NULL;

@@ -222,10 +222,11 @@ mica_status mica_tf_random_reserve(mica_tf_operation *operation, bool is_shared,
     mica_tf_philox *p = is_shared ? find_shared(operation->op, operation->info, operation->attrs)
                         : entered ? find_entered(operation)
                                   : find_own(operation);
-    /* A shuffle knows how many words it draws; others reserve more than they can need. */
-    bool shuffles = operation->op == MICA_TF_RandomShuffle;
-    uint64_t blocks =
-        shuffles ? ((uint64_t)elements + 3) / 4 : (uint64_t)elements * RESERVED_BLOCKS;
+    /* A shuffle, and who samples windows, say how many words they draw; others reserve more than
+     * they can need. */
+    bool says = operation->op == MICA_TF_RandomShuffle ||
+                operation->op == MICA_TF_SampleDistortedBoundingBoxV2;
+    uint64_t blocks = says ? ((uint64_t)elements + 3) / 4 : (uint64_t)elements * RESERVED_BLOCKS;
     mica_status status = reserve(p, blocks, out);
     mica_mutex_unlock(&lock);
     return status;

@@ -25,6 +25,8 @@ static mica_status read_block(mica_tf_inference *c, known_blocks *out) {
             out->b.n = n > MICA_TF_BLOCK_AXES ? MICA_TF_BLOCK_AXES + 1 : (int32_t)n;
         }
     }
+    if (out->b.n < 0 && c->graph)
+        return MICA_INVALID("[%s] block_shape must have known size", c->info->name);
     if (out->b.n > MICA_TF_BLOCK_AXES)
         return MICA_ERROR(MICA_UNSUPPORTED, "[%s] at most %d axes have blocks", c->info->name,
                           MICA_TF_BLOCK_AXES);

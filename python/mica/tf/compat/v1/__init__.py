@@ -1,98 +1,133 @@
-"""`tf.compat.v1`: the few names that programs of TensorFlow 2 still take from it."""
+"""`tf.compat.v1`: names of TensorFlow 1, on graphs that sessions run; the rest is tf's own."""
 
 from __future__ import annotations
 
-from ... import _dtypes
-from ..._context import current_graph, executing_eagerly
-from ..._event_messages import Event, RunMetadata, Summary, SummaryMetadata
-from ..._graph_def import GraphDef
-from ..._missing import finder as _finder
-from ..._shapes import (
-    Dimension,
-    TensorShape,
-    dimension_at_index,
-    dimension_value,
+import importlib as _importlib
+
+from ..._missing import missing as _missing_name
+
+# name -> module with it, or (module, the name there)
+_LAZY = {
+    "AUTO_REUSE": "._scopes",
+    "ConfigProto": "._messages",
+    "Dimension": "..._shapes",
+    "Event": "..._event_messages",
+    "GPUOptions": "._messages",
+    "GraphDef": "..._graph_def",
+    "GraphKeys": "._scopes",
+    "GraphOptions": "._messages",
+    "InteractiveSession": "..._session",
+    "OptimizerOptions": "._messages",
+    "RunMetadata": "..._event_messages",
+    "RunOptions": "._messages",
+    "Session": "..._session",
+    "SparseTensorValue": "._values",
+    "Summary": "..._event_messages",
+    "SummaryMetadata": "..._event_messages",
+    "Variable": "._scopes",
+    "VariableScope": "._scopes",
+    "add_to_collection": "._variables",
+    "add_to_collections": "._variables",
+    "all_variables": "._variables",
+    "assert_variables_initialized": "._variables",
+    "assign": "._variables",
+    "assign_add": "._variables",
+    "assign_sub": "._variables",
+    "constant_initializer": (".initializers", "constant"),
+    "dimension_at_index": "..._shapes",
+    "dimension_value": "..._shapes",
+    "disable_eager_execution": "._switches",
+    "disable_resource_variables": "._switches",
+    "disable_v2_behavior": "._switches",
+    "enable_eager_execution": "._switches",
+    "enable_resource_variables": "._switches",
+    "enable_v2_behavior": "._switches",
+    "executing_eagerly": "..._context",
+    "executing_eagerly_outside_functions": "._switches",
+    "get_collection": "._variables",
+    "get_collection_ref": "._variables",
+    "get_default_graph": "..._session",
+    "get_default_session": "..._session",
+    "get_local_variable": "._scopes",
+    "get_seed": "._switches",
+    "get_variable": "._scopes",
+    "get_variable_scope": "._scopes",
+    "global_variables": "._variables",
+    "global_variables_initializer": "._variables",
+    "glorot_normal_initializer": (".initializers", "glorot_normal"),
+    "glorot_uniform_initializer": (".initializers", "glorot_uniform"),
+    "initialize_all_tables": "._variables",
+    "initialize_all_variables": "._variables",
+    "initialize_local_variables": "._variables",
+    "initialize_variables": "._variables",
+    "is_variable_initialized": "._variables",
+    "local_variables": "._variables",
+    "local_variables_initializer": "._variables",
+    "make_template": "._scopes",
+    "model_variables": "._variables",
+    "moving_average_variables": "._variables",
+    "no_regularizer": "._scopes",
+    "ones_initializer": (".initializers", "ones"),
+    "placeholder": "._placeholders",
+    "placeholder_with_default": "._placeholders",
+    "random_normal": "._older",
+    "random_normal_initializer": (".initializers", "random_normal"),
+    "random_uniform": "._older",
+    "random_uniform_initializer": (".initializers", "random_uniform"),
+    "reduce_all": "._older",
+    "reduce_any": "._older",
+    "reduce_logsumexp": "._older",
+    "reduce_max": "._older",
+    "reduce_mean": "._older",
+    "reduce_min": "._older",
+    "reduce_prod": "._older",
+    "reduce_sum": "._older",
+    "report_uninitialized_variables": "._variables",
+    "reset_default_graph": "._switches",
+    "resource_variables_enabled": "._switches",
+    "scatter_add": "._variables",
+    "scatter_max": "._variables",
+    "scatter_min": "._variables",
+    "scatter_sub": "._variables",
+    "scatter_update": "._variables",
+    "set_random_seed": "._switches",
+    "sparse_placeholder": "._placeholders",
+    "tables_initializer": "._variables",
+    "to_double": "._older",
+    "to_float": "._older",
+    "to_int32": "._older",
+    "to_int64": "._older",
+    "trainable_variables": "._variables",
+    "truncated_normal": "._older",
+    "truncated_normal_initializer": (".initializers", "truncated_normal"),
+    "variable_op_scope": "._scopes",
+    "variable_scope": "._scopes",
+    "variables_initializer": "._variables",
+    "variance_scaling_initializer": (".initializers", "variance_scaling"),
+    "zeros_initializer": (".initializers", "zeros"),
+}
+_MODULES = frozenset(
+    "app data flags gfile initializers io layers logging losses metrics summary tpu train".split()
 )
-from . import io, logging, summary, train
-
-__all__ = [
-    "Dimension",
-    "Event",
-    "GraphDef",
-    "RunMetadata",
-    "Summary",
-    "SummaryMetadata",
-    "dimension_at_index",
-    "dimension_value",
-    "enable_eager_execution",
-    "enable_v2_behavior",
-    "executing_eagerly",
-    "executing_eagerly_outside_functions",
-    "io",
-    "logging",
-    "placeholder",
-    "reset_default_graph",
-    "set_random_seed",
-    "sparse_placeholder",
-    "summary",
-    "train",
-]
 
 
-def _graph(name: str):
-    graph = current_graph()
-    if graph is None:
-        raise RuntimeError(f"tf.{name}() is not compatible with eager execution.")
-    return graph
+def __getattr__(name: str):
+    if name in _MODULES:
+        return _importlib.import_module(f".{name}", __name__)
+    if name in _LAZY:
+        place = _LAZY[name]
+        module, own = (place, name) if isinstance(place, str) else place
+        value = getattr(_importlib.import_module(module, __name__), own)
+        globals()[name] = value
+        return value
+    if not name.startswith("_") and name not in ("keras", "optimizers"):
+        whole = _importlib.import_module("...", __name__)
+        try:
+            return whole._of_both(name)
+        except AttributeError:
+            pass
+    raise _missing_name(__name__, name)
 
 
-def placeholder(dtype, shape=None, name=None):
-    """A tensor of the graph being built whose value is given when it runs."""
-    return _graph("placeholder")._parameter(
-        _dtypes.as_dtype(dtype), TensorShape(shape), name or "Placeholder"
-    )
-
-
-def sparse_placeholder(dtype, shape=None, name=None):
-    """The same for a sparse tensor."""
-    from ...sparse import SparseTensor
-
-    graph = _graph("sparse_placeholder")
-    shape = TensorShape(shape)
-    name = name or "Placeholder"
-    made = SparseTensor(
-        graph._parameter(_dtypes.int64, TensorShape([None, shape.rank]), f"{name}/indices"),
-        graph._parameter(_dtypes.as_dtype(dtype), TensorShape([None]), f"{name}/values"),
-        graph._parameter(_dtypes.int64, TensorShape([shape.rank]), f"{name}/shape"),
-    )
-    made.set_shape(shape)
-    return made
-
-
-def reset_default_graph() -> None:
-    """Forget the default graph: outside of functions there is none."""
-    if not executing_eagerly():
-        raise AssertionError("Do not use tf.reset_default_graph() to clear nested graphs.")
-
-
-def executing_eagerly_outside_functions() -> bool:
-    """Whether ops outside of functions run at once."""
-    return True
-
-
-def enable_eager_execution(config=None, device_policy=None, execution_mode=None) -> None:
-    """Ops run at once: they do."""
-
-
-def enable_v2_behavior() -> None:
-    """Behave as TensorFlow 2: it is the only way here."""
-
-
-def set_random_seed(seed) -> None:
-    """As tf.random.set_seed."""
-    from ...random import set_seed
-
-    set_seed(seed)
-
-
-__getattr__ = _finder(__name__)
+def __dir__() -> list[str]:
+    return sorted([*_LAZY, *_MODULES])

@@ -1,0 +1,62 @@
+"""Functions whose arguments have changed their names since TensorFlow 1."""
+
+from __future__ import annotations
+
+from ... import _dtypes, _reduce, random
+from ..._math import cast
+
+
+def _reduction(name_: str):
+    function = getattr(_reduce, name_)
+
+    def reduce(
+        input_tensor,
+        axis=None,
+        keepdims=None,
+        name=None,
+        reduction_indices=None,
+        keep_dims=None,
+    ):
+        for old, new, text in (
+            (reduction_indices, axis, "reduction_indices"),
+            (keep_dims, keepdims, "keep_dims"),
+        ):
+            if old is not None and new is not None:
+                raise ValueError(f"Cannot specify both '{text}' and its newer name")
+        axis = reduction_indices if axis is None else axis
+        keepdims = keep_dims if keepdims is None else keepdims
+        return function(input_tensor, axis, bool(keepdims), name)
+
+    reduce.__name__ = reduce.__qualname__ = name_
+    reduce.__doc__ = f"As tf.{name_}, with TensorFlow 1's names of arguments too."
+    return reduce
+
+
+reduce_all, reduce_any = _reduction("reduce_all"), _reduction("reduce_any")
+reduce_logsumexp = _reduction("reduce_logsumexp")
+reduce_max, reduce_min = _reduction("reduce_max"), _reduction("reduce_min")
+reduce_mean, reduce_sum = _reduction("reduce_mean"), _reduction("reduce_sum")
+reduce_prod = _reduction("reduce_prod")
+
+random_normal, random_uniform = random.normal, random.uniform
+truncated_normal = random.truncated_normal
+
+
+def to_float(x, name="ToFloat"):
+    """Cast to float32."""
+    return cast(x, _dtypes.float32, name=name)
+
+
+def to_double(x, name="ToDouble"):
+    """Cast to float64."""
+    return cast(x, _dtypes.float64, name=name)
+
+
+def to_int32(x, name="ToInt32"):
+    """Cast to int32."""
+    return cast(x, _dtypes.int32, name=name)
+
+
+def to_int64(x, name="ToInt64"):
+    """Cast to int64."""
+    return cast(x, _dtypes.int64, name=name)
