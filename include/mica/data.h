@@ -82,6 +82,26 @@ typedef struct mica_dataset_files {
 MICA_API MICA_MUST_CHECK mica_status mica_dataset_of_files(const mica_dataset_files *files,
                                                            mica_dataset **out_dataset);
 
+/* Records of CSV files: a scalar for each of n fields. A record that is not as it should be is an
+ * error, and the next element is the record after it. */
+typedef struct mica_dataset_csv {
+    size_t size;                  /* sizeof(mica_dataset_csv) */
+    mica_tf_value names;          /* paths, strings of any shape; retained */
+    const char *compression;      /* "GZIP", "ZLIB"; NULL, "": none */
+    int64_t buffer_size;          /* bytes that are read at a time; 0 or less: a good number */
+    bool has_header, uses_quotes; /* each file begins with a line that is no record */
+    char delimiter;
+    const char *missing; /* a text that stands for no value, as an empty field does */
+    size_t missing_length;
+    const mica_tf_value *defaults; /* n; their dtypes are those of the fields; retained. A vector
+                                      without elements: the field has to be there */
+    int32_t n;
+    const int64_t *select, *exclude; /* the columns that are taken, or left out; ascending */
+    int64_t n_select, n_exclude;     /* at most one of them is not 0 */
+} mica_dataset_csv;
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_of_csv(const mica_dataset_csv *csv,
+                                                         mica_dataset **out_dataset);
+
 /* ---- what is made of other datasets -----------------------------------------------------------*/
 
 /* Components of all the inputs side by side, until the first of them ends. */
@@ -98,6 +118,9 @@ MICA_API MICA_MUST_CHECK mica_status mica_dataset_take(mica_dataset *input, int6
                                                        mica_dataset **out_dataset);
 MICA_API MICA_MUST_CHECK mica_status mica_dataset_skip(mica_dataset *input, int64_t count,
                                                        mica_dataset **out_dataset);
+/* Every n_shards-th element, from the index-th on. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_shard(mica_dataset *input, int64_t n_shards,
+                                                        int64_t index, mica_dataset **out_dataset);
 /* Elements stacked along a new first axis; the last batch may be smaller unless it is dropped. */
 MICA_API MICA_MUST_CHECK mica_status mica_dataset_batch(mica_dataset *input, int64_t size,
                                                         bool drop_remainder,
@@ -123,6 +146,10 @@ MICA_API MICA_MUST_CHECK mica_status mica_dataset_cache(mica_dataset *input,
                                                         mica_dataset **out_dataset);
 /* The inverse of a batch: an element for each index of the first axis of each element. */
 MICA_API MICA_MUST_CHECK mica_status mica_dataset_unbatch(mica_dataset *input,
+                                                          mica_dataset **out_dataset);
+/* Batches of other sizes, which are taken in turns; elements are those that unbatch gives. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_rebatch(mica_dataset *input, const int64_t *sizes,
+                                                          int64_t n, bool drop_remainder,
                                                           mica_dataset **out_dataset);
 /* Elements at random out of a buffer of `size` that is kept full. The order follows from the seeds
  * as in TensorFlow; `reshuffle`: another one for each iterator. */
@@ -190,6 +217,23 @@ MICA_API MICA_MUST_CHECK mica_status mica_dataset_scan(mica_dataset *input,
                                                        int32_t n_state,
                                                        const mica_dataset_function *function,
                                                        mica_dataset **out_dataset);
+/* Windows of elements of one key. The first function gives an element's key, the third how many
+ * elements a window of that key has, scalars of int64; the second makes a dataset of a key and its
+ * window, which is a dataset too. Windows that are not full come at the end, by their keys. */
+MICA_API MICA_MUST_CHECK mica_status
+mica_dataset_group_by_window(mica_dataset *input, const mica_dataset_function functions[3],
+                             int32_t n_components, mica_dataset **out_dataset);
+/* An element for each key, by the keys: the first function gives an element's key, the second a
+ * key's first state, the third takes a state and an element to the next one, the fourth the last
+ * state to the element. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_group_by_reducer(
+    mica_dataset *input, const mica_dataset_function functions[4], mica_dataset **out_dataset);
+/* The elements, of one component, that differ from all before them. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_unique(mica_dataset *input,
+                                                         mica_dataset **out_dataset);
+/* The elements without those whose making failed. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_ignore_errors(mica_dataset *input,
+                                                                mica_dataset **out_dataset);
 /* What functions make: the first gives a value for each iterator; the second takes it to an
  * element, and to an error with code OUT_OF_RANGE at the end; the third takes it when the iterator
  * is gone.
@@ -216,6 +260,16 @@ MICA_API MICA_MUST_CHECK mica_status mica_iterator_create(mica_dataset *dataset,
 MICA_API MICA_MUST_CHECK mica_status mica_iterator_next(mica_iterator *iterator,
                                                         mica_tf_value *out_values, int32_t n,
                                                         bool *out_end);
+/* Where an iterator is, as a scalar of strings: with it another iterator of such a dataset, in this
+ * process or a later one, goes on at the very next element. FAILED_PRECONDITION when a function of
+ * the pipeline has state that is not the iterator's. */
+MICA_API MICA_MUST_CHECK mica_status mica_iterator_save(mica_iterator *iterator,
+                                                        mica_tf_value *out_state);
+/* An iterator that goes on where the other was; MICA_DATA_LOSS for what is no state of an iterator
+ * of such a dataset. */
+MICA_API MICA_MUST_CHECK mica_status mica_iterator_restore(mica_dataset *dataset,
+                                                           mica_device *device, mica_tf_value state,
+                                                           mica_iterator **out_iterator);
 MICA_API mica_dataset *mica_iterator_dataset(const mica_iterator *iterator); /* borrowed */
 MICA_API void mica_iterator_retain(mica_iterator *iterator);
 MICA_API void mica_iterator_release(mica_iterator *iterator);

@@ -66,6 +66,12 @@ MICA_API MICA_MUST_CHECK mica_status mica_record_reader_next(mica_record_reader 
                                                              const uint8_t **out_bytes,
                                                              size_t *out_size, bool *out_end);
 
+/* How many bytes of the file, unpacked, lie before the next record. */
+MICA_API uint64_t mica_record_reader_offset(const mica_record_reader *reader);
+/* Passes over `size` bytes of the file, or as many as there are. */
+MICA_API MICA_MUST_CHECK mica_status mica_record_reader_skip(mica_record_reader *reader,
+                                                             uint64_t size);
+
 typedef struct mica_record_options {
     size_t size;             /* sizeof(mica_record_options) */
     const char *compression; /* "GZIP", "ZLIB"; NULL, "": none */
@@ -88,6 +94,11 @@ MICA_API MICA_MUST_CHECK mica_status mica_record_writer_flush(mica_record_writer
 MICA_API MICA_MUST_CHECK mica_status mica_record_writer_finish(mica_record_writer *writer);
 /* Of an unfinished writer: what was flushed stays, a file that was never flushed is removed. */
 MICA_API void mica_record_writer_release(mica_record_writer *writer);
+
+/* ---- CSV --------------------------------------------------------------------------------------*/
+
+/* A field as a number of dtype float32, float64, int32 or int64; false when it is none. */
+MICA_API bool mica_csv_number(const char *text, size_t n, mica_tf_dtype dtype, void *out);
 
 /* ---- events -----------------------------------------------------------------------------------*/
 

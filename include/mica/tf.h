@@ -247,6 +247,17 @@ MICA_API mica_tf_generators *mica_tf_generators_enter(mica_tf_generators *genera
 MICA_API MICA_MUST_CHECK mica_status mica_tf_generators_take(mica_tf_generators *generators,
                                                              const mica_tf_graph *function,
                                                              mica_tf_generators **out_taken);
+/* Where the random ops of a function are in their streams: out_n words, of which the first
+ * `capacity` are written. FAILED_PRECONDITION for a function of order MICA_TF_IN_ORDER, which has
+ * state elsewhere. */
+MICA_API MICA_MUST_CHECK mica_status mica_tf_generators_save(mica_tf_generators *generators,
+                                                             const mica_tf_graph *function,
+                                                             uint32_t *out_words, int32_t capacity,
+                                                             int32_t *out_n);
+/* The set goes on from there. */
+MICA_API MICA_MUST_CHECK mica_status mica_tf_generators_restore(mica_tf_generators *generators,
+                                                                const mica_tf_graph *function,
+                                                                const uint32_t *words, int32_t n);
 /* Forgets what eager ops have compiled. */
 MICA_API void mica_tf_eager_clear(void);
 

@@ -433,7 +433,17 @@ typedef enum mica_tf_op {
     MICA_TF_CrossReplicaSum = 426,
     MICA_TF_NoOp = 427,
     MICA_TF_PlaceholderWithDefault = 428,
-    MICA_TF_OP_COUNT = 429,
+    MICA_TF_SerializeIterator = 429,
+    MICA_TF_DeserializeIterator = 430,
+    MICA_TF_GroupByWindowDataset = 431,
+    MICA_TF_GroupByReducerDataset = 432,
+    MICA_TF_UniqueDataset = 433,
+    MICA_TF_IgnoreErrorsDataset = 434,
+    MICA_TF_RebatchDatasetV2 = 435,
+    MICA_TF_ShardDataset = 436,
+    MICA_TF_CSVDatasetV2 = 437,
+    MICA_TF_DecodeCSV = 438,
+    MICA_TF_OP_COUNT = 439,
     MICA_TF_PARAMETER = MICA_TF_OP_COUNT /* a graph's parameter; not an op */
 } mica_tf_op;
 

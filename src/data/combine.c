@@ -1,5 +1,5 @@
 /* Datasets side by side, one after the other, again, in part. */
-#include "data/data.h"
+#include "data/archive.h"
 
 static int64_t input_count(const mica_dataset *dataset, int32_t i) {
     return mica_dataset_cardinality(dataset->inputs[i]);
@@ -76,6 +76,13 @@ static int64_t concatenate_count(const mica_dataset *dataset) {
     return a + b;
 }
 
+static mica_status concatenate_archive(mica_iterator *it, mica_archive *a) {
+    int64_t at = *(int32_t *)it->state;
+    MICA_TRY(mica_archive_int(a, &at, 0, it->dataset->n_inputs - 1));
+    *(int32_t *)it->state = (int32_t)at;
+    return it->inputs[at] ? NULL : mica_iterator_open_input(it, (int32_t)at);
+}
+
 static const mica_dataset_class concatenate_class = {
     .name = "ConcatenateDataset",
     .bytes = sizeof(mica_dataset),
@@ -83,6 +90,7 @@ static const mica_dataset_class concatenate_class = {
     .open = open_first,
     .next = concatenate_next,
     .cardinality = concatenate_count,
+    .archive = concatenate_archive,
     .batch_size = mica_dataset_batch_size_of_inputs,
 };
 
@@ -179,12 +187,23 @@ static int64_t skip_count(const mica_dataset *dataset) {
     return n > count ? n - count : 0;
 }
 
+static mica_status repeat_archive(mica_iterator *it, mica_archive *a) {
+    repeat_state *state = it->state;
+    MICA_TRY(mica_archive_int(a, &state->rounds, 0, INT64_MAX));
+    return mica_archive_bool(a, &state->any);
+}
+
+static mica_status counted_archive(mica_iterator *it, mica_archive *a) {
+    return mica_archive_int(a, it->state, 0, INT64_MAX);
+}
+
 static const mica_dataset_class repeat_class = {
     .name = "RepeatDataset",
     .bytes = sizeof(counted_dataset),
     .state_bytes = sizeof(repeat_state),
     .next = repeat_next,
     .cardinality = repeat_count,
+    .archive = repeat_archive,
     .batch_size = mica_dataset_batch_size_of_inputs,
 };
 static const mica_dataset_class take_class = {
@@ -193,6 +212,7 @@ static const mica_dataset_class take_class = {
     .state_bytes = sizeof(int64_t),
     .next = take_next,
     .cardinality = take_count,
+    .archive = counted_archive,
     .batch_size = mica_dataset_batch_size_of_inputs,
 };
 static const mica_dataset_class skip_class = {
@@ -201,8 +221,63 @@ static const mica_dataset_class skip_class = {
     .state_bytes = sizeof(int64_t),
     .next = skip_next,
     .cardinality = skip_count,
+    .archive = counted_archive,
     .batch_size = mica_dataset_batch_size_of_inputs,
 };
+
+/* ---- shard ------------------------------------------------------------------------------------*/
+
+typedef struct shard_dataset {
+    mica_dataset base;
+    int64_t n_shards, index;
+} shard_dataset;
+
+/* The state is the number of elements that the input has given. */
+static mica_status shard_next(mica_iterator *it, mica_tf_value *out, bool *end) {
+    const shard_dataset *s = (const shard_dataset *)it->dataset;
+    int64_t *given = it->state;
+    for (;;) {
+        MICA_TRY(mica_iterator_pull(it, 0, out, end));
+        if (*end) return NULL;
+        if ((*given)++ % s->n_shards == s->index) return NULL;
+        mica_values_release(out, it->dataset->n_components);
+    }
+}
+
+static int64_t shard_count(const mica_dataset *dataset) {
+    const shard_dataset *s = (const shard_dataset *)dataset;
+    int64_t n = input_count(dataset, 0);
+    return n < 0 ? n : n / s->n_shards + (n % s->n_shards > s->index);
+}
+
+static const mica_dataset_class shard_class = {
+    .name = "ShardDataset",
+    .bytes = sizeof(shard_dataset),
+    .state_bytes = sizeof(int64_t),
+    .next = shard_next,
+    .cardinality = shard_count,
+    .batch_size = mica_dataset_batch_size_of_inputs,
+    .archive = counted_archive,
+};
+
+mica_status mica_dataset_shard(mica_dataset *input, int64_t n_shards, int64_t index,
+                               mica_dataset **out_dataset) {
+    MICA_GIVEN(input, out_dataset);
+    *out_dataset = NULL;
+    if (n_shards < 1)
+        return MICA_INVALID("[ShardDataset] Number of shards must be greater than zero (currently "
+                            "num_shards = %lld).",
+                            (long long)n_shards);
+    if (index < 0 || index >= n_shards)
+        return MICA_INVALID("[ShardDataset] Index must be between 0 and %lld (currently index = "
+                            "%lld).",
+                            (long long)n_shards - 1, (long long)index);
+    MICA_TRY(mica_dataset_make(&shard_class, &input, 1, input->n_components, out_dataset));
+    shard_dataset *s = (shard_dataset *)*out_dataset;
+    s->n_shards = n_shards;
+    s->index = index;
+    return NULL;
+}
 
 /* A number of elements that is promised. */
 static mica_status asserted_next(mica_iterator *it, mica_tf_value *out, bool *end) {
@@ -223,6 +298,7 @@ static const mica_dataset_class asserted_class = {
     .state_bytes = sizeof(int64_t),
     .next = asserted_next,
     .cardinality = count_of,
+    .archive = counted_archive,
     .batch_size = mica_dataset_batch_size_of_inputs,
 };
 

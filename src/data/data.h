@@ -13,11 +13,14 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/philox.h"
 #include "base/platform.h"
 #include "base/status.h"
 #include "mica/data.h"
 
 enum { MICA_DATA_MAX_COMPONENTS = 1024 };
+
+typedef struct mica_archive mica_archive; /* archive.h */
 
 typedef struct mica_dataset_class {
     const char *name;
@@ -30,6 +33,9 @@ typedef struct mica_dataset_class {
     /* The thread makes elements for this iterator, beside the one that asks; NULL: none does. */
     bool (*is_served_by)(const mica_iterator *it, const void *thread_id);
     int64_t (*cardinality)(const mica_dataset *dataset); /* NULL: unknown */
+    /* Saves or restores what an iterator keeps, beside those of its inputs; NULL: nothing is kept,
+     * or with state_bytes that it cannot be saved. */
+    mica_status (*archive)(mica_iterator *it, mica_archive *a);
     int64_t (*batch_size)(const mica_dataset *dataset);  /* NULL: unknown */
 } mica_dataset_class;
 
@@ -38,6 +44,7 @@ struct mica_dataset {
     const mica_dataset_class *class;
     int32_t n_components, n_inputs;
     mica_dataset **inputs; /* retained */
+    int64_t first_size;    /* of every component of every element; 0: not known */
     bool needs_order;      /* its elements depend on when they are made: on calls of the host
                               language, effects, draws, seeds that iterators share */
 };
@@ -67,6 +74,8 @@ MICA_MUST_CHECK mica_status mica_iterator_open_input(mica_iterator *it, int32_t 
 /* The next element of input i. */
 MICA_MUST_CHECK mica_status mica_iterator_pull(mica_iterator *it, int32_t i, mica_tf_value *out,
                                                bool *end);
+/* The thread makes an element for this iterator: it would wait for itself. */
+bool mica_iterator_is_inside(const mica_iterator *it, const void *thread_id);
 void mica_values_release(mica_tf_value *values, int32_t n); /* and forgets them */
 /* Retained copies of values. */
 MICA_MUST_CHECK mica_status mica_values_copy(const mica_tf_value *values, int32_t n,
@@ -90,6 +99,12 @@ void mica_rows_deinit(mica_rows *rows);
 /* A dataset of the values of one component of every stride-th row. */
 MICA_MUST_CHECK mica_status mica_rows_dataset(const mica_rows *rows, int32_t component,
                                               int64_t stride, mica_dataset **out);
+
+/* A dataset of the rows themselves, of so many values. */
+MICA_MUST_CHECK mica_status mica_rows_elements(const mica_rows *rows, int32_t width,
+                                               mica_dataset **out);
+/* The rows of such a dataset, borrowed; NULL when it is another one. */
+const mica_rows *mica_rows_of(const mica_dataset *dataset);
 
 /* ---- elements.c: rows of values ---------------------------------------------------------------*/
 

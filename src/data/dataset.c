@@ -150,8 +150,7 @@ mica_status mica_iterator_create_part(mica_iterator *whole, mica_dataset *datase
     return opened(it, NULL, out_iterator);
 }
 
-/* The thread makes an element for this iterator: it would wait for itself. */
-static bool is_inside(const mica_iterator *it, const void *thread_id) {
+bool mica_iterator_is_inside(const mica_iterator *it, const void *thread_id) {
     const mica_dataset_class *class = it->dataset->class;
     return atomic_load_explicit(&it->inside, memory_order_relaxed) == thread_id ||
            (class->is_served_by && class->is_served_by(it, thread_id));
@@ -166,7 +165,7 @@ mica_status mica_iterator_next(mica_iterator *it, mica_tf_value *out_values, int
     if (n != dataset->n_components)
         return MICA_INVALID("[%s] an element has %d components, not %d", dataset->class->name,
                             dataset->n_components, n);
-    if (is_inside(it, mica_thread_id()))
+    if (mica_iterator_is_inside(it, mica_thread_id()))
         return MICA_ERROR(MICA_FAILED_PRECONDITION,
                           "[%s] a function of the pipeline asks the iterator that runs it for an "
                           "element",

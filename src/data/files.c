@@ -1,6 +1,6 @@
 /* Datasets of what files hold: records, lines, pieces of a fixed size. One file after the other is
  * read; after an error the next element is the next file's. */
-#include "data/data.h"
+#include "data/archive.h"
 #include "mica/records.h"
 
 typedef struct files_dataset {
@@ -180,17 +180,63 @@ static mica_status pieces_next(mica_iterator *it, mica_tf_value *out, bool *end)
     return next_of_files(it, open_pieces, next_piece, out, end);
 }
 
+/* ---- saving -----------------------------------------------------------------------------------*/
+
+/* The bytes that were taken of the present file are passed over again. */
+static mica_status archive_place(mica_iterator *it, mica_archive *a,
+                                 mica_status (*open)(mica_iterator *, char *)) {
+    files_state *s = it->state;
+    int64_t offset = 0, n_opened = s->n_opened;
+    bool is_open = s->records || s->bytes;
+    if (s->records) offset = (int64_t)mica_record_reader_offset(s->records);
+    if (s->bytes) offset = (int64_t)mica_file_reader_offset(s->bytes);
+    int64_t n_files = mica_tf_strings_count(((const files_dataset *)it->dataset)->names);
+    MICA_TRY(mica_archive_bool(a, &is_open));
+    MICA_TRY(mica_archive_int(a, &n_opened, is_open, n_files));
+    MICA_TRY(mica_archive_int(a, &offset, 0, INT64_MAX));
+    if (a->is_saving) return NULL;
+    s->n_opened = n_opened - is_open;
+    if (!is_open) return NULL;
+    char *path;
+    MICA_TRY(next_path(it, &path));
+    mica_status status = open(it, path);
+    mica_free(path);
+    if (status) return status;
+    if (s->records) return mica_record_reader_skip(s->records, (uint64_t)offset);
+    int64_t before = (int64_t)mica_file_reader_offset(s->bytes);
+    if (offset < before) return NULL;
+    return mica_file_reader_skip(s->bytes, (uint64_t)(offset - before));
+}
+
+static mica_status records_archive(mica_iterator *it, mica_archive *a) {
+    return archive_place(it, a, open_records);
+}
+
+static mica_status lines_archive(mica_iterator *it, mica_archive *a) {
+    return archive_place(it, a, open_bytes);
+}
+
+/* And the bytes that were taken ahead. */
+static mica_status pieces_archive(mica_iterator *it, mica_archive *a) {
+    const files_dataset *f = (const files_dataset *)it->dataset;
+    files_state *s = it->state;
+    MICA_TRY(archive_place(it, a, open_pieces));
+    if (!s->bytes || f->footer == 0) return NULL;
+    return mica_archive_bytes(a, s->kept, (size_t)f->footer);
+}
+
 /* ---- datasets ---------------------------------------------------------------------------------*/
 
-#define FILES_CLASS(text, function)                                                                \
+#define FILES_CLASS(text, kind)                                                                    \
     {                                                                                              \
         .name = text, .bytes = sizeof(files_dataset), .state_bytes = sizeof(files_state),          \
-        .destroy = files_destroy, .open = files_open, .next = function, .close = files_close       \
+        .destroy = files_destroy, .open = files_open, .next = kind##_next, .close = files_close,   \
+        .archive = kind##_archive                                                                  \
     }
 static const mica_dataset_class classes[] = {
-    [MICA_DATASET_RECORDS] = FILES_CLASS("TFRecordDataset", records_next),
-    [MICA_DATASET_LINES] = FILES_CLASS("TextLineDataset", lines_next),
-    [MICA_DATASET_PIECES] = FILES_CLASS("FixedLengthRecordDataset", pieces_next),
+    [MICA_DATASET_RECORDS] = FILES_CLASS("TFRecordDataset", records),
+    [MICA_DATASET_LINES] = FILES_CLASS("TextLineDataset", lines),
+    [MICA_DATASET_PIECES] = FILES_CLASS("FixedLengthRecordDataset", pieces),
 };
 
 static mica_status check(const mica_dataset_class *class, const mica_dataset_files *files) {

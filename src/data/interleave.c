@@ -1,6 +1,6 @@
 /* Elements of several datasets in turns: of those that a function gives, or as another dataset
  * chooses. */
-#include "data/data.h"
+#include "data/archive.h"
 
 /* ---- interleave -------------------------------------------------------------------------------*/
 
@@ -12,7 +12,8 @@ typedef struct interleave_dataset {
 
 typedef struct interleave_state {
     mica_tf_value *element;
-    mica_iterator **open; /* cycle_length; NULL: none at this place */
+    mica_iterator **open;    /* cycle_length; NULL: none at this place */
+    mica_tf_value **sources; /* the elements that the open datasets were made of */
     int64_t n_open, at, in_block;
     bool input_ended;
 } interleave_state;
@@ -27,15 +28,28 @@ static mica_status interleave_open(mica_iterator *it) {
     size_t width = (size_t)it->dataset->inputs[0]->n_components + 1;
     state->element = mica_calloc(width, sizeof *state->element);
     state->open = mica_calloc((size_t)d->cycle_length, sizeof(mica_iterator *));
-    return state->element && state->open ? mica_iterator_open_input(it, 0) : MICA_NO_MEMORY();
+    state->sources = mica_calloc((size_t)d->cycle_length, sizeof(mica_tf_value *));
+    bool has_room = state->element && state->open && state->sources;
+    return has_room ? mica_iterator_open_input(it, 0) : MICA_NO_MEMORY();
+}
+
+static void close_place(mica_iterator *it, int64_t i) {
+    interleave_state *state = it->state;
+    mica_iterator_release(state->open[i]);
+    state->open[i] = NULL;
+    if (state->sources[i])
+        mica_values_release(state->sources[i], it->dataset->inputs[0]->n_components);
+    mica_free(state->sources[i]);
+    state->sources[i] = NULL;
 }
 
 static void interleave_close(mica_iterator *it) {
     const interleave_dataset *d = (const interleave_dataset *)it->dataset;
     interleave_state *state = it->state;
-    for (int64_t i = 0; state->open && i < d->cycle_length; i++)
-        mica_iterator_release(state->open[i]);
+    for (int64_t i = 0; state->open && state->sources && i < d->cycle_length; i++)
+        close_place(it, i);
     mica_free(state->open);
+    mica_free(state->sources);
     mica_free(state->element);
 }
 
@@ -44,16 +58,13 @@ static void next_place(const interleave_dataset *d, interleave_state *state) {
     state->at = (state->at + 1) % d->cycle_length;
 }
 
-/* The dataset of the next input element, at the present place. */
-static mica_status open_place(mica_iterator *it) {
+/* The dataset of an element, at a place. */
+static mica_status open_element(mica_iterator *it, int64_t at, const mica_tf_value *element) {
     const interleave_dataset *d = (const interleave_dataset *)it->dataset;
     interleave_state *state = it->state;
     int32_t n = it->dataset->inputs[0]->n_components;
     mica_tf_value value = {0};
-    MICA_TRY(mica_iterator_pull(it, 0, state->element, &state->input_ended));
-    if (state->input_ended) return NULL;
-    mica_status status = mica_data_call_run(&d->call, it, state->element, n, &value, 1);
-    mica_values_release(state->element, n);
+    mica_status status = mica_data_call_run(&d->call, it, element, n, &value, 1);
     if (status) return status;
     mica_dataset *dataset = mica_dataset_of(value);
     if (!dataset || dataset->n_components != it->dataset->n_components)
@@ -61,9 +72,23 @@ static mica_status open_place(mica_iterator *it) {
                               "%d components",
                               it->dataset->n_components);
     else
-        status = mica_iterator_create_part(it, dataset, &state->open[state->at]);
+        status = mica_iterator_create_part(it, dataset, &state->open[at]);
     mica_tf_value_release(value);
-    state->n_open += !status;
+    if (!status) status = mica_values_copy(element, n, &state->sources[at]);
+    if (status)
+        close_place(it, at);
+    else
+        state->n_open++;
+    return status;
+}
+
+/* That of the next input element, at the present place. */
+static mica_status open_place(mica_iterator *it) {
+    interleave_state *state = it->state;
+    MICA_TRY(mica_iterator_pull(it, 0, state->element, &state->input_ended));
+    if (state->input_ended) return NULL;
+    mica_status status = open_element(it, state->at, state->element);
+    mica_values_release(state->element, it->dataset->inputs[0]->n_components);
     return status;
 }
 
@@ -78,8 +103,7 @@ static mica_status interleave_next(mica_iterator *it, mica_tf_value *out, bool *
                 if (++state->in_block == d->block_length) next_place(d, state);
                 return NULL;
             }
-            mica_iterator_release(*place);
-            *place = NULL;
+            close_place(it, state->at);
             state->n_open--;
             next_place(d, state);
         } else if (!state->input_ended) {
@@ -92,6 +116,35 @@ static mica_status interleave_next(mica_iterator *it, mica_tf_value *out, bool *
     return NULL;
 }
 
+/* A place's dataset is made again, of the element that it was made of. */
+static mica_status archive_place(mica_iterator *it, mica_archive *a, int64_t at) {
+    interleave_state *state = it->state;
+    int32_t n = it->dataset->inputs[0]->n_components;
+    if (a->is_saving) {
+        MICA_TRY(mica_archive_element(a, it->device, state->sources[at], n));
+    } else {
+        mica_status status = mica_archive_element(a, it->device, state->element, n);
+        if (!status) status = open_element(it, at, state->element);
+        mica_values_release(state->element, n);
+        if (status) return status;
+    }
+    return mica_archive_iterator(a, state->open[at]);
+}
+
+static mica_status interleave_archive(mica_iterator *it, mica_archive *a) {
+    const interleave_dataset *d = (const interleave_dataset *)it->dataset;
+    interleave_state *state = it->state;
+    MICA_TRY(mica_archive_int(a, &state->at, 0, d->cycle_length - 1));
+    MICA_TRY(mica_archive_int(a, &state->in_block, 0, d->block_length - 1));
+    MICA_TRY(mica_archive_bool(a, &state->input_ended));
+    for (int64_t i = 0; i < d->cycle_length; i++) {
+        bool is_open = state->open[i] != NULL;
+        MICA_TRY(mica_archive_bool(a, &is_open));
+        if (is_open) MICA_TRY(archive_place(it, a, i));
+    }
+    return mica_archive_draws(a, it, &d->call);
+}
+
 static const mica_dataset_class interleave_class = {
     .name = "InterleaveDataset",
     .bytes = sizeof(interleave_dataset),
@@ -100,6 +153,7 @@ static const mica_dataset_class interleave_class = {
     .open = interleave_open,
     .next = interleave_next,
     .close = interleave_close,
+    .archive = interleave_archive,
 };
 
 mica_status mica_dataset_interleave(mica_dataset *input, const mica_dataset_function *function,
@@ -169,11 +223,19 @@ static mica_status directed_next(mica_iterator *it, mica_tf_value *out, bool *en
     return NULL;
 }
 
+/* How many have ended: as many as are not open any more. */
+static mica_status directed_archive(mica_iterator *it, mica_archive *a) {
+    int64_t *n_ended = it->state;
+    MICA_TRY(mica_archive_int(a, n_ended, 0, it->dataset->n_inputs - 1));
+    return it->inputs[0] ? NULL : mica_iterator_open_input(it, 0);
+}
+
 static const mica_dataset_class directed_class = {
     .name = "DirectedInterleaveDataset",
     .bytes = sizeof(directed_dataset),
     .state_bytes = sizeof(int64_t),
     .next = directed_next,
+    .archive = directed_archive,
 };
 
 mica_status mica_dataset_directed(mica_dataset *choices, mica_dataset *const *inputs, int32_t n,

@@ -1,5 +1,5 @@
 /* Functions of elements: map, flat_map, filter. */
-#include "data/data.h"
+#include "data/archive.h"
 
 typedef struct function_dataset {
     mica_dataset base;
@@ -73,6 +73,12 @@ static mica_status check_outputs(const char *who, const mica_dataset_function *f
                         mica_tf_graph_name(function->graph), n, wanted);
 }
 
+static mica_status function_archive(mica_iterator *it, mica_archive *a) {
+    function_state *state = it->state;
+    MICA_TRY(mica_archive_int(a, &state->number, 0, INT64_MAX));
+    return mica_archive_draws(a, it, call_of(it));
+}
+
 /* ---- map --------------------------------------------------------------------------------------*/
 
 static mica_status map_next(mica_iterator *it, mica_tf_value *out, bool *end) {
@@ -87,6 +93,7 @@ static const mica_dataset_class map_class = {
     .open = function_open,
     .next = map_next,
     .close = function_close,
+    .archive = function_archive,
     .cardinality = same_count,
 };
 
@@ -127,12 +134,18 @@ static mica_status filter_next(mica_iterator *it, mica_tf_value *out, bool *end)
     return NULL;
 }
 
+static mica_status filter_archive(mica_iterator *it, mica_archive *a) {
+    MICA_TRY(mica_archive_int(a, it->state, 0, INT64_MAX));
+    return mica_archive_draws(a, it, call_of(it));
+}
+
 static const mica_dataset_class filter_class = {
     .name = "FilterDataset",
     .bytes = sizeof(function_dataset),
     .state_bytes = sizeof(int64_t),
     .destroy = function_destroy,
     .next = filter_next,
+    .archive = filter_archive,
     .batch_size = mica_dataset_batch_size_of_inputs,
 };
 
@@ -161,12 +174,18 @@ static mica_status take_while_next(mica_iterator *it, mica_tf_value *out, bool *
     return status;
 }
 
+static mica_status take_while_archive(mica_iterator *it, mica_archive *a) {
+    MICA_TRY(mica_archive_bool(a, it->state));
+    return mica_archive_draws(a, it, call_of(it));
+}
+
 static const mica_dataset_class take_while_class = {
     .name = "TakeWhileDataset",
     .bytes = sizeof(function_dataset),
     .state_bytes = sizeof(bool),
     .destroy = function_destroy,
     .next = take_while_next,
+    .archive = take_while_archive,
 };
 
 mica_status mica_dataset_take_while(mica_dataset *input, const mica_dataset_function *function,
@@ -180,23 +199,31 @@ mica_status mica_dataset_take_while(mica_dataset *input, const mica_dataset_func
 /* ---- flat_map ---------------------------------------------------------------------------------*/
 
 typedef struct flat_state {
-    function_state input; /* first, as function_open has it */
+    function_state input; /* first, as function_open has it; the element stays with `inner` */
     mica_iterator *inner; /* of the dataset that the function gave last; NULL: none yet */
 } flat_state;
 
-static void flat_close(mica_iterator *it) {
+static void leave_inner(mica_iterator *it) {
     flat_state *state = it->state;
     mica_iterator_release(state->inner);
+    state->inner = NULL;
+    if (state->input.element)
+        mica_values_release(state->input.element, it->dataset->inputs[0]->n_components);
+}
+
+static void flat_close(mica_iterator *it) {
+    leave_inner(it);
     function_close(it);
 }
 
-static mica_status open_inner(mica_iterator *it, bool *end) {
+/* The dataset of the element that is there. */
+static mica_status open_element(mica_iterator *it) {
     flat_state *state = it->state;
     mica_tf_value value = {0};
-    MICA_TRY(apply(it, &value, 1, end));
-    if (*end) return NULL;
+    mica_status status = mica_data_call_run(call_of(it), it, state->input.element,
+                                            it->dataset->inputs[0]->n_components, &value, 1);
+    if (status) return named(it, state->input.number, status);
     mica_dataset *dataset = mica_dataset_of(value);
-    mica_status status = NULL;
     if (!dataset)
         status = MICA_INVALID("[FlatMapDataset] the function gives no dataset");
     else if (dataset->n_components != it->dataset->n_components)
@@ -209,6 +236,16 @@ static mica_status open_inner(mica_iterator *it, bool *end) {
     return status;
 }
 
+static mica_status open_inner(mica_iterator *it, bool *end) {
+    flat_state *state = it->state;
+    MICA_TRY(mica_iterator_pull(it, 0, state->input.element, end));
+    if (*end) return NULL;
+    state->input.number++;
+    mica_status status = open_element(it);
+    if (status) leave_inner(it);
+    return status;
+}
+
 static mica_status flat_next(mica_iterator *it, mica_tf_value *out, bool *end) {
     flat_state *state = it->state;
     for (;;) {
@@ -216,10 +253,24 @@ static mica_status flat_next(mica_iterator *it, mica_tf_value *out, bool *end) {
         if (*end) return NULL;
         MICA_TRY(mica_iterator_next(state->inner, out, it->dataset->n_components, end));
         if (!*end) return NULL;
-        mica_iterator_release(state->inner);
-        state->inner = NULL;
+        leave_inner(it);
         *end = false;
     }
+}
+
+/* The inner dataset is not saved but made again, of the element that it was made of. */
+static mica_status flat_archive(mica_iterator *it, mica_archive *a) {
+    flat_state *state = it->state;
+    bool has_inner = state->inner != NULL;
+    MICA_TRY(mica_archive_int(a, &state->input.number, 0, INT64_MAX));
+    MICA_TRY(mica_archive_bool(a, &has_inner));
+    if (has_inner) {
+        MICA_TRY(mica_archive_element(a, it->device, state->input.element,
+                                      it->dataset->inputs[0]->n_components));
+        if (!a->is_saving) MICA_TRY(open_element(it));
+        MICA_TRY(mica_archive_iterator(a, state->inner));
+    }
+    return mica_archive_draws(a, it, call_of(it));
 }
 
 static const mica_dataset_class flat_class = {
@@ -230,6 +281,7 @@ static const mica_dataset_class flat_class = {
     .open = function_open,
     .next = flat_next,
     .close = flat_close,
+    .archive = flat_archive,
 };
 
 mica_status mica_dataset_flat_map(mica_dataset *input, const mica_dataset_function *function,

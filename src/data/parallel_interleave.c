@@ -4,7 +4,7 @@
  * filled when it is visited; so the input's elements go to the places in the order in which they
  * will be visited, and may be given to them ahead, for a window of the next places. Each open
  * place has a job that fetches its next elements. */
-#include "data/data.h"
+#include "data/archive.h"
 
 typedef struct interleave_dataset {
     mica_dataset base;
@@ -28,6 +28,7 @@ typedef struct fetch_job {
 
 typedef struct place {
     mica_iterator *iterator; /* NULL: none */
+    mica_tf_value *source;   /* the element that its dataset was made of */
     mica_data_job *fetch;    /* NULL: none */
     mica_status status;      /* why it could not be opened; told when it is visited */
 } place;
@@ -91,9 +92,11 @@ static mica_status parallel_open(mica_iterator *it) {
     return has_room ? mica_iterator_open_input(it, 0) : MICA_NO_MEMORY();
 }
 
-static void close_place(place *p) {
+static void close_place(const mica_iterator *it, place *p) {
     mica_data_job_leave(p->fetch);
     mica_iterator_release(p->iterator);
+    if (p->source) mica_values_release(p->source, it->dataset->inputs[0]->n_components);
+    mica_free(p->source);
     mica_status_release(p->status);
     *p = (place){0};
 }
@@ -101,7 +104,8 @@ static void close_place(place *p) {
 static void parallel_close(mica_iterator *it) {
     const interleave_dataset *d = (const interleave_dataset *)it->dataset;
     interleave_state *state = it->state;
-    for (int64_t i = 0; state->places && i < d->cycle_length; i++) close_place(&state->places[i]);
+    for (int64_t i = 0; state->places && i < d->cycle_length; i++)
+        close_place(it, &state->places[i]);
     mica_free(state->places);
     mica_free(state->element);
     mica_free(state->jobs);
@@ -109,17 +113,14 @@ static void parallel_close(mica_iterator *it) {
     mica_data_board_release(state->board);
 }
 
-/* The dataset of the next input element comes to an empty place. */
-static mica_status fill_place(mica_iterator *it, place *p) {
+/* The dataset of an element comes to an empty place. */
+static mica_status open_element(mica_iterator *it, place *p, int64_t number,
+                                const mica_tf_value *element) {
     const interleave_dataset *d = (const interleave_dataset *)it->dataset;
     interleave_state *state = it->state;
     int32_t n = it->dataset->inputs[0]->n_components;
     mica_tf_value value = {0};
-    MICA_TRY(mica_iterator_pull(it, 0, state->element, &state->input_ended));
-    if (state->input_ended) return NULL;
-    int64_t number = state->number++;
-    mica_status status = mica_data_call_run(&d->call, it, state->element, n, &value, 1);
-    mica_values_release(state->element, n);
+    mica_status status = mica_data_call_run(&d->call, it, element, n, &value, 1);
     if (status) return mica_data_element_status("ParallelInterleaveDataset", number, status);
     mica_dataset *dataset = mica_dataset_of(value);
     if (!dataset || dataset->n_components != it->dataset->n_components)
@@ -129,7 +130,21 @@ static mica_status fill_place(mica_iterator *it, place *p) {
     else
         status = mica_iterator_create_part(it, dataset, &p->iterator);
     mica_tf_value_release(value);
-    state->n_open += !status;
+    if (!status) status = mica_values_copy(element, n, &p->source);
+    if (status)
+        close_place(it, p);
+    else
+        state->n_open++;
+    return status;
+}
+
+/* That of the next input element. */
+static mica_status fill_place(mica_iterator *it, place *p) {
+    interleave_state *state = it->state;
+    MICA_TRY(mica_iterator_pull(it, 0, state->element, &state->input_ended));
+    if (state->input_ended) return NULL;
+    mica_status status = open_element(it, p, state->number++, state->element);
+    mica_values_release(state->element, it->dataset->inputs[0]->n_components);
     return status;
 }
 
@@ -234,10 +249,68 @@ static mica_status parallel_next(mica_iterator *it, mica_tf_value *out, bool *en
             if (++state->in_block == d->block_length) next_place(d, state);
             return NULL;
         }
-        close_place(p);
+        close_place(it, p);
         state->n_open--;
         next_place(d, state);
     }
+}
+
+/* ---- saving -----------------------------------------------------------------------------------*/
+
+/* What was fetched and not yet given; a fetch under way is waited for. */
+static mica_status archive_fetch(mica_iterator *it, mica_archive *a, place *p) {
+    interleave_state *state = it->state;
+    bool has_fetch = p->fetch != NULL;
+    MICA_TRY(mica_archive_bool(a, &has_fetch));
+    if (!has_fetch) return NULL;
+    if (a->is_saving)
+        MICA_TRY(mica_data_job_wait(p->fetch));
+    else
+        MICA_TRY(make_fetch((const interleave_dataset *)it->dataset, state, p));
+    fetch_job *f = (fetch_job *)p->fetch;
+    int64_t n = f->n - f->at;
+    bool failed = f->status != NULL;
+    MICA_TRY(mica_archive_int(a, &n, 0, a->is_saving ? n : f->most));
+    for (int64_t i = 0; i < n; i++) {
+        if (!a->is_saving) f->n++;
+        mica_tf_value *element = f->values + (f->at + i) * f->width;
+        MICA_TRY(mica_archive_element(a, it->device, element, f->width));
+    }
+    MICA_TRY(mica_archive_bool(a, &f->end));
+    MICA_TRY(mica_archive_bool(a, &failed));
+    return failed ? mica_archive_status(a, &f->status) : NULL;
+}
+
+/* The dataset of a place is made again, of the element that it was made of. */
+static mica_status archive_place(mica_iterator *it, mica_archive *a, place *p) {
+    interleave_state *state = it->state;
+    int32_t n = it->dataset->inputs[0]->n_components;
+    bool is_open = p->iterator != NULL, failed = p->status != NULL;
+    MICA_TRY(mica_archive_bool(a, &failed));
+    if (failed) MICA_TRY(mica_archive_status(a, &p->status));
+    MICA_TRY(mica_archive_bool(a, &is_open));
+    if (!is_open) return NULL;
+    if (a->is_saving) {
+        MICA_TRY(mica_archive_element(a, it->device, p->source, n));
+    } else {
+        mica_status status = mica_archive_element(a, it->device, state->element, n);
+        if (!status) status = open_element(it, p, state->number, state->element);
+        mica_values_release(state->element, n);
+        if (status) return status;
+    }
+    MICA_TRY(archive_fetch(it, a, p)); /* first: it may move the iterator on */
+    return mica_archive_iterator(a, p->iterator);
+}
+
+static mica_status parallel_archive(mica_iterator *it, mica_archive *a) {
+    const interleave_dataset *d = (const interleave_dataset *)it->dataset;
+    interleave_state *state = it->state;
+    MICA_TRY(mica_archive_int(a, &state->at, 0, d->cycle_length - 1));
+    MICA_TRY(mica_archive_int(a, &state->in_block, 0, d->block_length - 1));
+    MICA_TRY(mica_archive_int(a, &state->number, 0, INT64_MAX));
+    MICA_TRY(mica_archive_bool(a, &state->input_ended));
+    for (int64_t i = 0; i < d->cycle_length; i++) MICA_TRY(archive_place(it, a, &state->places[i]));
+    return mica_archive_draws(a, it, &d->call);
 }
 
 static void parallel_destroy(mica_dataset *dataset) {
@@ -252,6 +325,7 @@ static const mica_dataset_class interleave_class = {
     .open = parallel_open,
     .next = parallel_next,
     .close = parallel_close,
+    .archive = parallel_archive,
 };
 
 mica_status mica_dataset_parallel_interleave(mica_dataset *input,

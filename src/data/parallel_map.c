@@ -2,7 +2,7 @@
  *
  * Elements are pulled and random numbers taken by the one that asks, in order; so what a call
  * computes does not depend on when it runs. */
-#include "data/data.h"
+#include "data/archive.h"
 
 typedef struct parallel_dataset {
     mica_dataset base;
@@ -18,6 +18,7 @@ typedef struct map_job {
     mica_device *device;       /* retained */
     mica_tf_generators *generators;
     int64_t number;
+    bool is_made; /* nothing is left to compute */
     mica_status status;
     mica_tf_value values[]; /* the element, then the results */
 } map_job;
@@ -37,7 +38,7 @@ static int32_t inputs_of(const parallel_dataset *d) {
 static void run_call(mica_data_job *job) {
     map_job *m = (map_job *)job;
     int32_t n = inputs_of(m->dataset);
-    if (m->status) return; /* there is no element */
+    if (m->status || m->is_made) return; /* there is no element, or it was restored */
     m->status = mica_data_call_run_in(&m->dataset->call, m->device, m->generators, m->values, n,
                                       m->values + n, m->dataset->base.n_components);
     if (m->status) m->status = mica_data_element_status("ParallelMapDataset", m->number, m->status);
@@ -69,19 +70,26 @@ static void parallel_close(mica_iterator *it) {
     mica_data_board_release(state->board);
 }
 
-/* A job for the next element. What the input fails with is told in its turn. */
-static mica_status add_job(mica_iterator *it) {
+static map_job *make_job(mica_iterator *it) {
     parallel_dataset *d = (parallel_dataset *)it->dataset;
     map_state *state = it->state;
-    int32_t n = inputs_of(d);
-    size_t room = (size_t)n + (size_t)d->base.n_components;
+    size_t room = (size_t)inputs_of(d) + (size_t)d->base.n_components;
     map_job *m = (map_job *)mica_data_job_create(
         state->board, sizeof *m + room * sizeof(mica_tf_value), run_call, destroy_call);
-    if (!m) return MICA_NO_MEMORY();
+    if (!m) return NULL;
     m->dataset = d;
     mica_dataset_retain(&d->base);
     m->device = it->device;
     mica_device_retain(m->device);
+    return m;
+}
+
+/* A job for the next element. What the input fails with is told in its turn. */
+static mica_status add_job(mica_iterator *it) {
+    parallel_dataset *d = (parallel_dataset *)it->dataset;
+    map_state *state = it->state;
+    map_job *m = make_job(it);
+    if (!m) return MICA_NO_MEMORY();
     m->status = mica_iterator_pull(it, 0, m->values, &state->input_ended);
     if (state->input_ended) {
         mica_data_job_leave(&m->job);
@@ -130,6 +138,42 @@ static mica_status parallel_next(mica_iterator *it, mica_tf_value *out, bool *en
     return status;
 }
 
+/* Calls under way are waited for: the state has what they made. */
+static mica_status archive_job(mica_iterator *it, mica_archive *a, int64_t i) {
+    map_state *state = it->state;
+    if (a->is_saving) {
+        MICA_TRY(mica_data_job_wait(state->jobs[i]));
+    } else {
+        map_job *made = make_job(it);
+        if (!made) return MICA_NO_MEMORY();
+        made->is_made = true;
+        state->jobs[state->n++] = &made->job;
+    }
+    map_job *m = (map_job *)state->jobs[i];
+    mica_tf_value *made = m->values + inputs_of(m->dataset);
+    bool failed = m->status != NULL;
+    MICA_TRY(mica_archive_bool(a, &failed));
+    if (failed) return mica_archive_status(a, &m->status);
+    return mica_archive_element(a, it->device, made, it->dataset->n_components);
+}
+
+static mica_status parallel_archive(mica_iterator *it, mica_archive *a) {
+    const parallel_dataset *d = (const parallel_dataset *)it->dataset;
+    map_state *state = it->state;
+    int64_t n = state->n;
+    MICA_TRY(mica_archive_int(a, &state->number, 0, INT64_MAX));
+    MICA_TRY(mica_archive_bool(a, &state->input_ended));
+    /* What another machine had under way may be more than fits here. */
+    MICA_TRY(mica_archive_int(a, &n, 0, a->is_saving ? n : 4096));
+    if (n > 2 * (int64_t)d->width) {
+        void *grown = mica_realloc(state->jobs, (size_t)n * sizeof(mica_data_job *));
+        if (!grown) return MICA_NO_MEMORY();
+        state->jobs = grown;
+    }
+    for (int64_t i = 0; i < n; i++) MICA_TRY(archive_job(it, a, i));
+    return mica_archive_draws(a, it, &d->call);
+}
+
 static void parallel_destroy(mica_dataset *dataset) {
     mica_data_call_deinit(&((parallel_dataset *)dataset)->call);
 }
@@ -147,6 +191,7 @@ static const mica_dataset_class parallel_class = {
     .next = parallel_next,
     .close = parallel_close,
     .cardinality = parallel_count,
+    .archive = parallel_archive,
 };
 
 mica_status mica_dataset_parallel_map(mica_dataset *input, const mica_dataset_function *function,

@@ -8,7 +8,7 @@
  * mica_shutdown, which waits for them. */
 #include "base/interrupt.h"
 #include "base/shutdown.h"
-#include "data/data.h"
+#include "data/archive.h"
 
 #define SLICE 0.1 /* seconds between two questions whether to go on waiting */
 
@@ -36,6 +36,8 @@ typedef struct worker {
     int32_t n_components;
     bool runs;          /* the thread is inside work() */
     bool stops;         /* asked to; no other thread holds the worker */
+    bool makes;         /* an element that is neither in the queue nor in the input any more */
+    bool rests;         /* asked to make none for a while */
     bool ended;         /* the end was made; nothing follows it */
     bool out_of_memory; /* an element had no room: said once, then the thread goes on */
     struct worker *next_left;
@@ -95,9 +97,9 @@ void mica_prefetch_wait_for_left(void) {
 
 static bool wait_for_room(worker *w) {
     mica_mutex_lock(&w->lock);
-    while (!w->stops && (w->n >= w->size || w->out_of_memory))
+    while (!w->stops && (w->n >= w->size || w->out_of_memory || w->rests))
         mica_condition_wait(&w->changed, &w->lock);
-    bool goes_on = !w->stops;
+    bool goes_on = w->makes = !w->stops;
     mica_mutex_unlock(&w->lock);
     return goes_on;
 }
@@ -114,6 +116,7 @@ static bool make_one(worker *w) {
     } else {
         w->out_of_memory = true;
     }
+    w->makes = false;
     mica_condition_broadcast(&w->changed);
     mica_mutex_unlock(&w->lock);
     return end;
@@ -236,6 +239,51 @@ static void prefetch_close(mica_iterator *it) {
     mica_free(w);
 }
 
+/* ---- saving -----------------------------------------------------------------------------------*/
+
+static mica_status archive_queue(mica_iterator *it, mica_archive *a) {
+    worker *w = worker_of(it);
+    int64_t n = w->n;
+    made *next = w->first;
+    MICA_TRY(mica_archive_bool(a, &w->ended));
+    MICA_TRY(mica_archive_int(a, &n, 0, INT64_MAX));
+    for (int64_t i = 0; i < n; i++) {
+        made *m = next;
+        if (!a->is_saving) {
+            m = mica_calloc(1, sizeof *m + (size_t)w->n_components * sizeof *m->values);
+            if (!m) return MICA_NO_MEMORY();
+            *(w->last ? &w->last->next : &w->first) = m;
+            w->last = m;
+            w->n++;
+        }
+        next = m->next;
+        bool failed = m->status != NULL;
+        MICA_TRY(mica_archive_bool(a, &m->end));
+        MICA_TRY(mica_archive_bool(a, &failed));
+        if (failed) MICA_TRY(mica_archive_status(a, &m->status));
+        if (!m->end && !failed)
+            MICA_TRY(mica_archive_element(a, it->device, m->values, w->n_components));
+    }
+    return mica_archive_iterator(a, w->input);
+}
+
+/* With the thread between two elements: all are in the queue or still in the input. */
+static mica_status prefetch_archive(mica_iterator *it, mica_archive *a) {
+    worker *w = worker_of(it);
+    mica_status status = NULL;
+    mica_mutex_lock(&w->lock);
+    w->rests = true;
+    while (w->makes && !status) {
+        if (!mica_condition_wait_for(&w->changed, &w->lock, SLICE) && mica_interrupt_poll())
+            status = mica_interrupt_status();
+    }
+    if (!status) status = archive_queue(it, a);
+    w->rests = false;
+    mica_condition_broadcast(&w->changed);
+    mica_mutex_unlock(&w->lock);
+    return status;
+}
+
 static int64_t prefetch_count(const mica_dataset *dataset) {
     return mica_dataset_cardinality(dataset->inputs[0]);
 }
@@ -249,6 +297,7 @@ static const mica_dataset_class prefetch_class = {
     .close = prefetch_close,
     .is_served_by = prefetch_is_served_by,
     .cardinality = prefetch_count,
+    .archive = prefetch_archive,
     .batch_size = mica_dataset_batch_size_of_inputs,
 };
 

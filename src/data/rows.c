@@ -1,5 +1,5 @@
 /* Elements that are kept: for batches, windows and caches. */
-#include "data/data.h"
+#include "data/archive.h"
 
 mica_status mica_rows_room(mica_rows *rows, mica_tf_value **out_row) {
     size_t width = rows->width ? (size_t)rows->width : 1;
@@ -63,13 +63,20 @@ static mica_status rows_next(mica_iterator *it, mica_tf_value *out, bool *end) {
     int64_t *at = it->state;
     *end = *at >= rows->n;
     if (*end) return NULL;
-    *out = rows->values[(*at)++];
-    mica_tf_value_retain(*out);
+    const mica_tf_value *row = rows->values + (*at)++ * rows->width;
+    for (int32_t k = 0; k < rows->width; k++) {
+        out[k] = row[k];
+        mica_tf_value_retain(out[k]);
+    }
     return NULL;
 }
 
 static int64_t rows_count(const mica_dataset *dataset) {
     return ((const rows_dataset *)dataset)->rows.n;
+}
+
+static mica_status rows_archive(mica_iterator *it, mica_archive *a) {
+    return mica_archive_int(a, it->state, 0, rows_count(it->dataset));
 }
 
 static const mica_dataset_class rows_class = {
@@ -79,25 +86,41 @@ static const mica_dataset_class rows_class = {
     .destroy = rows_destroy,
     .next = rows_next,
     .cardinality = rows_count,
+    .archive = rows_archive,
 };
 
-mica_status mica_rows_dataset(const mica_rows *rows, int32_t component, int64_t stride,
-                              mica_dataset **out) {
-    MICA_TRY(mica_dataset_make(&rows_class, NULL, 0, 1, out));
+const mica_rows *mica_rows_of(const mica_dataset *dataset) {
+    return dataset && dataset->class == &rows_class ? &((const rows_dataset *)dataset)->rows : NULL;
+}
+
+/* A dataset of `width` values of every stride-th row, from `first` on. */
+static mica_status make_rows(const mica_rows *rows, int32_t first, int32_t width, int64_t stride,
+                             mica_dataset **out) {
+    MICA_TRY(mica_dataset_make(&rows_class, NULL, 0, width, out));
     mica_rows *kept = &((rows_dataset *)*out)->rows;
-    kept->width = 1;
+    kept->width = width;
     mica_status status = NULL;
     for (int64_t i = 0; i < rows->n && !status; i += stride) {
         mica_tf_value *row;
         status = mica_rows_room(kept, &row);
-        if (status) break;
-        *row = rows->values[i * rows->width + component];
-        mica_tf_value_retain(*row);
-        kept->n++;
+        for (int32_t k = 0; !status && k < width; k++) {
+            row[k] = rows->values[i * rows->width + first + k];
+            mica_tf_value_retain(row[k]);
+        }
+        kept->n += !status;
     }
     if (status) {
         mica_dataset_release(*out);
         *out = NULL;
     }
     return status;
+}
+
+mica_status mica_rows_dataset(const mica_rows *rows, int32_t component, int64_t stride,
+                              mica_dataset **out) {
+    return make_rows(rows, component, 1, stride, out);
+}
+
+mica_status mica_rows_elements(const mica_rows *rows, int32_t width, mica_dataset **out) {
+    return make_rows(rows, 0, width, 1, out);
 }

@@ -1,7 +1,5 @@
 /* Elements at random out of a buffer that is kept full, and numbers at random. */
-#include "data/data.h"
-
-#include "base/philox.h"
+#include "data/archive.h"
 
 typedef struct shuffle_dataset {
     mica_dataset base;
@@ -93,6 +91,38 @@ static int64_t shuffle_count(const mica_dataset *dataset) {
     return mica_dataset_cardinality(dataset->inputs[0]);
 }
 
+/* The seeds of the iterators to come belong to the state: a repetition goes on with them. */
+static mica_status archive_seeds(mica_iterator *it, mica_archive *a) {
+    shuffle_dataset *s = (shuffle_dataset *)it->dataset;
+    mica_mutex_lock(&s->lock);
+    mica_philox_stream seeds = s->seeds;
+    mica_status status = mica_archive_stream(a, &seeds);
+    if (!status && !a->is_saving) s->seeds = seeds;
+    mica_mutex_unlock(&s->lock);
+    return status;
+}
+
+static mica_status shuffle_archive(mica_iterator *it, mica_archive *a) {
+    shuffle_state *state = it->state;
+    int64_t n = state->end - state->first, size = ((const shuffle_dataset *)it->dataset)->size;
+    int32_t width = it->dataset->n_components;
+    MICA_TRY(archive_seeds(it, a));
+    MICA_TRY(mica_archive_stream(a, &state->random));
+    MICA_TRY(mica_archive_bool(a, &state->input_ended));
+    MICA_TRY(mica_archive_int(a, &n, 0, size));
+    for (int64_t i = 0; i < n; i++) {
+        if (a->is_saving) {
+            MICA_TRY(mica_archive_element(a, it->device, row(it, state->first + i), width));
+            continue;
+        }
+        MICA_TRY(make_room(it));
+        memset(row(it, i), 0, (size_t)width * sizeof(mica_tf_value));
+        state->end++;
+        MICA_TRY(mica_archive_element(a, it->device, row(it, i), width));
+    }
+    return NULL;
+}
+
 static const mica_dataset_class shuffle_class = {
     .name = "ShuffleDataset",
     .bytes = sizeof(shuffle_dataset),
@@ -101,6 +131,7 @@ static const mica_dataset_class shuffle_class = {
     .next = shuffle_next,
     .close = shuffle_close,
     .cardinality = shuffle_count,
+    .archive = shuffle_archive,
     .batch_size = mica_dataset_batch_size_of_inputs,
 };
 
@@ -153,6 +184,11 @@ static int64_t random_count(const mica_dataset *dataset) {
     return MICA_DATASET_INFINITE;
 }
 
+static mica_status random_archive(mica_iterator *it, mica_archive *a) {
+    MICA_TRY(archive_seeds(it, a));
+    return mica_archive_stream(a, it->state);
+}
+
 static const mica_dataset_class random_class = {
     .name = "RandomDataset",
     .bytes = sizeof(shuffle_dataset),
@@ -160,6 +196,7 @@ static const mica_dataset_class random_class = {
     .open = random_open,
     .next = random_next,
     .cardinality = random_count,
+    .archive = random_archive,
 };
 
 mica_status mica_dataset_random(uint64_t seed, uint64_t seed2, bool reseed,

@@ -1,5 +1,5 @@
 /* Datasets that begin a pipeline: ranges, values, slices of values. */
-#include "data/data.h"
+#include "data/archive.h"
 
 /* ---- range ------------------------------------------------------------------------------------*/
 
@@ -45,12 +45,17 @@ static mica_status range_next(mica_iterator *it, mica_tf_value *out, bool *end) 
     return NULL;
 }
 
+static mica_status range_archive(mica_iterator *it, mica_archive *a) {
+    return mica_archive_int(a, it->state, 0, range_count(it->dataset));
+}
+
 static const mica_dataset_class range_class = {
     .name = "RangeDataset",
     .bytes = sizeof(range_dataset),
     .state_bytes = sizeof(int64_t),
     .next = range_next,
     .cardinality = range_count,
+    .archive = range_archive,
 };
 
 mica_status mica_dataset_range(int64_t start, int64_t stop, int64_t step, mica_tf_dtype dtype,
@@ -112,6 +117,10 @@ static mica_status slices_next(mica_iterator *it, mica_tf_value *out, bool *end)
     return NULL;
 }
 
+static mica_status values_archive(mica_iterator *it, mica_archive *a) {
+    return mica_archive_int(a, it->state, 0, values_count(it->dataset));
+}
+
 static const mica_dataset_class tensors_class = {
     .name = "TensorDataset",
     .bytes = sizeof(values_dataset),
@@ -119,6 +128,7 @@ static const mica_dataset_class tensors_class = {
     .destroy = values_destroy,
     .next = tensors_next,
     .cardinality = values_count,
+    .archive = values_archive,
 };
 static const mica_dataset_class slices_class = {
     .name = "TensorSliceDataset",
@@ -127,6 +137,7 @@ static const mica_dataset_class slices_class = {
     .destroy = values_destroy,
     .next = slices_next,
     .cardinality = values_count,
+    .archive = values_archive,
 };
 
 static mica_status make_values(const mica_dataset_class *class, const mica_tf_value *values,
@@ -145,7 +156,15 @@ static mica_status make_values(const mica_dataset_class *class, const mica_tf_va
 mica_status mica_dataset_tensors(const mica_tf_value *values, int32_t n,
                                  mica_dataset **out_dataset) {
     MICA_GIVEN(MICA_MANY(values, n), out_dataset);
-    return make_values(&tensors_class, values, n, 1, out_dataset);
+    MICA_TRY(make_values(&tensors_class, values, n, 1, out_dataset));
+    for (int32_t i = 0; i < n; i++) {
+        mica_tf_shape shape;
+        mica_tf_value_shape(values[i], &shape);
+        int64_t size = shape.rank > 0 ? shape.dims[0] : 0;
+        (*out_dataset)->first_size = i == 0 || (*out_dataset)->first_size == size ? size : 0;
+        if ((*out_dataset)->first_size == 0) break;
+    }
+    return NULL;
 }
 
 mica_status mica_dataset_slices(const mica_tf_value *values, int32_t n,

@@ -1,5 +1,5 @@
 /* Datasets with a state that functions take from element to element: scan, generator. */
-#include "data/data.h"
+#include "data/archive.h"
 
 /* ---- scan -------------------------------------------------------------------------------------*/
 
@@ -67,6 +67,14 @@ static int64_t scan_count(const mica_dataset *dataset) {
     return mica_dataset_cardinality(dataset->inputs[0]);
 }
 
+static mica_status scan_archive(mica_iterator *it, mica_archive *a) {
+    const scan_dataset *d = (const scan_dataset *)it->dataset;
+    mica_tf_value *values = ((scan_state *)it->state)->values;
+    if (!a->is_saving) mica_values_release(values, d->n_state);
+    MICA_TRY(mica_archive_element(a, it->device, values, d->n_state));
+    return mica_archive_draws(a, it, &d->call);
+}
+
 static const mica_dataset_class scan_class = {
     .name = "ScanDataset",
     .bytes = sizeof(scan_dataset),
@@ -76,6 +84,7 @@ static const mica_dataset_class scan_class = {
     .next = scan_next,
     .close = scan_close,
     .cardinality = scan_count,
+    .archive = scan_archive,
 };
 
 mica_status mica_dataset_scan(mica_dataset *input, const mica_tf_value *initial, int32_t n_state,
@@ -149,6 +158,13 @@ static mica_status generator_next(mica_iterator *it, mica_tf_value *out, bool *e
     return NULL;
 }
 
+/* Where a generator is, its own language knows alone. */
+static mica_status generator_archive(mica_iterator *it, mica_archive *a) {
+    (void)a;
+    return MICA_ERROR(MICA_FAILED_PRECONDITION, "[%s] PyFunc is stateful.",
+                      it->dataset->class->name);
+}
+
 static const mica_dataset_class generator_class = {
     .name = "GeneratorDataset",
     .bytes = sizeof(generator_dataset),
@@ -157,6 +173,7 @@ static const mica_dataset_class generator_class = {
     .open = generator_open,
     .next = generator_next,
     .close = generator_close,
+    .archive = generator_archive,
 };
 
 mica_status mica_dataset_generator(const mica_dataset_function functions[3],

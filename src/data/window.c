@@ -1,6 +1,6 @@
 /* Windows: datasets of some elements that follow each other. And a cache: elements kept when all
  * have come once. */
-#include "data/data.h"
+#include "data/archive.h"
 
 typedef struct window_dataset {
     mica_dataset base;
@@ -66,6 +66,12 @@ static int64_t window_count(const mica_dataset *dataset) {
     return n < wanted ? 0 : (n - wanted) / w->shift + 1;
 }
 
+static mica_status window_archive(mica_iterator *it, mica_archive *a) {
+    window_state *state = it->state;
+    MICA_TRY(mica_archive_bool(a, &state->input_ended));
+    return mica_archive_rows(a, it->device, &state->rows);
+}
+
 static const mica_dataset_class window_class = {
     .name = "WindowDataset",
     .bytes = sizeof(window_dataset),
@@ -74,6 +80,7 @@ static const mica_dataset_class window_class = {
     .next = window_next,
     .close = window_close,
     .cardinality = window_count,
+    .archive = window_archive,
 };
 
 mica_status mica_dataset_window(mica_dataset *input, int64_t size, int64_t shift, int64_t stride,
@@ -177,6 +184,27 @@ static int64_t cache_count(const mica_dataset *dataset) {
     return mica_dataset_cardinality(dataset->inputs[0]);
 }
 
+/* The kept elements belong to the state: where it is restored there may be no cache yet. */
+static mica_status cache_archive(mica_iterator *it, mica_archive *a) {
+    cache_dataset *c = (cache_dataset *)it->dataset;
+    cache_state *state = it->state;
+    bool is_reading = state->is_reading;
+    MICA_TRY(mica_archive_bool(a, &is_reading));
+    MICA_TRY(mica_archive_bool(a, &state->ended));
+    if (!is_reading) {
+        state->is_reading = false;
+        return mica_archive_rows(a, it->device, &state->rows);
+    }
+    mica_rows rows = a->is_saving ? c->rows : (mica_rows){.width = it->dataset->n_components};
+    mica_status status = mica_archive_rows(a, it->device, &rows);
+    if (a->is_saving) return status ? status : mica_archive_int(a, &state->at, 0, rows.n);
+    if (!status) fill_cache(c, &rows);
+    mica_rows_deinit(&rows);
+    if (status) return status;
+    state->is_reading = true;
+    return mica_archive_int(a, &state->at, 0, c->rows.n);
+}
+
 static const mica_dataset_class cache_class = {
     .name = "CacheDataset",
     .bytes = sizeof(cache_dataset),
@@ -186,6 +214,7 @@ static const mica_dataset_class cache_class = {
     .next = cache_next,
     .close = cache_close,
     .cardinality = cache_count,
+    .archive = cache_archive,
     .batch_size = mica_dataset_batch_size_of_inputs,
 };
 

@@ -80,6 +80,7 @@ static const char *const symbols[] = {"jpeg_std_error",
                                       "jpeg_finish_compress",
                                       NULL};
 static io_shared_library library = {
+    .name = "libjpeg",
     .variable = "MICA_LIBJPEG",
     .purpose = "JPEG pictures need libjpeg-turbo",
     .advice = "pip install pillow, or install libjpeg62-turbo (Debian), libjpeg-turbo8 (Ubuntu)",

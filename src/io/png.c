@@ -89,7 +89,8 @@ static const char *const symbols[] = {"png_get_libpng_ver",
                                       NULL};
 _Static_assert(sizeof(libpng) == sizeof symbols - sizeof(char *), "one pointer per name");
 static libpng table;
-static io_shared_library library = {.variable = "MICA_LIBPNG",
+static io_shared_library library = {.name = "libpng",
+                                    .variable = "MICA_LIBPNG",
                                     .purpose = "PNG pictures need libpng",
                                     .advice = "pip install pillow, or install libpng16-16 (Debian)",
                                     .names = names,

@@ -85,6 +85,17 @@ mica_status mica_record_reader_next(mica_record_reader *r, const uint8_t **out_b
     return NULL;
 }
 
+uint64_t mica_record_reader_offset(const mica_record_reader *r) {
+    return r ? mica_file_reader_offset(r->file) + r->taken : 0;
+}
+
+mica_status mica_record_reader_skip(mica_record_reader *r, uint64_t size) {
+    MICA_GIVEN(r);
+    io_file_reader_pass(r->file, r->taken);
+    r->taken = 0;
+    return mica_file_reader_skip(r->file, size);
+}
+
 /* ---- writing ----------------------------------------------------------------------------------*/
 
 struct mica_record_writer {

@@ -58,8 +58,8 @@ mica_status io_shared_library_find(io_shared_library *l) {
     if (l->is_found) return NULL;
     const char *named = mica_environment(l->variable);
     if (named && *named)
-        return MICA_ERROR(MICA_UNSUPPORTED, "[%s] %s, and %s is '%.900s'", l->variable + 5,
-                          l->purpose, l->variable, named);
+        return MICA_ERROR(MICA_UNSUPPORTED, "[%s] %s, and %s is '%.900s'", l->name, l->purpose,
+                          l->variable, named);
     return MICA_ERROR(MICA_UNSUPPORTED, "[%s] %s, which was not found: %s, or name it by %s",
-                      l->variable + 5, l->purpose, l->advice, l->variable);
+                      l->name, l->purpose, l->advice, l->variable);
 }

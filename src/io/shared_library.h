@@ -7,6 +7,7 @@
 #include "base/status.h"
 
 typedef struct io_shared_library {
+    const char *name;           /* "libpng", of messages */
     const char *variable;       /* "MICA_LIBPNG": a library, or "off" */
     const char *purpose;        /* "PNG pictures need libpng" */
     const char *advice;         /* "install ..." */

@@ -169,6 +169,8 @@ def _area_weights(size, target):
 
 
 def _resample(images, size, method, antialias):
+    if method not in _KERNELS and method not in ("area", "nearest"):
+        raise ValueError(f"Resize method is not implemented: {method}")
     height, width = size[0], size[1]
     if _is_eager(images) and min(_whole(height), _whole(width)) < 1:
         _refuse("output dimensions must be positive")

@@ -101,6 +101,14 @@ for _what, _words, _changed in (
     raises("tf.raw_ops.ImageProjectiveTransformV3", _what, _words, _refused(**_changed))
 
 
+raises(
+    "tf.image.resize",
+    "in an unknown way",
+    "Resize method is not implemented: foo",
+    lambda tf: tf.image.resize(tf.zeros([1, 2, 2, 1]), [3, 3], "foo"),
+)
+
+
 # ---- glimpses, windows, qualities --------------------------------------------------------------
 
 

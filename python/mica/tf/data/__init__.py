@@ -13,7 +13,7 @@ from ._dataset import (
     DatasetSpec,
 )
 from ._files import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
-from ._iterator import Iterator, IteratorSpec
+from ._iterator import Iterator, IteratorSpec, NumpyIterator
 from ._options import Options, ThreadingOptions
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "FixedLengthRecordDataset",
     "Iterator",
     "IteratorSpec",
+    "NumpyIterator",
     "Options",
     "TFRecordDataset",
     "TextLineDataset",

@@ -306,15 +306,9 @@ class Dataset(Transformations, CompositeTensor):
 
     def shard(self, num_shards, index, name=None) -> Dataset:
         """Every num_shards-th element, from the index-th on."""
-        if isinstance(num_shards, int) and isinstance(index, int):
-            if num_shards < 1:
-                raise ValueError(f"num_shards must be >= 1, got {num_shards}")
-            if not 0 <= index < num_shards:
-                raise ValueError(f"index must be between 0 and {num_shards - 1}, got {index}")
-        numbered = self.enumerate()
-        return numbered.filter(
-            lambda i, _: ops["Equal"](ops["FloorMod"](i, _int(num_shards)), _int(index))
-        ).map(lambda _, element: element)
+        return self._made(
+            "ShardDataset", "_ShardDataset", self._element_spec, _int(num_shards), _int(index)
+        )
 
     def apply(self, transformation_func) -> Dataset:
         """The dataset that a function makes of this one."""

@@ -6,6 +6,7 @@ from .. import errors
 from .._composite import CompositeTensor
 from .._core import ops
 from .._dtypes import resource
+from .._tracking import Trackable
 from . import _structure
 
 
@@ -21,8 +22,14 @@ class IteratorSpec(_structure.HandleSpec):
         return Iterator
 
 
-class Iterator(CompositeTensor):
-    """Makes the elements of a dataset, one after the other."""
+_STATE = "ITERATOR_STATE"
+
+
+class Iterator(CompositeTensor, Trackable):
+    """Makes the elements of a dataset, one after the other.
+
+    A tf.train.Checkpoint that holds it saves where it is, and restores it at the very next element.
+    """
 
     def __init__(self, resource_tensor, element_spec: object) -> None:
         self._handle_tensor = resource_tensor
@@ -68,6 +75,16 @@ class Iterator(CompositeTensor):
     def next(self) -> object:
         """As `next(iterator)`."""
         return self.__next__()
+
+    def _serialize_to_tensors(self) -> dict:
+        return {_STATE: ops["SerializeIterator"](self._handle_tensor)}
+
+    def _restore_from_tensors(self, restored_tensors: dict) -> None:
+        if _STATE not in restored_tensors:
+            found = ", ".join(sorted(restored_tensors))
+            message = f"The checkpoint has {found} for an iterator, and no {_STATE}."
+            raise errors.DataLossError(None, None, message)
+        ops["DeserializeIterator"](self._handle_tensor, restored_tensors[_STATE])
 
 
 def _listed(tensors: object, types: dict) -> list:

@@ -232,3 +232,28 @@ def joined(a: object, b: object) -> object:
         merged.append(common)
     rest = iter(merged)
     return _map(lambda _: next(rest), a)
+
+
+def same_structure(a: object, b: object) -> bool:
+    """Whether two structures have their leaves in the same places."""
+    if isinstance(a, Mapping) or isinstance(b, Mapping):
+        return (
+            isinstance(a, Mapping)
+            and isinstance(b, Mapping)
+            and set(a) == set(b)
+            and all(same_structure(a[key], b[key]) for key in a)
+        )
+    if isinstance(a, tuple) or isinstance(b, tuple):
+        return (
+            isinstance(a, tuple)
+            and isinstance(b, tuple)
+            and len(a) == len(b)
+            and all(same_structure(x, y) for x, y in zip(a, b, strict=True))
+        )
+    return True
+
+
+def map_tensors(function, element: object) -> object:
+    """The element with each tensor in it replaced."""
+    spec = spec_of(normalize(element))
+    return from_tensors(spec, [function(t) for t in to_tensors(spec, element)])

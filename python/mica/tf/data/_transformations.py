@@ -14,13 +14,14 @@ from .._graph import FuncGraph, operand
 from .._shapes import TensorShape
 from .._specs import TensorSpec, TypeSpec
 from . import _structure
+from ._grouping import Groups
 
 
 def _int(value: object):
     return convert_to_tensor(value, int64)
 
 
-class Transformations:
+class Transformations(Groups):
     """The part of tf.data.Dataset that is not in every pipeline."""
 
     # ---- sources ---------------------------------------------------------------------------------
@@ -81,8 +82,10 @@ class Transformations:
         """start, start + step, ... without end."""
         from ._dataset import Dataset
 
-        limit = as_dtype(dtype).max if step >= 0 else as_dtype(dtype).min
-        return Dataset.range(start, limit, step, output_type=dtype)
+        kind = as_dtype(dtype)
+        first, by = convert_to_tensor(start, kind), convert_to_tensor(step, kind)
+        for_ever = Dataset.from_tensors(0).repeat()
+        return for_ever.scan(first, lambda count, _: (ops["AddV2"](count, by), count))
 
     @staticmethod
     def choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset=True):
@@ -104,13 +107,19 @@ class Transformations:
         stop_on_empty_dataset=False,
         rerandomize_each_iteration=None,
     ):
-        """Elements of datasets that are chosen at random."""
+        """Elements of datasets that are chosen at random; weights may be a dataset of them."""
+        from ._dataset import Dataset
+
         if not datasets:
             raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
-        datasets, logits = _logits(datasets, weights)
+        seeds = Transformations.random(seed, rerandomize_each_iteration).batch(2)
+        if isinstance(weights, Dataset):
+            logits = weights.map(lambda *p: ops["Log"](_structure.normalize(_weights_row(p))))
+            choices = Dataset.zip(logits, seeds).map(lambda row, pair: _drawn(row, pair))
+            return _directed(choices, list(datasets), stop_on_empty_dataset)
+        datasets, logits = _logits(list(datasets), weights)
         if len(datasets) == 1:
             return datasets[0]
-        seeds = Transformations.random(seed, rerandomize_each_iteration).batch(2)
         choices = seeds.map(lambda pair: _drawn(logits, pair))
         return _directed(choices, datasets, stop_on_empty_dataset)
 
@@ -121,7 +130,12 @@ class Transformations:
     ):
         """Elements filled up to one shape and stacked."""
         specs = _structure._leaves(self._element_spec)
-        shapes = [_padded_shape(s, p) for s, p in _paired(specs, padded_shapes, _is_shape)]
+        given = [p for _, p in _paired(specs, padded_shapes, _is_shape)]
+        shapes = [_padded_shape(s, p) for s, p in zip(specs, given, strict=True)]
+        operands = [
+            _sizes(p) if isinstance(p, Tensor) else _int([-1 if n is None else n for n in shape])
+            for p, shape in zip(given, shapes, strict=True)
+        ]
         values = [_padding(s, p) for s, p in _paired(specs, padding_values, _is_value)]
         static = batch_size if drop_remainder and isinstance(batch_size, int) else None
         made = [
@@ -133,7 +147,7 @@ class Transformations:
         handle = ops["PaddedBatchDatasetV2"](
             self._handle_tensor,
             _int(batch_size),
-            [_int([-1 if n is None else n for n in shape]) for shape in shapes],
+            operands,
             values,
             convert_to_tensor(drop_remainder),
             output_shapes=[s.shape for s in made],
@@ -156,8 +170,21 @@ class Transformations:
         )
 
     def rebatch(self, batch_size, drop_remainder=False, name=None):
-        """Batches of another size."""
-        return self.unbatch().batch(batch_size, drop_remainder)
+        """Batches of another size; of several sizes in turns when batch_size is a vector."""
+        sizes = convert_to_tensor(batch_size, int64)
+        if sizes.shape.rank is not None and sizes.shape.rank > 1:
+            raise ValueError(
+                "Invalid `batch_sizes`. Expected `batch_sizes` to be a scalar or a vector. "
+                f"Received `batch_sizes` of rank {sizes.shape.rank}."
+            )
+        static = _static_batch(self._element_spec, sizes, drop_remainder)
+        return self._made(
+            "RebatchDatasetV2",
+            "_RebatchDataset",
+            _structure.batched(_structure.unbatched(self._element_spec), static),
+            sizes,
+            convert_to_tensor(drop_remainder),
+        )
 
     # ---- order and state -------------------------------------------------------------------------
 
@@ -256,22 +283,23 @@ class Transformations:
 
     def unique(self, name=None):
         """The elements, each once."""
-        from ._dataset import Dataset
+        flat = _structure.flat_specs(self._element_spec)
+        if len(flat) != 1 or flat[0].dtype.name not in ("int32", "int64", "string"):
+            kinds = ", ".join(s.dtype.name for s in flat)
+            raise TypeError(
+                "`tf.data.Dataset.unique` takes elements of one component of `tf.int32`, "
+                f"`tf.int64` or `tf.string`, not of {kinds}."
+            )
+        return self._made("UniqueDataset", "_UniqueDataset", self._element_spec)
 
-        spec = self._element_spec
-        if not isinstance(spec, TensorSpec):
-            raise TypeError(f"unique is for elements of one tensor, not of {spec!r}.")
-        source = self
-
-        def first_ones():
-            seen = set()
-            for value in source.as_numpy_iterator():
-                key = value if isinstance(value, bytes) else np.asarray(value).tobytes()
-                if key not in seen:
-                    seen.add(key)
-                    yield value
-
-        return Dataset.from_generator(first_ones, output_signature=spec)
+    def ignore_errors(self, log_warning=False, name=None):
+        """The elements without those whose making fails; the errors are not logged."""
+        return self._made(
+            "IgnoreErrorsDataset",
+            "_IgnoreErrorsDataset",
+            self._element_spec,
+            log_warning=bool(log_warning),
+        )
 
 
 # ---- parts -------------------------------------------------------------------------------------
@@ -281,11 +309,12 @@ def _captured(graph) -> list:
     return [external for external, _ in graph._captures()]
 
 
-def _stateful(function, state, element_spec, name: str):
+def _stateful(function, state, element_spec, name: str, state_spec=None):
     """Trace a function of a state and an element until the state's shapes hold."""
     from ._dataset import _converted, _tuples
 
-    state_spec = _structure.spec_of(state)
+    if state_spec is None:
+        state_spec = _structure.spec_of(state)
     for _ in range(len(_structure.flat_specs(state_spec)) * 8 + 2):
         graph = FuncGraph(name, _mica.tf_current_graph())
         with building(graph):
@@ -306,6 +335,20 @@ def _stateful(function, state, element_spec, name: str):
                 return (result_spec if name == "scan" else state_spec), graph
             state_spec = joined
     raise ValueError(f"The shapes of the state of {name} do not settle: {state_spec}.")
+
+
+def _static_batch(spec, sizes, drop_remainder) -> int | None:
+    """The size of every batch of a rebatch, when it is one and known."""
+    if not isinstance(sizes, _mica.TFEagerTensor):
+        return None
+    known = np.unique(sizes.numpy())
+    if len(known) != 1:
+        return None
+    firsts = [s.shape[0] for s in _structure.flat_specs(spec) if s.shape.rank]
+    given = [n for n in firsts if n is not None]
+    if isinstance(drop_remainder, bool) and drop_remainder:
+        return int(known[0])
+    return int(known[0]) if given and given[0] % known[0] == 0 else None
 
 
 def _check_state(old, new, name: str) -> None:
@@ -345,12 +388,22 @@ def _logits(datasets, weights):
             f"{len(weights)} and {len(datasets)}."
         )
     if not isinstance(weights, Tensor):
-        pairs = [(d, w) for d, w in zip(datasets, weights, strict=True) if w != 0]
+        pairs = [(d, w) for d, w in zip(datasets, weights, strict=True) if w > 0]
+        if not pairs:
+            pairs = [(datasets[0].take(0), 1.0)]
         datasets, weights = [d for d, _ in pairs], [w for _, w in pairs]
     weights = convert_to_tensor(weights)
-    if not weights.dtype.is_floating:
-        raise TypeError(f"`weights` must be floats, got {weights.dtype!r}.")
+    if weights.dtype.name not in ("float32", "float64"):
+        raise TypeError(
+            "Invalid `weights`. `weights` type must be either `tf.float32` or `tf.float64` but is "
+            f"{weights.dtype}."
+        )
     return datasets, ops["ExpandDims"](ops["Log"](weights), 0)
+
+
+def _weights_row(parts: tuple):
+    """The weights that a dataset of them gives, as one row of a matrix."""
+    return ops["Reshape"](convert_to_tensor(parts), convert_to_tensor([1, -1]))
 
 
 def _drawn(logits, seed):
@@ -399,9 +452,16 @@ def _padded_shape(spec, given) -> TensorShape:
                 f"has unknown rank."
             )
         return spec.shape
+    if isinstance(given, Tensor) and not isinstance(given, _mica.TFEagerTensor):
+        return TensorShape([None] * given.shape[0] if given.shape.rank == 1 else None)
     if isinstance(given, (Tensor, np.ndarray)):
         given = np.asarray(given).tolist()
     return TensorShape([None if n is None or n == -1 else n for n in given])
+
+
+def _sizes(shape: Tensor):
+    """A shape that is a tensor, as int64."""
+    return shape if shape.dtype == int64 else ops["Cast"](shape, DstT=int64)
 
 
 def _padding(spec, given):

@@ -16,6 +16,7 @@ from .._codecs import (
     is_jpeg,
 )
 from .._core import Tensor, convert_to_tensor, ops
+from .._csv import decode_csv
 from .._examples import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -72,6 +73,7 @@ __all__ = [
     "VarLenFeature",
     "decode_and_crop_jpeg",
     "decode_bmp",
+    "decode_csv",
     "decode_gif",
     "decode_image",
     "decode_jpeg",

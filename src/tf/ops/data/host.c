@@ -81,6 +81,23 @@ mica_status tf_host_skip_dataset(mica_tf_host *c) {
     return counted(c, mica_dataset_skip);
 }
 
+mica_status tf_host_shard_dataset(mica_tf_host *c) {
+    mica_dataset *input, *dataset = NULL;
+    int64_t n, index;
+    MICA_TRY(dataset_input(c, 0, &input));
+    MICA_TRY(mica_tf_int_input(c, 1, &n));
+    MICA_TRY(mica_tf_int_input(c, 2, &index));
+    mica_status status = mica_dataset_shard(input, n, index, &dataset);
+    bool asks = mica_tf_host_attr(c, "require_non_empty")->as.integer != 0;
+    int64_t count = status ? 0 : mica_dataset_cardinality(input);
+    if (!status && asks && count >= 0 && count < n) {
+        mica_dataset_release(dataset);
+        return MICA_INVALID("[ShardDataset] %lld elements are too few for %lld shards",
+                            (long long)count, (long long)n);
+    }
+    return finish(c, status, &dataset);
+}
+
 enum { AUTOTUNE = -1, GOOD_PREFETCH = 4 };
 
 static mica_status make_prefetch(mica_dataset *input, int64_t count, mica_dataset **out) {
@@ -103,6 +120,16 @@ mica_status tf_host_batch_dataset(mica_tf_host *c) {
     MICA_TRY(mica_tf_int_input(c, 1, &size));
     MICA_TRY(mica_tf_int_input(c, 2, &drop));
     return finish(c, mica_dataset_batch(input, size, drop != 0, &dataset), &dataset);
+}
+
+mica_status tf_host_rebatch_dataset(mica_tf_host *c) {
+    mica_dataset *input, *dataset = NULL;
+    int64_t sizes[256], drop;
+    int32_t n;
+    MICA_TRY(dataset_input(c, 0, &input));
+    MICA_TRY(mica_tf_tensor_ints(mica_tf_tensor(c->inputs[1]), sizes, 256, &n));
+    MICA_TRY(mica_tf_int_input(c, 2, &drop));
+    return finish(c, mica_dataset_rebatch(input, sizes, n, drop != 0, &dataset), &dataset);
 }
 
 mica_status tf_host_unbatch_dataset(mica_tf_host *c) {
@@ -229,20 +256,66 @@ mica_status tf_host_scan_dataset(mica_tf_host *c) {
     return finish(c, mica_dataset_scan(input, c->inputs + 1, n, &f, &dataset), &dataset);
 }
 
+/* Several functions, and what they capture from input `at` on, one after the other. */
+static void functions_of(const mica_tf_host *c, int32_t at, const char *const (*names)[2],
+                         int32_t n, mica_dataset_function *out) {
+    for (int32_t i = 0; i < n; i++) {
+        int32_t n_captured = mica_tf_host_attr(c, names[i][1])->n;
+        out[i] = (mica_dataset_function){.graph = mica_tf_host_attr(c, names[i][0])->as.function,
+                                         .captured = c->inputs + at,
+                                         .n_captured = n_captured};
+        at += n_captured;
+    }
+}
+
+mica_status tf_host_group_by_window_dataset(mica_tf_host *c) {
+    static const char *const names[3][2] = {
+        {"key_func", "Tkey_func_other_arguments"},
+        {"reduce_func", "Treduce_func_other_arguments"},
+        {"window_size_func", "Twindow_size_func_other_arguments"}};
+    mica_dataset *input, *dataset = NULL;
+    mica_dataset_function functions[3];
+    int32_t n = mica_tf_host_attr(c, "output_types")->n;
+    MICA_TRY(dataset_input(c, 0, &input));
+    functions_of(c, 1, names, 3, functions);
+    return finish(c, mica_dataset_group_by_window(input, functions, n, &dataset), &dataset);
+}
+
+mica_status tf_host_group_by_reducer_dataset(mica_tf_host *c) {
+    static const char *const names[4][2] = {{"key_func", "Tkey_func_other_arguments"},
+                                            {"init_func", "Tinit_func_other_arguments"},
+                                            {"reduce_func", "Treduce_func_other_arguments"},
+                                            {"finalize_func", "Tfinalize_func_other_arguments"}};
+    mica_dataset *input, *dataset = NULL;
+    mica_dataset_function functions[4];
+    MICA_TRY(dataset_input(c, 0, &input));
+    functions_of(c, 1, names, 4, functions);
+    return finish(c, mica_dataset_group_by_reducer(input, functions, &dataset), &dataset);
+}
+
+mica_status tf_host_unique_dataset(mica_tf_host *c) {
+    mica_dataset *input, *dataset = NULL;
+    MICA_TRY(dataset_input(c, 0, &input));
+    return finish(c, mica_dataset_unique(input, &dataset), &dataset);
+}
+
+mica_status tf_host_ignore_errors_dataset(mica_tf_host *c) {
+    mica_dataset *input, *dataset = NULL;
+    MICA_TRY(dataset_input(c, 0, &input));
+    if (mica_tf_host_attr(c, "log_warning")->as.integer)
+        return MICA_ERROR(MICA_UNSUPPORTED,
+                          "[IgnoreErrorsDataset] log_warning=True: errors are passed over and not "
+                          "logged; map a function that tests the element instead");
+    return finish(c, mica_dataset_ignore_errors(input, &dataset), &dataset);
+}
+
 mica_status tf_host_generator_dataset(mica_tf_host *c) {
-    static const char *const names[3] = {"init_func", "next_func", "finalize_func"};
-    static const char *const captured[3] = {"Tinit_func_args", "Tnext_func_args",
-                                            "Tfinalize_func_args"};
+    static const char *const names[3][2] = {{"init_func", "Tinit_func_args"},
+                                            {"next_func", "Tnext_func_args"},
+                                            {"finalize_func", "Tfinalize_func_args"}};
     mica_dataset_function functions[3];
     mica_dataset *dataset = NULL;
-    int32_t at = 0;
-    for (int i = 0; i < 3; i++) {
-        int32_t n = mica_tf_host_attr(c, captured[i])->n;
-        functions[i] = (mica_dataset_function){.graph = mica_tf_host_attr(c, names[i])->as.function,
-                                               .captured = c->inputs + at,
-                                               .n_captured = n};
-        at += n;
-    }
+    functions_of(c, 0, names, 3, functions);
     return finish(c, mica_dataset_generator(functions, &dataset), &dataset);
 }
 
@@ -417,17 +490,23 @@ mica_status tf_host_make_iterator(mica_tf_host *c) {
     return NULL;
 }
 
-static mica_status next_element(const mica_tf_host *c, mica_tf_value *out, int32_t n, bool *end) {
+/* The iterator that a handle holds, retained. */
+static mica_status held_iterator(const mica_tf_host *c, mica_iterator **out) {
     cell *holder;
     MICA_TRY(cell_input(c, 0, &holder));
     mica_mutex_lock(&holder->lock);
-    mica_iterator *iterator = holder->iterator;
-    if (iterator) mica_iterator_retain(iterator);
+    *out = holder->iterator;
+    if (*out) mica_iterator_retain(*out);
     mica_mutex_unlock(&holder->lock);
-    if (!iterator)
-        return MICA_ERROR(MICA_FAILED_PRECONDITION,
-                          "[%s] the iterator has not been initialized: it has no dataset",
-                          c->info->name);
+    if (*out) return NULL;
+    return MICA_ERROR(MICA_FAILED_PRECONDITION,
+                      "[%s] the iterator has not been initialized: it has no dataset",
+                      c->info->name);
+}
+
+static mica_status next_element(const mica_tf_host *c, mica_tf_value *out, int32_t n, bool *end) {
+    mica_iterator *iterator;
+    MICA_TRY(held_iterator(c, &iterator));
     mica_status status = mica_iterator_next(iterator, out, n, end);
     mica_iterator_release(iterator);
     return status;
@@ -437,6 +516,32 @@ mica_status tf_host_iterator_get_next(mica_tf_host *c) {
     bool end;
     MICA_TRY(next_element(c, c->outputs, c->n_outputs, &end));
     return end ? MICA_ERROR(MICA_OUT_OF_RANGE, "[IteratorGetNext] End of sequence") : NULL;
+}
+
+mica_status tf_host_serialize_iterator(mica_tf_host *c) {
+    mica_iterator *iterator;
+    MICA_TRY(held_iterator(c, &iterator));
+    mica_status status = mica_iterator_save(iterator, &c->outputs[0]);
+    mica_iterator_release(iterator);
+    return status;
+}
+
+/* The handle holds another iterator afterwards; after an error the one that it had. */
+mica_status tf_host_deserialize_iterator(mica_tf_host *c) {
+    cell *holder;
+    mica_iterator *before, *made = NULL;
+    MICA_TRY(cell_input(c, 0, &holder));
+    MICA_TRY(held_iterator(c, &before));
+    mica_status status =
+        mica_iterator_restore(mica_iterator_dataset(before), NULL, c->inputs[1], &made);
+    mica_iterator_release(before);
+    if (status) return status;
+    mica_mutex_lock(&holder->lock);
+    before = holder->iterator;
+    holder->iterator = made;
+    mica_mutex_unlock(&holder->lock);
+    mica_iterator_release(before);
+    return NULL;
 }
 
 /* ---- optional values --------------------------------------------------------------------------*/

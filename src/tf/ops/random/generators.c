@@ -199,6 +199,74 @@ mica_status mica_tf_generators_take(mica_tf_generators *generators, const mica_t
     return status;
 }
 
+enum { STREAM_WORDS = 6 };
+
+static bool is_draw(const mica_tf_node *node) {
+    return node->operation && mica_tf_rows[node->operation->op].effect == MICA_TF_RANDOM;
+}
+
+/* The op for whose sake a function runs in order. */
+static const char *stateful_op(const mica_tf_graph *function) {
+    for (int32_t i = 0; i < function->n_nodes; i++) {
+        const mica_tf_operation *o = function->nodes[i].operation;
+        mica_tf_effect effect = o ? mica_tf_rows[o->op].effect : MICA_TF_PURE;
+        if (effect != MICA_TF_PURE && effect != MICA_TF_READS && effect != MICA_TF_CHECK)
+            return o->info->name;
+    }
+    return "a function in it";
+}
+
+mica_status mica_tf_generators_save(mica_tf_generators *generators, const mica_tf_graph *function,
+                                    uint32_t *out_words, int32_t capacity, int32_t *out_n) {
+    MICA_GIVEN(generators, function, MICA_MANY(out_words, capacity), out_n);
+    *out_n = 0;
+    if (mica_tf_graph_order(function) == MICA_TF_IN_ORDER)
+        return MICA_ERROR(MICA_FAILED_PRECONDITION, "[%s] %s is stateful.", function->name,
+                          stateful_op(function));
+    mica_status status = NULL;
+    mica_mutex_lock(&lock);
+    mica_tf_generators *before = mica_tf_generators_enter(generators);
+    for (int32_t i = 0; !status && i < function->n_nodes; i++) {
+        if (!is_draw(&function->nodes[i])) continue;
+        const mica_tf_philox *p = find_entered(function->nodes[i].operation);
+        if (!p) status = MICA_NO_MEMORY();
+        if (p && capacity - *out_n >= STREAM_WORDS) {
+            memcpy(out_words + *out_n, p->key, sizeof p->key);
+            memcpy(out_words + *out_n + 2, p->counter, sizeof p->counter);
+        }
+        *out_n += STREAM_WORDS;
+    }
+    mica_tf_generators_enter(before);
+    mica_mutex_unlock(&lock);
+    return status;
+}
+
+mica_status mica_tf_generators_restore(mica_tf_generators *generators,
+                                       const mica_tf_graph *function, const uint32_t *words,
+                                       int32_t n) {
+    MICA_GIVEN(generators, function, MICA_MANY(words, n));
+    mica_status status = NULL;
+    int32_t at = 0;
+    mica_mutex_lock(&lock);
+    mica_tf_generators *before = mica_tf_generators_enter(generators);
+    for (int32_t i = 0; !status && i < function->n_nodes; i++) {
+        if (!is_draw(&function->nodes[i])) continue;
+        mica_tf_philox *p = find_entered(function->nodes[i].operation);
+        if (!p)
+            status = MICA_NO_MEMORY();
+        else if (n - at < STREAM_WORDS)
+            status =
+                MICA_INVALID("[%s] %d words are too few for its random ops", function->name, n);
+        if (status) break;
+        memcpy(p->key, words + at, sizeof p->key);
+        memcpy(p->counter, words + at + 2, sizeof p->counter);
+        at += STREAM_WORDS;
+    }
+    mica_tf_generators_enter(before);
+    mica_mutex_unlock(&lock);
+    return status;
+}
+
 /* The operation's own, with the lock held. */
 static mica_tf_philox *find_own(mica_tf_operation *operation) {
     if (!operation->philox)

@@ -40,3 +40,36 @@ mica_status tf_shape_matching_files(mica_tf_inference *c) {
     c->outputs[0] = mica_tf_unknown_of_rank(1);
     return NULL;
 }
+
+/* Each column has the shape of the records. */
+mica_status tf_shape_decode_csv(mica_tf_inference *c) {
+    const mica_tf_attr *types = mica_tf_attr_find(c->info, c->attrs, "OUT_TYPE");
+    const mica_tf_attr *columns = mica_tf_attr_find(c->info, c->attrs, "select_cols");
+    if (types->n < 1) return MICA_INVALID("[DecodeCSV] OUT_TYPE needs at least 1 dtype, not 0");
+    for (int32_t i = 0; i < types->n; i++) {
+        int64_t dtype = types->as.ints[i];
+        if (dtype != MICA_TF_float32 && dtype != MICA_TF_float64 && dtype != MICA_TF_int32 &&
+            dtype != MICA_TF_int64 && dtype != MICA_TF_string)
+            return MICA_INVALID("[DecodeCSV] field %d is float32, float64, int32, int64 or "
+                                "string, not %s",
+                                i, mica_tf_dtype_name((mica_tf_dtype)dtype));
+        const mica_tf_shape *by_default = &c->inputs[1 + i];
+        if (by_default->rank > 1)
+            return MICA_INVALID("[DecodeCSV] Each record default should be at most rank 1");
+        if (by_default->rank == 1 && by_default->dims[0] > 1)
+            return MICA_INVALID("[DecodeCSV] There should only be 1 default per field but field %d "
+                                "has %lld",
+                                i, (long long)by_default->dims[0]);
+        c->outputs[i] = c->inputs[0];
+    }
+    if (columns->n && columns->n != types->n)
+        return MICA_INVALID("[DecodeCSV] select_cols should match output size: %d and %d",
+                            columns->n, types->n);
+    for (int32_t i = 0; i < columns->n; i++) {
+        if (columns->as.ints[i] < 0)
+            return MICA_INVALID("[DecodeCSV] select_cols should be non-negative indices");
+        if (i && columns->as.ints[i] <= columns->as.ints[i - 1])
+            return MICA_INVALID("[DecodeCSV] select_cols should be strictly increasing indices");
+    }
+    return NULL;
+}
