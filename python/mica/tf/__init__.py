@@ -87,6 +87,7 @@ _MODULES = frozenset(
         "random",
         "raw_ops",
         "saved_model",
+        "sets",
         "signal",
         "sparse",
         "strings",

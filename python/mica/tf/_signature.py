@@ -159,7 +159,9 @@ def placeholders(graph, names: list[str], args, kwargs):
 
     def place(value, name):
         if isinstance(value, list | tuple | dict) or nest.is_nested(value) or is_composite(value):
-            flat = nest.flatten(value, expand_composites=True)
+            spec = getattr(value, "_type_spec", None)
+            looks = spec if hasattr(spec, "_flat_tensor_specs") else value
+            flat = nest.flatten(looks, expand_composites=True)
             return nest.pack_sequence_as(
                 value, [one(item, name) for item in flat], expand_composites=True
             )

@@ -12,7 +12,7 @@ from .._core import convert_to_tensor, ops
 from .._dtypes import int64
 from .._graph import FuncGraph, operand
 from .._specs import TensorSpec
-from . import _structure
+from . import _structure, _vectorized
 from ._iterator import Iterator, NumpyIterator
 from ._options import Options
 from ._transformations import Transformations
@@ -42,7 +42,9 @@ class DatasetSpec(_structure.HandleSpec):
 class _Traced:
     """A function of elements as a graph, with what it captures and the spec of its result."""
 
-    def __init__(self, function, element_spec: object, name: str) -> None:
+    def __init__(
+        self, function, element_spec: object, name: str, tensors=_structure.to_tensors
+    ) -> None:
         self.graph = FuncGraph(name, _mica.tf_current_graph())
         with building(self.graph):
             parameters = [
@@ -54,7 +56,7 @@ class _Traced:
             result = _converted(function)(*arguments)
             result = _structure.normalize(_tuples(result))
             self.spec = _structure.spec_of(result)
-            for tensor in _structure.to_tensors(self.spec, result):
+            for tensor in tensors(self.spec, result):
                 self.graph._output(operand(tensor))
         self.captured = [external for external, _ in self.graph._captures()]
 
@@ -68,6 +70,10 @@ def _converted(function):
     if isinstance(function, types.MethodType):
         return types.MethodType(autograph.convert(function.__func__), function.__self__)
     return autograph.convert(function)
+
+
+def _the_same(*parts: object) -> object:
+    return parts if len(parts) > 1 else parts[0]
 
 
 def _tuples(value: object) -> object:
@@ -100,11 +106,12 @@ class Dataset(Transformations, CompositeTensor):
         self._kind = kind
         self._inputs_kept = tuple(inputs)
         self._options = Options()
+        self._map: tuple | None = None  # of a map that a batch may take into itself
         for dataset in self._inputs_kept:
             self._options = self._options.merge(dataset._options)
 
     def _made(self, op: str, kind: str, spec: object, *operands, **attributes) -> Dataset:
-        attributes.update(_structure.types_and_shapes(spec))
+        attributes = {**_structure.types_and_shapes(spec), **attributes}
         made = ops[op](self._handle_tensor, *operands, **attributes)
         return Dataset(made, spec, kind, [self])
 
@@ -139,7 +146,7 @@ class Dataset(Transformations, CompositeTensor):
         """An element for each index of the first axis."""
         element = _structure.normalize(tensors)
         whole = _structure.spec_of(element)
-        flat = _structure.to_tensors(whole, element)
+        flat = _structure.to_slices(whole, element)
         if not flat:
             raise ValueError("Invalid `tensors`. `tensors` should not be empty.")
         spec = _structure.unbatched(whole)
@@ -190,18 +197,25 @@ class Dataset(Transformations, CompositeTensor):
         deterministic is False. A function that calls Python or has effects runs in order.
         """
         traced = _Traced(map_func, self._element_spec, "map")
-        if num_parallel_calls is None:
-            return self._made(
-                "MapDataset", "_MapDataset", traced.spec, traced.captured, f=traced.graph
-            )
+        order = _structure.determinism(deterministic)
+        made = self._mapped(traced, traced.spec, num_parallel_calls, order)
+        if _vectorized.is_exact(traced, self._element_spec):
+            made._map = self, traced, num_parallel_calls, order
+        return made
+
+    def _mapped(self, traced, spec: object, calls, order: str) -> Dataset:
+        """The dataset of a function that is traced."""
+        given, graph = traced.captured, traced.graph
+        if calls is None:
+            return self._made("MapDataset", "_MapDataset", spec, given, f=graph)
         return self._made(
             "ParallelMapDatasetV2",
             "_ParallelMapDataset",
-            traced.spec,
-            traced.captured,
-            _int(num_parallel_calls),
-            f=traced.graph,
-            deterministic=_structure.determinism(deterministic),
+            spec,
+            given,
+            _int(calls),
+            f=graph,
+            deterministic=order,
         )
 
     def flat_map(self, map_func, name=None) -> Dataset:
@@ -243,9 +257,19 @@ class Dataset(Transformations, CompositeTensor):
         deterministic=None,
         name=None,
     ) -> Dataset:
-        """Elements stacked along a new first axis."""
+        """Elements stacked along a new first axis.
+
+        Behind a map whose function gives the same bits for many elements at once, the function
+        runs once for a batch.
+        """
         static = batch_size if drop_remainder and isinstance(batch_size, int) else None
         spec = _structure.batched(self._element_spec, static)
+        if self._map is not None:
+            source, traced, calls, order = self._map
+            stacked = source.batch(batch_size, drop_remainder)
+            whole = _vectorized.Vectorized(traced, source._element_spec, stacked._element_spec)
+            made = stacked._mapped(whole, spec, calls, order)
+            return Dataset(made._handle_tensor, spec, "_BatchDataset", [self])
         return self._made(
             "BatchDatasetV2",
             "_BatchDataset",
@@ -256,8 +280,18 @@ class Dataset(Transformations, CompositeTensor):
 
     def unbatch(self, name=None) -> Dataset:
         """An element for each index of the first axis of each element."""
-        spec = _structure.unbatched(self._element_spec)
-        return self._made("UnbatchDataset", "_UnbatchDataset", spec)
+        spec, whole = _structure.unbatched(self._element_spec), self
+        if _structure.is_sliced_otherwise(self._element_spec):
+            traced = _Traced(_the_same, self._element_spec, "slices", _structure.to_slices)
+            whole = self._made(
+                "MapDataset",
+                "_MapDataset",
+                traced.spec,
+                traced.captured,
+                f=traced.graph,
+                output_shapes=[tensor.shape for tensor in traced.graph._outputs()],
+            )
+        return whole._made("UnbatchDataset", "_UnbatchDataset", spec)
 
     def shuffle(self, buffer_size, seed=None, reshuffle_each_iteration=True, name=None) -> Dataset:
         """Elements at random out of a buffer that is kept full."""
