@@ -311,6 +311,17 @@ static mica_status read_shapes(mica_arena *arena, io_range list, mica_tf_attr *o
     return NULL;
 }
 
+/* A 0 follows the bytes. */
+static mica_status read_text(mica_arena *arena, io_range part, mica_tf_attr *out) {
+    if (part.n > INT32_MAX) return damaged("a string is too long");
+    char *text = mica_arena_alloc(arena, part.n + 1);
+    if (!text) return MICA_NO_MEMORY();
+    if (part.n) memcpy(text, part.data, part.n);
+    out->n = (int32_t)part.n;
+    out->as.string = text;
+    return NULL;
+}
+
 static mica_status read_texts(mica_arena *arena, io_range list, mica_tf_attr *out) {
     int64_t n = io_count_parts(list, 2), i = 0;
     if (n < 0 || n > INT32_MAX) return damaged("a list of strings is cut off");
@@ -361,11 +372,7 @@ mica_status io_read_attr(io_values *values, mica_arena *arena, io_range message,
     if (kind == MICA_TF_FLOAT) out->as.real = real_of(bits);
     if (kind == MICA_TF_BOOL) out->as.integer = bits != 0;
     switch (kind) {
-    case MICA_TF_STRING:
-        if (part.n > INT32_MAX) return damaged("a string is too long");
-        out->n = (int32_t)part.n;
-        out->as.string = part.n ? (const char *)part.data : "";
-        return NULL;
+    case MICA_TF_STRING: return read_text(arena, part, out);
     case MICA_TF_SHAPE: {
         mica_tf_shape *shape = mica_arena_alloc(arena, sizeof *shape);
         if (!shape) return MICA_NO_MEMORY();

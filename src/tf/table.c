@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tf/derive_rules.h"
 #include "tf/host_rules.h"
 #include "tf/ints_rules.h"
 #include "tf/lower_rules.h"

@@ -479,11 +479,18 @@ extern const mica_tf_row mica_tf_rows[MICA_TF_OP_COUNT];
 
 /* The columns that a row gives by name. */
 struct mica_tf_refusal;
+struct mica_tf_walk;
+struct mica_tf_step;
+/* The derivative of a step whose op stays on the host, as steps of other ops: `given` has the
+ * cotangents of the results, NULL where there is none (gradient/walk.h). */
+typedef mica_status (*mica_tf_derive_function)(struct mica_tf_walk *w,
+                                               const struct mica_tf_step *step, void *const *given);
 typedef struct mica_tf_traits {
     mica_tf_category category;
     const char *axis, *no_file;
     const struct mica_tf_refusal *refuses; /* refusals.h */
     mica_tf_ints_function ints;
+    mica_tf_derive_function derive;
     bool draws_by_size; /* of an op with effect RANDOM: how much it draws follows from its result's
                          * size alone */
 } mica_tf_traits;

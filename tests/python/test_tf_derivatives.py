@@ -271,11 +271,35 @@ def is_vectorized(work: Work) -> bool:
         return False
 
 
+def first_faults(work: Work) -> list[str]:
+    """What is wrong with first derivatives, eagerly and in functions."""
+    faults = []
+    at = [as_arrays(each) for each in work.gradients(work.tensors(work.operands))]
+    above, below = (as_arrays(work.values(work.moved(by))) for by in (work.step, -work.step))
+    sloped = (inner(work.weights, above) - inner(work.weights, below)) / (2 * work.step)
+    slope, scale = inner(at[1], work.tangents), scale_of(at[1], work.tangents)
+    if not close(slope, sloped, scale, 2e-7 * work.slack):
+        faults.append(f"gradient {slope}, finite differences {sloped}")
+    for signature in (None, [tf.TensorSpec(None, each.dtype) for each in work.operands]):
+
+        def both(*tensors):
+            values, gradients = work.gradients(list(tensors))
+            return [*values, *gradients]
+
+        wrapped = tf.function(both, autograph=False, input_signature=signature)
+        found = as_arrays(wrapped(*work.tensors(work.operands)))
+        if not same(found, [*at[0], *at[1]], work.slack):
+            faults.append("a function gives something else than eager mode")
+    return faults
+
+
 def faults_of(case: RowCase) -> list[str]:
     try:
         work = Work(case)
         faults = held_faults(work) if work.others else []
-        if work.places:
+        if case.once:
+            faults += first_faults(work)
+        elif work.places:
             wrong, here = eager_faults(work)
             faults += wrong + function_faults(work, here)
         if not case.vmap:

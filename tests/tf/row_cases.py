@@ -26,6 +26,7 @@ class RowCase:
     operands: list[Draw]
     arguments: list[str]  # the input of the row that each operand is of; empty: none
     vmap: str = ""  # why it is not vectorized
+    once: str = ""  # why there are first derivatives alone
 
     def draw(self, turn: int = 0) -> list[np.ndarray]:
         """The operands; another turn, other numbers."""
@@ -73,8 +74,12 @@ def row(
     *,
     what: str = "",
     then: Callable[[Any, Any], Any] | None = None,
+    once: str = "",
 ) -> None:
-    """A case of one row; ``then(tf, results)`` is what is differentiated."""
+    """A case of one row; ``then(tf, results)`` is what is differentiated.
+
+    ``once``: why it is not vectorized, and has first derivatives alone, backwards.
+    """
     draws: list[Draw] = []
     takes, arguments = {}, []
     for key, value in operands.items():
@@ -86,7 +91,7 @@ def row(
         results = getattr(tf.raw_ops, name)(**given, **(attributes or {}))
         return then(tf, results) if then else results
 
-    ROW_CASES.append(RowCase(name, what, call, draws, arguments))
+    ROW_CASES.append(RowCase(name, what, call, draws, arguments, once, once))
 
 
 def program(name: str, *operands: Any, what: str = "", vmap: str = "") -> Callable[..., Any]:
@@ -758,3 +763,75 @@ for stack_row in ("StackPush", "StackPop", "StackPopLike"):
             tape.watch(x)
             y = inner(x)
         return tape.gradient(y, x)
+
+# ---- sparse --------------------------------------------------------------------------------------
+
+ON_THE_HOST = "it runs on the host; its derivative is another row"
+_PLACES, _SIZES = [[0, 1], [0, 3], [1, 0], [2, 2], [2, 3]], [3, 4]
+_SPARSE = {"sp_indices": _PLACES, "sp_values": f(5), "sp_shape": _SIZES}
+_INPUT = {"input_indices": _PLACES, "input_values": f(5), "input_shape": _SIZES}
+row("SparseReorder", {**_INPUT, "input_indices": _PLACES[::-1]})
+for axes in ([0], [1], [0, 1], [-1]):
+    row("SparseReduceSum", {**_INPUT, "reduction_axes": axes}, what=f"over {axes}")
+row("SparseSoftmax", _SPARSE)
+for left, right, other in (
+    (False, False, f(4, 2)),
+    (True, False, f(3, 2)),
+    (False, True, f(2, 4)),
+    (True, True, f(2, 3)),
+):
+    row(
+        "SparseTensorDenseMatMul",
+        {"a_indices": _PLACES, "a_values": f(5), "a_shape": _SIZES, "b": other},
+        {"adjoint_a": left, "adjoint_b": right},
+        what=f"adjoint {left} {right}",
+    )
+row(
+    "SparseTensorDenseAdd",
+    {"a_indices": _PLACES, "a_values": f(5), "a_shape": _SIZES, "b": f(3, 4)},
+)
+for dense in ((3, 4), (4,), (3, 1), ()):
+    row("SparseDenseCwiseMul", {**_SPARSE, "dense": f(*dense)}, what=f"by {dense}")
+    row("SparseDenseCwiseDiv", {**_SPARSE, "dense": pos(*dense)}, what=f"by {dense}")
+    row("SparseDenseCwiseAdd", {**_SPARSE, "dense": f(*dense)}, what=f"by {dense}")
+row(
+    "SparseAdd",
+    {
+        "a_indices": _PLACES,
+        "a_values": f(5),
+        "a_shape": _SIZES,
+        "b_indices": [[0, 0], [0, 3], [2, 2]],
+        "b_values": f(3),
+        "b_shape": _SIZES,
+        "thresh": np.float64(0),
+    },
+    once=ON_THE_HOST,
+)
+row(
+    "SparseSlice",
+    {"indices": _PLACES, "values": f(5), "shape": _SIZES, "start": [0, 1], "size": [2, 3]},
+    once=ON_THE_HOST,
+)
+row(
+    "SparseFillEmptyRows",
+    {"indices": _PLACES, "values": f(5), "dense_shape": [5, 4], "default_value": f()},
+    once=ON_THE_HOST,
+)
+row(
+    "SparseToDense",
+    {
+        "sparse_indices": _PLACES,
+        "output_shape": _SIZES,
+        "sparse_values": f(5),
+        "default_value": f(),
+    },
+    once=ON_THE_HOST,
+)
+_ROWS = {"data": f(3, 2), "indices": [0, 2, 1, 2], "segment_ids": [0, 0, 1, 3]}
+for kind in ("Sum", "Mean", "SqrtN"):
+    row(f"SparseSegment{kind}", _ROWS, once=ON_THE_HOST)
+    row(
+        f"SparseSegment{kind}WithNumSegments",
+        {**_ROWS, "num_segments": 6},
+        once=ON_THE_HOST,
+    )

@@ -13,7 +13,7 @@ from ._context import building
 from ._core import Tensor, convert_to_tensor, ops
 from ._graph import FuncGraph, operand, read_only_variables
 from ._shapes import TensorShape
-from ._specs import TensorSpec
+from ._specs import TensorSpec, TypeSpec
 
 
 def _smart_bool(pred):
@@ -271,11 +271,14 @@ def while_loop(
     structure = list(loop_vars) if isinstance(loop_vars, list | tuple) else loop_vars
     _settle(structure, body, graph)
     flat = [operand(v) for v in nest.flatten(structure, expand_composites=True)]
-    invariants = (
-        [None] * len(flat)
-        if shape_invariants is None
-        else _flat_invariants(shape_invariants, len(flat))
-    )
+    if shape_invariants is None:
+        shape_invariants = [None] * len(nest.flatten(structure))
+    else:
+        shape_invariants = _flatten_shapes(shape_invariants)
+    invariants = _of_components(nest.flatten(structure), shape_invariants)
+    structure = _with_specs(structure, shape_invariants)
+    if len(invariants) != len(flat):
+        raise ValueError(f"{len(invariants)} shape invariants for {len(flat)} loop variables")
     shapes = [_invariant_shape(v, s) for v, s in zip(flat, invariants, strict=True)]
     if maximum_iterations is not None:
         maximum_iterations = operand(maximum_iterations, _dtypes.int32)
@@ -320,15 +323,44 @@ def _settle(structure, body, graph) -> None:
         _call(body, nest.map_structure(inner, structure))
 
 
-def _flat_invariants(invariants, n: int) -> list:
-    flat = _flatten_shapes(invariants)
-    if len(flat) != n:
-        raise ValueError(f"{len(flat)} shape invariants for {n} loop variables")
-    return flat
+def _of_components(leaves: list, invariants: list) -> list:
+    """The invariants of the tensors in the variables.
+
+    A sparse or ragged tensor may come to have more or fewer elements.
+    """
+    if len(leaves) != len(invariants):
+        return invariants
+    found: list = []
+    for leaf, invariant in zip(leaves, invariants, strict=True):
+        spec = getattr(leaf, "_type_spec", None)
+        if not hasattr(spec, "_flat_tensor_specs"):
+            parts = len(nest.flatten(leaf, expand_composites=True))
+            found += [invariant] * parts if invariant is None else [invariant]
+            continue
+        if isinstance(invariant, TensorShape):
+            spec = leaf._shape_invariant_to_type_spec(invariant)
+        elif invariant is not None:
+            spec = invariant
+        found += nest.flatten(spec, expand_composites=True)
+    return found
+
+
+def _with_specs(structure, invariants: list):
+    """The variables; for those made of tensors, what their invariants let them become."""
+    leaves = nest.flatten(structure)
+    if len(leaves) != len(invariants):
+        return structure
+    found = []
+    for leaf, invariant in zip(leaves, invariants, strict=True):
+        is_composite = hasattr(getattr(leaf, "_type_spec", None), "_flat_tensor_specs")
+        if is_composite and isinstance(invariant, TensorShape):
+            invariant = leaf._shape_invariant_to_type_spec(invariant)
+        found.append(invariant if is_composite and invariant is not None else leaf)
+    return nest.pack_sequence_as(structure, found)
 
 
 def _is_shape(value) -> bool:
-    return isinstance(value, TensorShape | TensorSpec)
+    return isinstance(value, TensorShape | TypeSpec)
 
 
 def _flatten_shapes(value) -> list:

@@ -27,7 +27,7 @@ from ._signature import (
     unbound,
     without_first,
 )
-from ._specs import TensorSpec
+from ._specs import DenseSpec, TensorSpec
 from ._trace_key import join_keys, key_covers, key_of, spec_key, with_shapes
 from ._tracking import Trackable
 from ._variable import Variable
@@ -522,6 +522,12 @@ class Function(Trackable):
             )
         tensors = []
         for value, spec in zip(flat, specs, strict=True):
+            if not isinstance(spec, DenseSpec):
+                if not spec.is_compatible_with(value):
+                    reason = f"Can not cast {value!r} to {spec!r}"
+                    raise unbound(reason, args, kwargs, repr(self._given_signature))
+                tensors += nest.flatten(value, expand_composites=True)
+                continue
             try:
                 tensor = convert_to_tensor(value, spec.dtype)
             except (TypeError, ValueError):

@@ -8,7 +8,7 @@ from ._context import building, current_graph
 from ._control import while_loop
 from ._core import convert_to_tensor, ops
 from ._shapes import TensorShape
-from ._specs import TensorSpec
+from ._specs import TensorSpec, TypeSpec
 from ._tensor_array import TensorArray
 
 
@@ -33,7 +33,81 @@ def _count(flat: list):
     )
 
 
+class _Slices:
+    """What an element of `map_fn` is made of: some leaves have tensors of their own for slices."""
+
+    def __init__(self, structure: object, leaves: list) -> None:
+        self._structure, self._leaves = structure, leaves
+
+    def made(self, flat: list) -> object:
+        """The element that consists of these tensors."""
+        rest, parts = iter(flat), []
+        for leaf in self._leaves:
+            spec = _sliced_spec(leaf)
+            if spec is None:
+                count = len(nest.flatten(leaf, expand_composites=True))
+                own = [next(rest) for _ in range(count)]
+                parts.append(nest.pack_sequence_as(leaf, own, expand_composites=True))
+            else:
+                spec = spec._unbatch()
+                own = [next(rest) for _ in spec._flat_tensor_specs]
+                parts.append(spec._from_tensor_list(own))
+        return nest.pack_sequence_as(self._structure, parts)
+
+
+def _sliced_spec(value: object):
+    """The spec of a value whose slices have tensors of their own, or None."""
+    spec = value if isinstance(value, TypeSpec) else getattr(value, "_type_spec", None)
+    return spec if hasattr(spec, "_flat_tensor_specs") else None
+
+
+def _sliceable(elems: object) -> tuple[list, object]:
+    """The tensors whose slices elements are made of, and what makes an element of those."""
+    leaves = nest.flatten(elems)
+    if all(_sliced_spec(leaf) is None for leaf in leaves):
+        return _tensors(elems, "elems")
+    flat = []
+    for leaf in leaves:
+        spec = _sliced_spec(leaf)
+        flat += _tensors(leaf, "elems")[0] if spec is None else spec._to_batched_tensor_list(leaf)
+    return flat, _Slices(elems, leaves)
+
+
+def _kinds(example: object) -> list:
+    """For each leaf of what a function gives: the spec of one with tensors of its own, or None."""
+    return [_sliced_spec(leaf) for leaf in nest.flatten(example)]
+
+
+def _written(kinds: list, result: object) -> list:
+    """The tensors that are stacked in place of a result."""
+    found = []
+    for kind, leaf in zip(kinds, nest.flatten(result), strict=True):
+        if kind is not None and not kind.is_compatible_with(leaf):
+            raise ValueError(
+                f"Error in map_fn:\n  Expected `fn` to return a:\n    {kind}\n  But it returned "
+                f"a:\n    {leaf}\n  To fix, update the `fn_output_signature` (or `dtype`) argument "
+                "to `map_fn`."
+            )
+        found += [leaf] if kind is None else kind._to_tensor_list(leaf)
+    return found
+
+
+def _gathered(example: object, kinds: list, stacked: list, count) -> object:
+    """The result that consists of these stacks."""
+    rest, parts = iter(stacked), []
+    for kind in kinds:
+        if kind is None:
+            parts.append(next(rest))
+            continue
+        own = [next(rest) for _ in kind._flat_tensor_specs]
+        whole = kind._batch(count if isinstance(count, int) else None)
+        parts.append(whole._from_tensor_list(own))
+    return nest.pack_sequence_as(example, parts)
+
+
 def _packed(structure: object, flat: list) -> object:
+    if isinstance(structure, _Slices):
+        return structure.made(flat)
     return nest.pack_sequence_as(structure, flat, expand_composites=True)
 
 
@@ -58,7 +132,8 @@ def _outputs_of(function, flat: list, structure: object, extra: list) -> list[Te
     with building(graph):
         parts = [graph._parameter(t.dtype, t.shape[1:], "element") for t in flat]
         result = function(*extra, _packed(structure, parts))
-        found = [convert_to_tensor(part) for part in nest.flatten(result)]
+        written = _written(_kinds(result), result)
+        found = [convert_to_tensor(part) for part in written]
         return result, [TensorSpec(part.shape, part.dtype) for part in found]
 
 
@@ -76,7 +151,7 @@ def map_fn(
     """Apply a function to every element along the first axis; stack what it gives."""
     if not callable(fn):
         raise TypeError(f"The provided function {fn!r} is not callable.")
-    flat, elems = _tensors(elems, "elems")
+    flat, elems = _sliceable(elems)
     signature = dtype if fn_output_signature is None else fn_output_signature
     count = _count(flat)
     if current_graph() is None:
@@ -85,6 +160,7 @@ def map_fn(
     if signature is not None:
         nest.assert_same_structure(signature, example)
         example = signature
+    kinds = _kinds(example)
     arrays = [
         TensorArray(spec.dtype, size=count, element_shape=spec.shape if infer_shape else None)
         for spec in specs
@@ -92,7 +168,7 @@ def map_fn(
 
     def body(i, *written):
         result = fn(_packed(elems, _pick(flat, i)))
-        values = nest.flatten(result)
+        values = _written(kinds, result)
         return (i + 1, *[a.write(i, v) for a, v in zip(written, values, strict=True)])
 
     done = while_loop(lambda i, *written: i < count, body, (_int(0), *arrays))
@@ -101,7 +177,7 @@ def map_fn(
     ]
     if not back_prop:
         stacked = [ops["StopGradient"](tensor) for tensor in stacked]
-    return nest.pack_sequence_as(example, stacked)
+    return _gathered(example, kinds, stacked, count)
 
 
 def _known(tensor, count, spec: TensorSpec):
@@ -117,15 +193,25 @@ def _map_now(fn, flat: list, elems, count: int, signature):
     first = results[0] if signature is None else signature
     if signature is not None:
         nest.assert_same_structure(signature, results[0], check_types=False)
-    columns = zip(*[nest.flatten(result) for result in results], strict=True)
+    kinds = _kinds(first)
+    columns = zip(*[_written(kinds, result) for result in results], strict=True)
     stacked = []
-    for wanted, column in zip(nest.flatten(first), columns, strict=True):
-        kind = None
-        if signature is not None:
-            kind = _dtypes.as_dtype(getattr(wanted, "dtype", wanted))
-        parts = [convert_to_tensor(part, kind) for part in column]
+    for wanted, column in zip(_dtypes_wanted(first, kinds, signature), columns, strict=True):
+        parts = [convert_to_tensor(part, wanted) for part in column]
         stacked.append(ops["Pack"](parts))
-    return nest.pack_sequence_as(first, stacked)
+    return _gathered(first, kinds, stacked, count)
+
+
+def _dtypes_wanted(first: object, kinds: list, signature) -> list:
+    """The dtype of each stack, None where the results say it."""
+    found: list = []
+    for kind, leaf in zip(kinds, nest.flatten(first), strict=True):
+        if kind is not None:
+            found += [spec.dtype for spec in kind._flat_tensor_specs]
+        else:
+            is_said = signature is not None
+            found.append(_dtypes.as_dtype(getattr(leaf, "dtype", leaf)) if is_said else None)
+    return found
 
 
 def _nothing(fn, flat: list, elems, signature):

@@ -68,7 +68,9 @@ def _other_key(value, tensors: list):
     spec = getattr(value, "_type_spec", None)
     if isinstance(spec, TypeSpec):
         parts = nest.flatten(value, expand_composites=True)
-        return spec, tuple([key_of(item, tensors) for item in parts])
+        keys = tuple([key_of(item, tensors) for item in parts])
+        # How many elements a sparse or ragged tensor has makes no other trace.
+        return (spec, ()) if hasattr(spec, "_flat_tensor_specs") else (spec, keys)
     try:
         hash(value)
     except TypeError:

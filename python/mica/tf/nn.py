@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import importlib as _importlib
+
 from .. import _mica
-from . import _dtypes
+from . import _dispatch, _dtypes
 from ._array import (
     concat,
     gather,
@@ -22,7 +24,7 @@ from ._context import executing_eagerly
 from ._core import Tensor, convert_to_tensor, ops
 from ._elementwise import clip_by_norm, softsign
 from ._math import cast, reduce_mean, reduce_sum, sigmoid, tanh
-from ._missing import finder as _finder
+from ._missing import missing as _missing
 from ._missing import namespace as _namespace
 from ._patches import dilation2d, erosion2d, max_pool_with_argmax
 from ._reduce import in_top_k, reduce_logsumexp, reduce_max, top_k, zero_fraction
@@ -508,4 +510,22 @@ class experimental:
         )
 
 
-__getattr__ = _finder(__name__)
+_dispatch.offer(globals())
+
+# Names that are found when they are first touched, in modules that build on this one.
+_LATE = {
+    "embedding_lookup_sparse": "_sparse_lookup",
+    "safe_embedding_lookup_sparse": "_sparse_lookup",
+}
+
+
+def __getattr__(name: str):
+    if name not in _LATE:
+        raise _missing(__name__, name)
+    value = getattr(_importlib.import_module(f"..{_LATE[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATE})

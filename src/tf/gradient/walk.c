@@ -130,6 +130,8 @@ static mica_status derive(mica_tf_walk *w, const mica_tf_step *step, void *const
         if (w->kind->retain) w->kind->retain(given[0]);
         return mica_tf_walk_add(w, step->inputs[0], given[0]);
     }
+    mica_tf_derive_function own = mica_tf_traits_of[step->operation->op].derive;
+    if (own) return own(w, step, given);
     if (may_give_slices(w, step)) MICA_TRY(w->kind->gather(w, step, given[0], &done));
     return done ? NULL : mica_tf_walk_vjp(w, step, given);
 }

@@ -42,7 +42,9 @@ class DatasetSpec(_structure.HandleSpec):
 class _Traced:
     """A function of elements as a graph, with what it captures and the spec of its result."""
 
-    def __init__(self, function, element_spec: object, name: str) -> None:
+    def __init__(
+        self, function, element_spec: object, name: str, tensors=_structure.to_tensors
+    ) -> None:
         self.graph = FuncGraph(name, _mica.tf_current_graph())
         with building(self.graph):
             parameters = [
@@ -54,7 +56,7 @@ class _Traced:
             result = _converted(function)(*arguments)
             result = _structure.normalize(_tuples(result))
             self.spec = _structure.spec_of(result)
-            for tensor in _structure.to_tensors(self.spec, result):
+            for tensor in tensors(self.spec, result):
                 self.graph._output(operand(tensor))
         self.captured = [external for external, _ in self.graph._captures()]
 
@@ -68,6 +70,10 @@ def _converted(function):
     if isinstance(function, types.MethodType):
         return types.MethodType(autograph.convert(function.__func__), function.__self__)
     return autograph.convert(function)
+
+
+def _the_same(*parts: object) -> object:
+    return parts if len(parts) > 1 else parts[0]
 
 
 def _tuples(value: object) -> object:
@@ -105,7 +111,7 @@ class Dataset(Transformations, CompositeTensor):
             self._options = self._options.merge(dataset._options)
 
     def _made(self, op: str, kind: str, spec: object, *operands, **attributes) -> Dataset:
-        attributes.update(_structure.types_and_shapes(spec))
+        attributes = {**_structure.types_and_shapes(spec), **attributes}
         made = ops[op](self._handle_tensor, *operands, **attributes)
         return Dataset(made, spec, kind, [self])
 
@@ -140,7 +146,7 @@ class Dataset(Transformations, CompositeTensor):
         """An element for each index of the first axis."""
         element = _structure.normalize(tensors)
         whole = _structure.spec_of(element)
-        flat = _structure.to_tensors(whole, element)
+        flat = _structure.to_slices(whole, element)
         if not flat:
             raise ValueError("Invalid `tensors`. `tensors` should not be empty.")
         spec = _structure.unbatched(whole)
@@ -274,8 +280,18 @@ class Dataset(Transformations, CompositeTensor):
 
     def unbatch(self, name=None) -> Dataset:
         """An element for each index of the first axis of each element."""
-        spec = _structure.unbatched(self._element_spec)
-        return self._made("UnbatchDataset", "_UnbatchDataset", spec)
+        spec, whole = _structure.unbatched(self._element_spec), self
+        if _structure.is_sliced_otherwise(self._element_spec):
+            traced = _Traced(_the_same, self._element_spec, "slices", _structure.to_slices)
+            whole = self._made(
+                "MapDataset",
+                "_MapDataset",
+                traced.spec,
+                traced.captured,
+                f=traced.graph,
+                output_shapes=[tensor.shape for tensor in traced.graph._outputs()],
+            )
+        return whole._made("UnbatchDataset", "_UnbatchDataset", spec)
 
     def shuffle(self, buffer_size, seed=None, reshuffle_each_iteration=True, name=None) -> Dataset:
         """Elements at random out of a buffer that is kept full."""
@@ -378,6 +394,18 @@ class Dataset(Transformations, CompositeTensor):
 
     def __iter__(self) -> Iterator:
         return Iterator._of(self)
+
+    def make_one_shot_iterator(self):
+        """As tf.compat.v1.data.make_one_shot_iterator."""
+        from ..compat.v1.data import make_one_shot_iterator
+
+        return make_one_shot_iterator(self)
+
+    def make_initializable_iterator(self, shared_name=None):
+        """As tf.compat.v1.data.make_initializable_iterator."""
+        from ..compat.v1.data import make_initializable_iterator
+
+        return make_initializable_iterator(self, shared_name)
 
     def as_numpy_iterator(self) -> NumpyIterator:
         """An iterator whose elements hold numpy's arrays."""

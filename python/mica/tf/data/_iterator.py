@@ -94,6 +94,12 @@ def _listed(tensors: object, types: dict) -> list:
     return list(tensors)
 
 
+def _as_numpy(value: object) -> object:
+    """Sparse and ragged tensors say with `_numpy` what they are of numpy's arrays."""
+    made = getattr(value, "_numpy", None) or getattr(value, "numpy", None)
+    return made() if made else value
+
+
 class NumpyIterator:
     """Gives elements with numpy's arrays in them."""
 
@@ -104,10 +110,7 @@ class NumpyIterator:
         return self
 
     def __next__(self) -> object:
-        return _structure._map(
-            lambda value: value.numpy() if hasattr(value, "numpy") else value,
-            next(self._iterator),
-        )
+        return _structure._map(_as_numpy, next(self._iterator))
 
     def next(self) -> object:
         """As `next(iterator)`."""

@@ -2,6 +2,12 @@
 
 Tuples, named tuples and dicts are structure; a list is data, and becomes a tensor. None is a
 leaf without tensors.
+
+A spec of values that are no fixed number of tensors of fixed ranks (sparse and ragged ones) says
+itself how pipelines carry them: with `_flat_tensor_specs`, `_to_tensor_list(value)`,
+`_from_tensor_list(tensors)`; `_to_batched_tensor_list(value)` gives tensors whose slices along the
+first axis are the tensor lists of the value's slices, and `_batch(size)` and `_unbatch()` are the
+specs of stacked values and of slices.
 """
 
 from __future__ import annotations
@@ -133,6 +139,8 @@ def flat_specs(spec: object) -> list[TensorSpec]:
     for leaf in _leaves(spec):
         if isinstance(leaf, TensorSpec):
             found.append(leaf)
+        elif hasattr(leaf, "_flat_tensor_specs"):
+            found.extend(leaf._flat_tensor_specs)
         else:
             parts = leaf._component_specs
             for part in parts if isinstance(parts, (list, tuple)) else [parts]:
@@ -146,6 +154,8 @@ def to_tensors(spec: object, element: object) -> list[Tensor]:
     for leaf, value in zip(_leaves(spec), _leaves(element), strict=True):
         if isinstance(leaf, TensorSpec):
             found.append(value if isinstance(value, Tensor) else convert_to_tensor(value))
+        elif hasattr(leaf, "_to_tensor_list"):
+            found.extend(leaf._to_tensor_list(value))
         else:
             specs, parts = leaf._component_specs, leaf._to_components(value)
             if not isinstance(specs, (list, tuple)):
@@ -153,6 +163,20 @@ def to_tensors(spec: object, element: object) -> list[Tensor]:
             for inner, part in zip(specs, parts, strict=True):
                 found.extend(to_tensors(inner, part))
     return found
+
+
+def to_slices(spec: object, element: object) -> list[Tensor]:
+    """The tensors whose slices along the first axis are those of the element's slices."""
+    found = []
+    for leaf, value in zip(_leaves(spec), _leaves(element), strict=True):
+        made = getattr(leaf, "_to_batched_tensor_list", None)
+        found.extend(made(value) if made else to_tensors(leaf, value))
+    return found
+
+
+def is_sliced_otherwise(spec: object) -> bool:
+    """Whether an element has other tensors for its slices than for itself."""
+    return any(hasattr(leaf, "_to_batched_tensor_list") for leaf in _leaves(spec))
 
 
 def from_tensors(spec: object, tensors: list) -> object:
@@ -166,6 +190,8 @@ def from_tensors(spec: object, tensors: list) -> object:
                 return tensor
             tensor.set_shape(kind.shape)
             return tensor
+        if hasattr(kind, "_from_tensor_list"):
+            return kind._from_tensor_list([next(rest) for _ in kind._flat_tensor_specs])
         specs = kind._component_specs
         if isinstance(specs, (list, tuple)):
             return kind._from_components([leaf(s) for s in specs])
@@ -194,6 +220,8 @@ def batched(spec: object, size: int | None) -> object:
             return TensorSpec(TensorShape([size]).concatenate(kind.shape), kind.dtype)
         if isinstance(kind, NoneTensorSpec):
             return kind
+        if hasattr(kind, "_flat_tensor_specs"):
+            return kind._batch(size)
         raise TypeError(f"Batching of values of spec {kind} is not supported.")
 
     return _map(leaf, spec)
@@ -209,6 +237,8 @@ def unbatched(spec: object) -> object:
             return TensorSpec(kind.shape[1:] if kind.shape.rank else None, kind.dtype)
         if isinstance(kind, NoneTensorSpec):
             return kind
+        if hasattr(kind, "_flat_tensor_specs"):
+            return kind._unbatch()
         raise TypeError(f"Slices of values of spec {kind} are not supported.")
 
     return _map(leaf, spec)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import _dtypes
+from .. import _dispatch, _dtypes
 from .._codecs import (
     decode_and_crop_jpeg,
     decode_bmp,
@@ -30,6 +30,7 @@ from .._missing import finder as _finder
 from .._records import TFRecordOptions, TFRecordWriter
 from . import gfile
 from ._files import matching_files, parse_tensor, read_file, serialize_tensor, write_file
+from ._sparse import deserialize_many_sparse, serialize_many_sparse, serialize_sparse
 
 
 def decode_raw(input_bytes, out_type, little_endian=True, fixed_length=None, name=None) -> Tensor:
@@ -79,6 +80,7 @@ __all__ = [
     "decode_jpeg",
     "decode_png",
     "decode_raw",
+    "deserialize_many_sparse",
     "encode_jpeg",
     "encode_png",
     "extract_jpeg_shape",
@@ -89,8 +91,12 @@ __all__ = [
     "parse_single_example",
     "parse_tensor",
     "read_file",
+    "serialize_many_sparse",
+    "serialize_sparse",
     "serialize_tensor",
     "write_file",
 ]
+
+_dispatch.offer(globals())
 
 __getattr__ = _finder(__name__)
