@@ -341,6 +341,7 @@ ROWS = 4096
 CONV = (8, 56, 64, 3)  # batch, size, channels, kernel
 HEADS = (32, 512, 16, 64)
 TF_STEPS = 8  # of one call of fit
+IMAGES, RECORDS = 60000, 100000  # of a pass of an input pipeline
 
 
 def _rate(name: str, work: float, unit: str, **more: Any) -> Case:
@@ -367,6 +368,10 @@ def _latency(name: str, sizes: Any) -> Case:
 
 def _micro(name: str, **bars: float) -> Case:
     return Case(name, "us/op", lambda s: s * 1e6, "less", bars=bars)
+
+
+def _pass(name: str, unit: str, count: int, **bars: float) -> Case:
+    return Case(name, unit, lambda s: count / s, bars=bars)
 
 
 def _once(name: str, unit: str, **more: Any) -> Case:
@@ -417,6 +422,10 @@ CASES = {
             sizes=Cnn(),
             bars={"tf": 1},
         ),
+        _pass("data_images", "img/s", IMAGES, tf=5, torch=1),
+        _pass("data_images_flipped", "img/s", IMAGES, tf=5, torch=1),
+        _pass("data_records", "rec/s", RECORDS, tf=10),
+        _pass("data_records_batched", "rec/s", RECORDS, tf=1.5),
         _once("import", "s"),
         _once("import_tf", "s", bars={"tf": 1}, most=0.15),
         _once("memory_resnet18", "MB", sizes=ResNet()),

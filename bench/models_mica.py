@@ -328,6 +328,11 @@ def prepare(case: Case) -> tuple[dict[str, Any], Callable]:
         import tensorflow_cases
 
         return tensorflow_cases.prepare(tf, case)
+    if name.startswith("data_"):
+        import mica.tf as tf
+        import pipelines
+
+        return pipelines.prepare(tf, case)
     if name == "eager_add":
         a = mica.tensor(normal(1))
         return {"eager": (lambda: _add_loop(a, 20000), 20000)}, lambda: (a + a).numpy()

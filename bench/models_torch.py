@@ -357,6 +357,10 @@ def prepare(case: Case) -> tuple[dict[str, Any], Callable]:
     """The idioms of a case, and a function that gives the value to compare."""
     name, sizes = case.name, case.sizes
     matrix = (ROWS, ROWS)
+    if name.startswith("data_"):
+        import pipelines
+
+        return pipelines.prepare_torch(torch, case)
     if name in ("eager_add", "tf_add"):
         a = torch.from_numpy(normal(1 if name == "eager_add" else 4))
         return {"eager": (lambda: _add_loop(a, 20000), 20000)}, lambda: (a + a).numpy()

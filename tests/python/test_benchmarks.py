@@ -216,6 +216,22 @@ def test_tensorflows_cases_compute(name, monkeypatch):
         np.testing.assert_array_equal(function().numpy(), check())
 
 
+@pytest.mark.parametrize("name", [name for name in cases.CASES if name.startswith("data_")])
+def test_input_pipelines_give_all_the_data(name, monkeypatch):
+    import mica.tf as tf
+    import pipelines
+
+    monkeypatch.setattr(pipelines, "IMAGES", 300)
+    monkeypatch.setattr(pipelines, "RECORDS", 300)
+    idioms, check = pipelines.prepare(tf, cases.CASES[name])
+    assert all(run() is not None for run in idioms.values())
+    if "images" in name:
+        x, _ = pipelines.pictures(300)
+        np.testing.assert_allclose(check(), [300, x.sum() / 255.0], rtol=1e-5)
+    else:
+        assert check()[0] == sum(range(300))
+
+
 def test_the_check_wants_a_reason_for_every_missed_bar(monkeypatch):
     monkeypatch.setattr(run, "MISSED", {"softmax": "because"})
     missed = {"met": False, "differs": {}}

@@ -12,7 +12,7 @@ from .._core import convert_to_tensor, ops
 from .._dtypes import int64
 from .._graph import FuncGraph, operand
 from .._specs import TensorSpec
-from . import _structure
+from . import _structure, _vectorized
 from ._iterator import Iterator, NumpyIterator
 from ._options import Options
 from ._transformations import Transformations
@@ -106,6 +106,7 @@ class Dataset(Transformations, CompositeTensor):
         self._kind = kind
         self._inputs_kept = tuple(inputs)
         self._options = Options()
+        self._map: tuple | None = None  # of a map that a batch may take into itself
         for dataset in self._inputs_kept:
             self._options = self._options.merge(dataset._options)
 
@@ -196,18 +197,25 @@ class Dataset(Transformations, CompositeTensor):
         deterministic is False. A function that calls Python or has effects runs in order.
         """
         traced = _Traced(map_func, self._element_spec, "map")
-        if num_parallel_calls is None:
-            return self._made(
-                "MapDataset", "_MapDataset", traced.spec, traced.captured, f=traced.graph
-            )
+        order = _structure.determinism(deterministic)
+        made = self._mapped(traced, traced.spec, num_parallel_calls, order)
+        if _vectorized.is_exact(traced, self._element_spec):
+            made._map = self, traced, num_parallel_calls, order
+        return made
+
+    def _mapped(self, traced, spec: object, calls, order: str) -> Dataset:
+        """The dataset of a function that is traced."""
+        given, graph = traced.captured, traced.graph
+        if calls is None:
+            return self._made("MapDataset", "_MapDataset", spec, given, f=graph)
         return self._made(
             "ParallelMapDatasetV2",
             "_ParallelMapDataset",
-            traced.spec,
-            traced.captured,
-            _int(num_parallel_calls),
-            f=traced.graph,
-            deterministic=_structure.determinism(deterministic),
+            spec,
+            given,
+            _int(calls),
+            f=graph,
+            deterministic=order,
         )
 
     def flat_map(self, map_func, name=None) -> Dataset:
@@ -249,9 +257,19 @@ class Dataset(Transformations, CompositeTensor):
         deterministic=None,
         name=None,
     ) -> Dataset:
-        """Elements stacked along a new first axis."""
+        """Elements stacked along a new first axis.
+
+        Behind a map whose function gives the same bits for many elements at once, the function
+        runs once for a batch.
+        """
         static = batch_size if drop_remainder and isinstance(batch_size, int) else None
         spec = _structure.batched(self._element_spec, static)
+        if self._map is not None:
+            source, traced, calls, order = self._map
+            stacked = source.batch(batch_size, drop_remainder)
+            whole = _vectorized.Vectorized(traced, source._element_spec, stacked._element_spec)
+            made = stacked._mapped(whole, spec, calls, order)
+            return Dataset(made._handle_tensor, spec, "_BatchDataset", [self])
         return self._made(
             "BatchDatasetV2",
             "_BatchDataset",
@@ -376,6 +394,18 @@ class Dataset(Transformations, CompositeTensor):
 
     def __iter__(self) -> Iterator:
         return Iterator._of(self)
+
+    def make_one_shot_iterator(self):
+        """As tf.compat.v1.data.make_one_shot_iterator."""
+        from ..compat.v1.data import make_one_shot_iterator
+
+        return make_one_shot_iterator(self)
+
+    def make_initializable_iterator(self, shared_name=None):
+        """As tf.compat.v1.data.make_initializable_iterator."""
+        from ..compat.v1.data import make_initializable_iterator
+
+        return make_initializable_iterator(self, shared_name)
 
     def as_numpy_iterator(self) -> NumpyIterator:
         """An iterator whose elements hold numpy's arrays."""
