@@ -419,6 +419,8 @@ def _equal(name: str, unequal: bool):
     def operator(x, y):
         if isinstance(y, Tensor) and y.dtype != x.dtype:
             return unequal
+        if not isinstance(y, Tensor) and hasattr(type(y), "_mica_own_operators"):
+            return NotImplemented
         try:
             y = _mica.tf_convert(y, x.dtype)
         except (TypeError, ValueError):

@@ -140,11 +140,15 @@ def placeholders(graph, names: list[str], args, kwargs):
             getattr(value, "_type_spec", None), TypeSpec
         )
 
+    def as_spec(value):
+        # How many elements a sparse or ragged tensor has is not known in a trace.
+        spec = getattr(value, "_type_spec", None)
+        return spec if hasattr(spec, "_flat_tensor_specs") else value
+
     def place(value, name):
         if isinstance(value, list | tuple | dict) or nest.is_nested(value) or is_composite(value):
-            spec = getattr(value, "_type_spec", None)
-            looks = spec if hasattr(spec, "_flat_tensor_specs") else value
-            flat = nest.flatten(looks, expand_composites=True)
+            value = nest.map_structure(as_spec, value)
+            flat = nest.flatten(value, expand_composites=True)
             return nest.pack_sequence_as(
                 value, [one(item, name) for item in flat], expand_composites=True
             )
