@@ -12,7 +12,7 @@ BUILD = Path(os.environ.get("MICA_BUILD", ROOT / "build"))
 def sources(*patterns: str) -> list[Path]:
     """Files of the project that match, those that git ignores left out where git can tell."""
     found = sorted(path for pattern in patterns for path in ROOT.glob(pattern) if path.is_file())
-    folders = {".venv", ".bench", ".git", "dist"}
+    folders = {".venv", ".bench", ".conformance", ".git", "dist"}
     return [
         path
         for path in found
