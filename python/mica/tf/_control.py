@@ -98,7 +98,7 @@ def _node(make, tensors: list, bodies: list):
         return make(tensors)
     from ._function import GraphFunction
 
-    whole = FuncGraph("recorded")
+    whole = FuncGraph("recorded", None)
     inner = [whole._parameter(t.dtype, t.shape, "args") for t in tensors]
     with building(whole):
         results = make(inner)

@@ -46,6 +46,23 @@ class Parameters:
         """Whether so many positional arguments are more than have names of their own."""
         return count > len(self._positional)
 
+    def check_constraints(self, count: int) -> None:
+        """An input_signature of so many is for parameters; those beyond it have defaults."""
+        constrained = [p for p in self._positional if p.name != "self"]
+        for p in constrained[count:]:
+            if p.default is p.empty:
+                raise TypeError(f"input_signature missing type constraint for {p.name}")
+        kinds = self._signature.parameters.values()
+        for p in kinds:
+            if p.kind is p.KEYWORD_ONLY and p.default is p.empty:
+                raise TypeError(
+                    f"Since input_signature is defined, keyword-only parameter `{p.name}` must "
+                    "have a default value"
+                )
+        extra = count - len(constrained)
+        if extra > 0 and all(p.kind is not p.VAR_POSITIONAL for p in kinds):
+            raise TypeError(f"input_signature contains {extra} extra type constraints.")
+
     def default(self, index: int):
         """Return the default of a positional parameter."""
         if index < len(self._positional):
