@@ -131,6 +131,7 @@ class SparseTensor(CompositeTensor):
     """
 
     _is_tensor = True
+    _mica_own_operators = True
 
     __module__ = "tensorflow.python.framework.sparse_tensor"  # by which libraries tell it
 
@@ -238,6 +239,13 @@ class SparseTensor(CompositeTensor):
         whole[tuple(self._indices.numpy().T)] = self._values.numpy()
         return whole
 
+    @staticmethod
+    def _stand_in(key: str, function):
+        """What stands in for a function of the package, or None."""
+        from ._sparse_handlers import handler  # which is made of functions of sparse tensors
+
+        return handler(key, function)
+
     def _parts(self) -> tuple:
         return self._indices, self._values, self._dense_shape
 
@@ -263,6 +271,14 @@ class SparseTensor(CompositeTensor):
     def __div__(self, other) -> SparseTensor:
         other = convert_to_tensor(other, dtype_hint=self.dtype)
         return self.with_values(ops["SparseDenseCwiseDiv"](*self._parts(), other))
+
+    def _refuse(self, other):
+        """What there is no operator for: no tensor can be made of a sparse one."""
+        return convert_to_tensor(self) if isinstance(other, Tensor) else NotImplemented
+
+    __add__ = __sub__ = __matmul__ = __floordiv__ = __mod__ = __pow__ = _refuse
+    __radd__ = __rsub__ = __rmatmul__ = __rfloordiv__ = __rmod__ = __rpow__ = _refuse
+    __rtruediv__ = _refuse
 
     def __repr__(self) -> str:
         return (
