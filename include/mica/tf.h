@@ -98,6 +98,15 @@ MICA_API MICA_MUST_CHECK mica_status mica_tf_object_value(mica_tf_dtype dtype, c
 /* That object, when the value holds one of this kind; else NULL. */
 MICA_API void *mica_tf_object_of(mica_tf_value value, const char *kind);
 
+/* A tensor of variants: n = product of dims of single ones, which are retained. */
+MICA_API MICA_MUST_CHECK mica_status mica_tf_variants_create(mica_ints dims,
+                                                             const mica_tf_value *elements,
+                                                             mica_tf_value *out_value);
+/* A single variant counts as a tensor of one. */
+MICA_API int64_t mica_tf_variants_count(mica_tf_value variants);
+/* Borrowed; without an object where there is no i-th. */
+MICA_API mica_tf_value mica_tf_variants_get(mica_tf_value variants, int64_t i);
+
 /* ---- the table --------------------------------------------------------------------------------*/
 
 typedef enum mica_tf_attr_kind {

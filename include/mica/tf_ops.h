@@ -494,7 +494,13 @@ typedef enum mica_tf_op {
     MICA_TF_SparseTensorToCSRSparseMatrix = 487,
     MICA_TF_CSRSparseMatrixToSparseTensor = 488,
     MICA_TF_SparseMatrixSparseMatMul = 489,
-    MICA_TF_OP_COUNT = 490,
+    MICA_TF_RaggedRange = 490,
+    MICA_TF_RaggedGather = 491,
+    MICA_TF_RaggedTensorToTensor = 492,
+    MICA_TF_RaggedTensorToSparse = 493,
+    MICA_TF_RaggedTensorToVariant = 494,
+    MICA_TF_RaggedTensorFromVariant = 495,
+    MICA_TF_OP_COUNT = 496,
     MICA_TF_PARAMETER = MICA_TF_OP_COUNT /* a graph's parameter; not an op */
 } mica_tf_op;
 

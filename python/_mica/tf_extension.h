@@ -111,11 +111,11 @@ void tf_default_attrs(const mica_tf_op_info *info, mica_tf_attr *attrs);
 mica_device *tf_device(void); /* borrowed; NULL with an error */
 extern PyMethodDef tf_execute_functions[];
 
-/* ---- tf_graph.c, tf_files.c, tf_ops.c, tf_number.c --------------------------------------------*/
+/* ---- tf_graph.c, tf_files.c, tf_ops.c, tf_number.c, tf_dispatch.c -----------------------------*/
 
 extern PyMethodDef tf_graph_functions[], tf_files_functions[], tf_peer_functions[];
-extern PyMethodDef tf_records_functions[];
-extern PyTypeObject TFReceived_Type;
+extern PyMethodDef tf_records_functions[], tf_dispatch_functions[];
+extern PyTypeObject TFReceived_Type, TFDispatched_Type;
 PyObject *tf_wrap_graph(mica_tf_graph *graph); /* takes the reference */
 int tf_ops_add_to(PyObject *module);
 extern PyNumberMethods tf_number;

@@ -721,7 +721,8 @@ int tf_add_to(PyObject *module) {
                  {"TFTape", &TFTape_Type},
                  {"TFAccumulator", &TFAccumulator_Type},
                  {"TFCache", &TFCache_Type},
-                 {"TFReceived", &TFReceived_Type}};
+                 {"TFReceived", &TFReceived_Type},
+                 {"TFDispatched", &TFDispatched_Type}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (PyType_Ready(types[i].type) < 0) return -1;
         if (PyModule_AddObjectRef(module, types[i].name, (PyObject *)types[i].type) < 0) return -1;
@@ -736,6 +737,7 @@ int tf_add_to(PyObject *module) {
         PyModule_AddFunctions(module, tf_graph_functions) < 0 ||
         PyModule_AddFunctions(module, tf_files_functions) < 0 ||
         PyModule_AddFunctions(module, tf_records_functions) < 0 ||
+        PyModule_AddFunctions(module, tf_dispatch_functions) < 0 ||
         PyModule_AddFunctions(module, tf_peer_functions) < 0 ||
         PyModule_AddFunctions(module, tf_tape_functions) < 0)
         return -1;

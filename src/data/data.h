@@ -36,7 +36,7 @@ typedef struct mica_dataset_class {
     /* Saves or restores what an iterator keeps, beside those of its inputs; NULL: nothing is kept,
      * or with state_bytes that it cannot be saved. */
     mica_status (*archive)(mica_iterator *it, mica_archive *a);
-    int64_t (*batch_size)(const mica_dataset *dataset);  /* NULL: unknown */
+    int64_t (*batch_size)(const mica_dataset *dataset); /* NULL: unknown */
 } mica_dataset_class;
 
 struct mica_dataset {

@@ -64,7 +64,27 @@ static mica_status slice_tensor(mica_tf_value value, int64_t i, mica_tf_value *o
     return NULL;
 }
 
+static mica_status slice_variants(mica_tf_value value, int64_t i, mica_tf_value *out) {
+    mica_tf_shape shape;
+    mica_tf_value_shape(value, &shape);
+    int64_t count = 1;
+    for (int32_t k = 1; k < shape.rank; k++) count *= shape.dims[k];
+    if (shape.rank == 1) {
+        *out = mica_tf_variants_get(value, i);
+        mica_tf_value_retain(*out);
+        return NULL;
+    }
+    mica_tf_value *elements = mica_calloc((size_t)count + 1, sizeof *elements);
+    if (!elements) return MICA_NO_MEMORY();
+    for (int64_t k = 0; k < count; k++) elements[k] = mica_tf_variants_get(value, i * count + k);
+    mica_ints dims = {shape.dims + 1, shape.rank - 1};
+    mica_status status = mica_tf_variants_create(dims, elements, out);
+    mica_free(elements);
+    return status;
+}
+
 mica_status mica_value_slice(mica_tf_value value, int64_t i, mica_tf_value *out) {
+    if (value.dtype == MICA_TF_variant) return slice_variants(value, i, out);
     if (is_tensor(value)) return slice_tensor(value, i, out);
     if (value.dtype == MICA_TF_string) return slice_strings(value, i, out);
     return MICA_INVALID("[TensorSliceDataset] a component of dtype %s cannot be sliced",
@@ -133,6 +153,20 @@ static mica_status stack_tensors(mica_device *device, const mica_tf_value *value
     return NULL;
 }
 
+static mica_status stack_variants(const mica_tf_value *values, int64_t stride, int64_t n,
+                                  const mica_tf_shape *shape, mica_tf_value *out) {
+    int64_t each = mica_tf_variants_count(values[0]), count = each * n;
+    mica_tf_value *elements = mica_calloc((size_t)count + 1, sizeof *elements);
+    if (!elements) return MICA_NO_MEMORY();
+    for (int64_t k = 0; k < count; k++)
+        elements[k] = mica_tf_variants_get(values[k / each * stride], k % each);
+    int64_t dims[MICA_MAX_RANK + 1] = {n};
+    memcpy(dims + 1, shape->dims, (size_t)shape->rank * sizeof *dims);
+    mica_status status = mica_tf_variants_create((mica_ints){dims, shape->rank + 1}, elements, out);
+    mica_free(elements);
+    return status;
+}
+
 mica_status mica_value_stack(const char *who, mica_device *device, const mica_tf_value *values,
                              int64_t stride, int64_t n, mica_tf_value *out) {
     mica_tf_shape first, other;
@@ -145,6 +179,7 @@ mica_status mica_value_stack(const char *who, mica_device *device, const mica_tf
     }
     if (is_tensor(values[0])) return stack_tensors(device, values, stride, n, out);
     if (values[0].dtype == MICA_TF_string) return stack_strings(values, stride, n, &first, out);
+    if (values[0].dtype == MICA_TF_variant) return stack_variants(values, stride, n, &first, out);
     return MICA_INVALID("[%s] components of dtype %s cannot be stacked", who,
                         mica_tf_dtype_name(values[0].dtype));
 }

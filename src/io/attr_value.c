@@ -185,6 +185,31 @@ static mica_status read_numbers(io_values *values, io_range message, mica_tf_dty
     return NULL;
 }
 
+/* Strings as tensor_content: the lengths of all, then the bytes of all. */
+static mica_status read_packed_strings(io_range content, const mica_tf_shape *shape, uint64_t n,
+                                       mica_tf_value *out_value) {
+    if (n > content.n) return damaged("a tensor has fewer strings than its shape says");
+    const char **data = mica_calloc((size_t)n + 1, sizeof *data);
+    size_t *lengths = mica_calloc((size_t)n + 1, sizeof *lengths);
+    mica_status status = data && lengths ? NULL : MICA_NO_MEMORY();
+    for (uint64_t i = 0; !status && i < n; i++) {
+        uint64_t length;
+        if (!io_take_varint(&content, &length)) status = damaged("lengths of strings are cut off");
+        if (!status) lengths[i] = (size_t)length;
+    }
+    for (uint64_t i = 0; !status && i < n; i++) {
+        io_range text;
+        if (!io_take(&content, lengths[i], &text)) status = damaged("strings are cut off");
+        if (!status) data[i] = (const char *)text.data;
+    }
+    if (!status)
+        status =
+            mica_tf_strings_create((mica_ints){shape->dims, shape->rank}, data, lengths, out_value);
+    mica_free(data);
+    mica_free(lengths);
+    return status;
+}
+
 static mica_status read_strings(io_values *values, io_range message, const mica_tf_shape *shape,
                                 int64_t n, mica_tf_value *out_value) {
     int64_t given = io_count_parts(message, 8), i = 0;
@@ -231,6 +256,8 @@ mica_status io_read_tensor(io_values *values, io_range message, mica_tf_value *o
         if (shape.dims[i] < 0 || __builtin_mul_overflow(n, (uint64_t)shape.dims[i], &n) ||
             n > INT64_MAX / 64)
             return damaged("a constant has an impossible shape");
+    if (is_string && io_find_part(message, 4, &part) && part.n)
+        return read_packed_strings(part, &shape, n, out_value);
     if (is_string) return read_strings(values, message, &shape, (int64_t)n, out_value);
     return read_numbers(values, message, dtype, &shape, out_value);
 }

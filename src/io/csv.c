@@ -34,6 +34,7 @@ static bool read_number(const char *text, mica_tf_dtype dtype, void *out) {
 }
 
 bool mica_csv_number(const char *text, size_t n, mica_tf_dtype dtype, void *out) {
+    if (!text || !out) return false;
     while (n && is_space(*text)) text++, n--;
     while (n && is_space(text[n - 1])) n--;
     if (n == 0 || memchr(text, 0, n)) return false;

@@ -324,14 +324,16 @@ static mica_status find_entry(call *c, entry **out_entry, bool *out_is_new) {
 /* ---- running ----------------------------------------------------------------------------------*/
 
 static mica_status run_entry(const call *c, const entry *e, mica_tf_value *outputs) {
-    mica_tensor *given[MOST_INPUTS], *results[MOST_INPUTS], **inputs = given;
+    mica_tensor *given[MOST_INPUTS], *made[MOST_INPUTS], **inputs = given, **results = made;
     uint8_t donate[MOST_INPUTS] = {0};
     int32_t n = 0, n_results = e->n_outputs + (e->written >= 0);
     size_t room = (size_t)c->n_inputs + (size_t)n_results + 1;
     mica_tensor *random = NULL;
-    if (n_results > MOST_INPUTS) return MICA_INVALID("[%s] has too many results", c->info->name);
-    if (c->n_inputs >= MOST_INPUTS && !(inputs = mica_alloc(room * sizeof *inputs)))
-        return MICA_NO_MEMORY();
+    if (c->n_inputs >= MOST_INPUTS || n_results > MOST_INPUTS) {
+        inputs = mica_alloc(room * sizeof *inputs);
+        if (!inputs) return MICA_NO_MEMORY();
+        results = inputs + c->n_inputs + 1;
+    }
     for (int32_t i = 0; i < c->n_inputs; i++) {
         if (!c->tensors[i]) continue;
         if (i == e->written && n < MOST_INPUTS) donate[n] = 1;
@@ -351,14 +353,15 @@ static mica_status run_entry(const call *c, const entry *e, mica_tf_value *outpu
                           .waits = true};
     if (!status) status = mica_executable_run(e->executable, &args, NULL);
     if (random) mica_tensor_release(random);
+    for (int32_t i = 0; !status && i < e->n_outputs; i++)
+        outputs[i] = mica_tf_value_of(results[i]);
+    if (!status && e->written >= 0) {
+        mica_tf_value *cell = mica_tf_variable_cell(c->inputs[e->written]), before = *cell;
+        *cell = mica_tf_value_of(results[e->n_outputs]);
+        mica_tf_value_release(before);
+    }
     if (inputs != given) mica_free(inputs);
-    MICA_TRY(status);
-    for (int32_t i = 0; i < e->n_outputs; i++) outputs[i] = mica_tf_value_of(results[i]);
-    if (e->written < 0) return NULL;
-    mica_tf_value *cell = mica_tf_variable_cell(c->inputs[e->written]), before = *cell;
-    *cell = mica_tf_value_of(results[e->n_outputs]);
-    mica_tf_value_release(before);
-    return NULL;
+    return status;
 }
 
 /* "AddV2 key 0123456789abcdef: 0x7f.. f32[2] 0x7f.. f32[2] -> 0x7f.. f32[2] (inserted)" */

@@ -235,8 +235,8 @@ static mica_status make_functional(functional *f, const mica_tf_graph *g,
 
 mica_status mica_tf_graph_functional(const mica_tf_graph *g, const mica_tf_dtype *dtypes,
                                      const mica_tf_shape *shapes, mica_tf_graph **out_graph) {
-    MICA_GIVEN(g, MICA_MANY(dtypes, g->n_parameters), out_graph);
-    MICA_GIVEN(MICA_MANY(shapes, g->n_parameters));
+    MICA_GIVEN(g, out_graph);
+    MICA_GIVEN(MICA_MANY(dtypes, g->n_parameters), MICA_MANY(shapes, g->n_parameters));
     *out_graph = NULL;
     functional f = {0};
     mica_tf_ref *room = mica_calloc((size_t)(g->n_results + g->n_parameters) + 1, sizeof *room);

@@ -169,6 +169,71 @@ void *mica_tf_object_of(mica_tf_value value, const char *kind) {
     return f->kind == kind ? f->content : NULL;
 }
 
+/* ---- several objects as one value -------------------------------------------------------------*/
+
+typedef struct variants {
+    mica_tf_object object;
+    int32_t rank;
+    int64_t dims[MICA_MAX_RANK], n;
+    mica_tf_value elements[];
+} variants;
+
+static void destroy_variants(mica_tf_object *object) {
+    variants *v = (variants *)object;
+    for (int64_t i = 0; i < v->n; i++) mica_tf_value_release(v->elements[i]);
+    mica_free(v);
+}
+
+static void shape_of_variants(const mica_tf_object *object, mica_tf_shape *out) {
+    const variants *v = (const variants *)object;
+    out->rank = v->rank;
+    memcpy(out->dims, v->dims, sizeof v->dims);
+}
+
+static const mica_tf_class variants_class = {"variants", destroy_variants, shape_of_variants};
+
+static const variants *variants_of(mica_tf_value value) {
+    const mica_tf_object *object = value.dtype == MICA_TF_variant ? value.object : NULL;
+    return object && object->kind == &variants_class ? (const variants *)object : NULL;
+}
+
+mica_status mica_tf_variants_create(mica_ints dims, const mica_tf_value *elements,
+                                    mica_tf_value *out_value) {
+    MICA_GIVEN(MICA_ARRAY(dims), out_value);
+    *out_value = (mica_tf_value){MICA_TF_variant, NULL};
+    if (dims.n > MICA_MAX_RANK) return MICA_INVALID("[variant] rank %d is too high", dims.n);
+    int64_t n = 1;
+    for (int32_t i = 0; i < dims.n; i++)
+        if (dims.data[i] < 0 || __builtin_mul_overflow(n, dims.data[i], &n))
+            return MICA_INVALID("[variant] a size of %lld is not possible",
+                                (long long)dims.data[i]);
+    MICA_GIVEN(MICA_MANY(elements, n));
+    for (int64_t i = 0; i < n; i++)
+        if (elements[i].dtype != MICA_TF_variant || variants_of(elements[i]))
+            return MICA_INVALID("[variant] element %lld is no single variant", (long long)i);
+    variants *v = mica_calloc(1, sizeof *v + (size_t)n * sizeof *v->elements);
+    if (!v) return MICA_NO_MEMORY();
+    mica_refcount_init(&v->object.references);
+    v->object.kind = &variants_class;
+    v->rank = dims.n;
+    for (int32_t i = 0; i < dims.n; i++) v->dims[i] = dims.data[i];
+    v->n = n;
+    for (int64_t i = 0; i < n; i++) mica_tf_value_retain(v->elements[i] = elements[i]);
+    out_value->object = v;
+    return NULL;
+}
+
+int64_t mica_tf_variants_count(mica_tf_value value) {
+    const variants *v = variants_of(value);
+    return v ? v->n : value.dtype == MICA_TF_variant && value.object;
+}
+
+mica_tf_value mica_tf_variants_get(mica_tf_value value, int64_t i) {
+    const variants *v = variants_of(value);
+    if (i < 0 || i >= mica_tf_variants_count(value)) return (mica_tf_value){MICA_TF_variant, NULL};
+    return v ? v->elements[i] : value;
+}
+
 /* ---- small tensors on the host ----------------------------------------------------------------*/
 
 mica_status mica_tf_open(mica_tf_value value, const void **out_data) {

@@ -52,6 +52,7 @@ EXAMPLES = {
     "mica_run_args *": "&run_args",
     "mica_dataset_function *": "functions",
     "mica_dataset_function[3]": "functions",
+    "mica_dataset_function[4]": "functions",
     "mica_dataset *const *": "datasets",
     "mica_graph *const *": "graphs",
     "mica_array *": '(&(mica_array){"x", type, room})',
@@ -179,7 +180,7 @@ static mica_tf_tape *tape;
 static mica_tf_ref ref, refs[64];
 static mica_tf_shape shape;
 static mica_dataset *dataset, *datasets[2];
-static mica_dataset_function functions[3];
+static mica_dataset_function functions[4];
 static mica_iterator *iterator;
 static mica_arrays *arrays;
 static mica_bundle *bundle;
@@ -260,7 +261,7 @@ static void set_up(void) {
     mlc_tensors_[0] = mlc_tensor_, datas[0] = data, parameters[0] = parameter;
     for (int i = 0; i < 64; i++)
         values[i] = value, tensors[i] = tensor, tf_values[i] = tf_value, refs[i] = ref;
-    for (int i = 0; i < 3; i++) functions[i].graph = tf_graph;
+    for (int i = 0; i < 4; i++) functions[i].graph = tf_graph;
 }
 
 %(calls)s

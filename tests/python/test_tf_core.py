@@ -384,3 +384,16 @@ def test_a_variable_of_an_argument_without_a_value_is_refused():
 
     with pytest.raises(ValueError, match="Tensor-typed variable initializers"):
         f.get_concrete_function(tf.TensorSpec([2]))
+
+
+def test_a_tensor_of_many_rows_is_walked_over():
+    rows = tf.range(2500)
+    assert [int(each) for each in rows] == list(range(2500))
+    assert len(tf.unstack(tf.ones([70, 2]))) == 70
+    x = tf.ones([1100])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        total = sum(each * each for each in x)
+    assert tape.gradient(total, x).numpy().tolist() == [2.0] * 1100
+    with pytest.raises(TypeError, match="scalar tensor"):
+        iter(tf.constant(1))

@@ -154,6 +154,24 @@ def test_train_and_evaluate_does_both(estimator):
     assert metrics["global_step"] == 10 and exports == []
 
 
+def test_an_exported_model_is_served_without_its_function(estimator, tmp_path):
+    estimator.train(inputs(None), steps=30)
+    receiver = tf.estimator.export.build_raw_serving_input_receiver_fn({"x": tf.zeros([1, 1])})
+    folder = estimator.export_saved_model(tmp_path / "export", receiver)
+    served = tf.saved_model.load(folder.decode()).signatures["serving_default"]
+    np.testing.assert_allclose(served(x=tf.constant([[3.0]]))["y"], [6.0], atol=1e-3)
+
+
+def test_exporters_export_at_the_end(estimator):
+    receiver = tf.estimator.export.build_raw_serving_input_receiver_fn({"x": tf.zeros([1, 1])})
+    exporter = tf.estimator.FinalExporter("last", receiver)
+    evaluation = tf.estimator.EvalSpec(inputs(), steps=1, exporters=exporter)
+    _, (folder,) = tf.estimator.train_and_evaluate(
+        estimator, tf.estimator.TrainSpec(inputs(None), max_steps=3), evaluation
+    )
+    assert os.path.isfile(os.path.join(folder.decode(), "saved_model.pb"))
+
+
 def test_mistakes_are_told(tmp_path):
     with pytest.raises(ValueError, match="must include features"):
         tf.estimator.Estimator(lambda x: None, tmp_path)
@@ -278,7 +296,63 @@ def test_shards_need_static_shapes(tmp_path):
 def test_summaries_in_a_model_function_are_refused_on_shards():
     with pytest.raises(NotImplementedError, match="'seen' is made in a model_fn with use_tpu=True"):
         train_on(8, extra=lambda loss: v1.summary.scalar("seen", loss))
-    train_on(8, use_tpu=False, extra=lambda loss: v1.summary.scalar("seen", loss), steps=1)
+    with pytest.raises(NotImplementedError, match="with use_tpu=True"):
+        train_on(8, extra=lambda loss: tf.summary.scalar("seen", loss))
+    train_on(8, use_tpu=False, extra=lambda loss: tf.summary.scalar("seen", loss), steps=1)
+
+
+def host_seen(tensor, seen):
+    return tf.py_function(lambda value: seen.append(value.numpy().tolist()), [tensor], [])
+
+
+def test_shards_draw_their_own_numbers_and_predictions_are_joined():
+    seen = []
+
+    def model_fn(features, labels, mode, params):
+        x = v1.layers.dropout(features["x"], 0.5, training=mode == "train")
+        y = v1.layers.dense(x, 1, kernel_initializer=v1.ones_initializer())
+        if mode == "infer":
+            return tf.contrib.tpu.TPUEstimatorSpec(mode, predictions={"y": y})
+        loss = tf.reduce_mean((y - labels) ** 2)
+        optimizer = v1.train.GradientDescentOptimizer(0.01)
+        train = tf.contrib.tpu.CrossShardOptimizer(optimizer).minimize(
+            loss, v1.train.get_global_step()
+        )
+        total = tf.reshape(tf.reduce_sum(x), [1])
+        return tf.contrib.tpu.TPUEstimatorSpec(
+            mode,
+            loss=loss,
+            train_op=train,
+            host_call=(lambda total: host_seen(total, seen), [total]),
+        )
+
+    def input_fn(params):
+        sizes.append(params["batch_size"])
+        ones = np.ones((params["batch_size"], 64), "float32")
+        return tf.data.Dataset.from_tensors(({"x": ones}, ones[:, :1])).repeat(3)
+
+    sizes = []
+    tpu_config = tf.contrib.tpu.TPUConfig(2, 4, per_host_input_for_training=False)
+    made = tf.contrib.tpu.TPUEstimator(
+        model_fn,
+        config=tf.contrib.tpu.RunConfig(tpu_config=tpu_config),
+        train_batch_size=8,
+        predict_batch_size=8,
+    )
+    made.train(input_fn)
+    predictions = list(made.predict(input_fn))
+    shutil.rmtree(made.model_dir)
+    assert sizes == [2, 2, 2, 2, 8] and len(predictions) == 24
+    assert predictions[0]["y"].shape == (1,)
+    assert all(len(set(values)) > 1 for values in seen) and len(seen[0]) == 4
+
+
+def test_bfloat16_scope_gives_values_of_variables_kept_in_float32():
+    with v1.Graph().as_default(), tf.contrib.tpu.bfloat16_scope():
+        x = tf.cast(tf.ones([1, 2]), tf.bfloat16)
+        y = v1.layers.dense(x, 3)
+        assert y.dtype == tf.bfloat16
+        assert [v.dtype for v in v1.trainable_variables()] == [tf.float32] * 2
 
 
 def test_the_resolver_takes_both_names_of_its_argument():

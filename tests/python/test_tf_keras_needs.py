@@ -1,5 +1,6 @@
 """What Keras asks of TensorFlow's inner modules, and faults that its own tests have found."""
 
+import os
 import subprocess
 import sys
 
@@ -46,15 +47,76 @@ print("answered")
 """
 
 
-def test_batch_sizes_are_found_and_the_context_is_reset(tmp_path):
+MODELS = """
+import keras
+import numpy as np
+from keras import layers, ops
+
+rng = np.random.default_rng(0)
+x = rng.standard_normal((20, 4, 6, 3), dtype="float32")
+y = rng.standard_normal((20, 1), dtype="float32")
+
+
+class Folded(keras.Model):
+    def __init__(self, recurrent):
+        super().__init__()
+        self.first, self.recurrent, self.last = layers.Dense(5), recurrent, layers.Dense(1)
+
+    def call(self, x):
+        x = self.first(x)
+        sizes = ops.shape(x)
+        x = self.recurrent(ops.reshape(x, (sizes[0] * sizes[1], sizes[2], sizes[3])))
+        return self.last(ops.mean(ops.reshape(x, (sizes[0], sizes[1], x.shape[-1])), 1))
+
+
+for recurrent in (layers.LSTM(4), layers.GRU(4), layers.Bidirectional(layers.LSTM(3))):
+    model = Folded(recurrent)
+    model.compile("adam", "mse")
+    losses = model.fit(x, y, batch_size=8, epochs=2, verbose=0).history["loss"]
+    assert np.isfinite(losses).all(), losses
+    # What a first call builds, it builds by its input's shape.
+    assert model._build_shapes_dict == {"input_shape": (None, 4, 6, 3)}, model._build_shapes_dict
+
+flat, above = x.reshape(20, 72), (y > 0).astype("float32")
+model = keras.Sequential([layers.Dense(1, activation="sigmoid")])
+metrics = keras.metrics
+confusion = [metrics.TruePositives(), metrics.Precision(), metrics.AUC(), metrics.MeanIoU(2)]
+model.compile("adam", "binary_crossentropy", metrics=confusion)
+held = (flat[:7], above[:7])
+model.fit(flat, above, batch_size=8, epochs=1, verbose=0, validation_data=held)
+by_steps = keras.Sequential([keras.Input((72,)), layers.Dense(1)])
+by_steps.compile("adam", "mse", steps_per_execution=3)
+by_steps.fit(flat, y, batch_size=2, verbose=0)
+
+(images, labels), (held_images, _) = keras.datasets.mnist.load_data()
+assert images.shape == (60000, 28, 28) and held_images.shape == (10000, 28, 28)
+assert images.dtype == np.uint8 and labels[:5].tolist() == [5, 0, 4, 1, 9]
+print("trained")
+"""
+
+
+def run_script(tmp_path, text, **variables):
     script = tmp_path / "script.py"
-    script.write_text(SCRIPT, encoding="utf-8")
-    done = subprocess.run(
+    script.write_text(text, encoding="utf-8")
+    return subprocess.run(
         [sys.executable, "-m", "mica.tf", str(script)],
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
+        env={**os.environ, **variables},
     )
+
+
+def test_models_train_that_have_failed_and_mnist_needs_no_network(tmp_path):
+    nowhere = "http://127.0.0.1:9"
+    without = {"https_proxy": nowhere, "http_proxy": nowhere, "KERAS_HOME": str(tmp_path)}
+    done = run_script(tmp_path, MODELS, **without)
+    assert done.returncode == 0, done.stderr
+    assert "trained" in done.stdout
+
+
+def test_batch_sizes_are_found_and_the_context_is_reset(tmp_path):
+    done = run_script(tmp_path, SCRIPT)
     assert done.returncode == 0, done.stderr
     assert "answered" in done.stdout

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import importlib as _importlib
 
-from . import _dtypes, _elementwise, _reduce, _select, errors
+from . import _dispatch, _dtypes, _elementwise, _reduce, _select, errors
 from ._array import *  # noqa: F403
 from ._composite import is_symbolic_tensor, is_tensor
 from ._context import executing_eagerly, init_scope
@@ -154,6 +154,8 @@ for _name in ("CompositeTensor", "log", "shape_operand", "static_value"):
     globals().pop(_name, None)
 del _name
 
+_dispatch.offer(globals())
+
 _OF_KERAS = frozenset({"losses", "metrics", "optimizers"})
 # Namespaces that TensorFlow 2 has dropped.
 _DROPPED = frozenset({"contrib", "estimator"})
@@ -183,7 +185,7 @@ def __getattr__(name: str):
         place = _LAZY[name]
         module, own = (place, name) if isinstance(place, str) else place
         value = getattr(_importlib.import_module(f".{module}", __name__), own)
-        globals()[name] = value
+        value = globals()[name] = _dispatch.offered(name, value, __name__)
         return value
     if name in _DROPPED:
         return _importlib.import_module(f".{name}", __name__)

@@ -98,7 +98,7 @@ def _node(make, tensors: list, bodies: list):
         return make(tensors)
     from ._function import GraphFunction
 
-    whole = FuncGraph("recorded")
+    whole = FuncGraph("recorded", None)
     inner = [whole._parameter(t.dtype, t.shape, "args") for t in tensors]
     with building(whole):
         results = make(inner)
@@ -276,6 +276,7 @@ def while_loop(
     else:
         shape_invariants = _flatten_shapes(shape_invariants)
     invariants = _of_components(nest.flatten(structure), shape_invariants)
+    structure = _with_specs(structure, shape_invariants)
     if len(invariants) != len(flat):
         raise ValueError(f"{len(invariants)} shape invariants for {len(flat)} loop variables")
     shapes = [_invariant_shape(v, s) for v, s in zip(flat, invariants, strict=True)]
@@ -342,6 +343,20 @@ def _of_components(leaves: list, invariants: list) -> list:
             spec = invariant
         found += nest.flatten(spec, expand_composites=True)
     return found
+
+
+def _with_specs(structure, invariants: list):
+    """The variables; for those made of tensors, what their invariants let them become."""
+    leaves = nest.flatten(structure)
+    if len(leaves) != len(invariants):
+        return structure
+    found = []
+    for leaf, invariant in zip(leaves, invariants, strict=True):
+        is_composite = hasattr(getattr(leaf, "_type_spec", None), "_flat_tensor_specs")
+        if is_composite and isinstance(invariant, TensorShape):
+            invariant = leaf._shape_invariant_to_type_spec(invariant)
+        found.append(invariant if is_composite and invariant is not None else leaf)
+    return nest.pack_sequence_as(structure, found)
 
 
 def _is_shape(value) -> bool:

@@ -329,7 +329,19 @@ def tensor_iter(tensor):
         )
     if tensor.shape.rank == 0:
         raise TypeError("Cannot iterate over a scalar tensor.")
-    return iter(ops["Unpack"](tensor, num=len(tensor)) if len(tensor) else ())
+    return _rows(tensor, len(tensor))
+
+
+MOST_ROWS = 1024  # that one op hands out
+
+
+def _rows(tensor, n: int):
+    if n <= MOST_ROWS:
+        yield from ops["Unpack"](tensor, num=n) if n else ()
+        return
+    for start in range(0, n, MOST_ROWS):
+        part = tensor[start : start + MOST_ROWS]
+        yield from ops["Unpack"](part, num=min(MOST_ROWS, n - start))
 
 
 # ---- printing, functions of Python -------------------------------------------------------------
@@ -419,6 +431,8 @@ def _equal(name: str, unequal: bool):
     def operator(x, y):
         if isinstance(y, Tensor) and y.dtype != x.dtype:
             return unequal
+        if not isinstance(y, Tensor) and hasattr(type(y), "_mica_own_operators"):
+            return NotImplemented
         try:
             y = _mica.tf_convert(y, x.dtype)
         except (TypeError, ValueError):

@@ -1,7 +1,10 @@
-"""Functions of the package that values of one's own classes are given to instead.
+"""Functions of the package that other functions stand in for, by the classes of arguments.
 
-While some function is registered, the names of the package stand for a wrapper that looks at the
-arguments; with none, they are what they were.
+Where the package's functions take values made of tensors (ragged ones), the names of its namespaces
+are objects of C that look at the arguments' classes, and ask the class for what stands in.
+
+One's own functions: while some function is registered, the names of the package stand for a wrapper
+that looks at the arguments; with none, they are what they were.
 """
 
 from __future__ import annotations
@@ -11,7 +14,151 @@ import inspect
 import sys
 import typing
 
+from .. import _mica
+from ._composite import CompositeTensor
+
 _PACKAGE = __name__.rpartition(".")[0]
+
+# ---- values made of tensors ----------------------------------------------------------------------
+
+# Functions of the elements of their first argument -> what that is called.
+UNARY = {
+    name: "x"
+    for name in (
+        "abs acos acosh asin asinh atan atanh bessel_i0 bessel_i0e bessel_i1 bessel_i1e ceil conj "
+        "cos cosh digamma erf erfc erfcinv erfinv exp expm1 floor is_finite is_inf is_nan lgamma "
+        "log log1p log_sigmoid logical_not ndtri negative reciprocal reciprocal_no_nan rint round "
+        "rsqrt sigmoid sign sin sinh sqrt square tan tanh cast invert"
+    ).split()
+} | {
+    "angle": "input",
+    "as_string": "input",
+    "bitcast": "input",
+    "check_numerics": "tensor",
+    "clip_by_value": "t",
+    "decode_base64": "input",
+    "decode_compressed": "bytes",
+    "decode_raw": "input_bytes",
+    "dropout": "x",
+    "elu": "features",
+    "encode_base64": "input",
+    "gelu": "features",
+    "identity": "input",
+    "imag": "input",
+    "leaky_relu": "features",
+    "ones_like": "input",
+    "real": "input",
+    "relu": "features",
+    "relu6": "features",
+    "saturate_cast": "value",
+    "selu": "features",
+    "silu": "features",
+    "softplus": "features",
+    "softsign": "features",
+    "stateless_dropout": "x",
+    "stop_gradient": "input",
+    "strings.length": "input",
+    "strings.lower": "input",
+    "strings.regex_full_match": "input",
+    "strings.regex_replace": "input",
+    "strings.strip": "input",
+    "strings.substr": "input",
+    "strings.to_hash_bucket": "input",
+    "strings.to_hash_bucket_fast": "input",
+    "strings.to_hash_bucket_strong": "input",
+    "strings.to_number": "input",
+    "strings.unicode_script": "input",
+    "strings.unicode_transcode": "input",
+    "strings.upper": "input",
+    "zeros_like": "input",
+}
+
+# Functions of the elements of two -> what these are called.
+BINARY = {
+    name: ("x", "y")
+    for name in (
+        "add atan2 bitwise_and bitwise_or bitwise_xor complex divide divide_no_nan equal floordiv "
+        "floormod greater greater_equal left_shift less less_equal logical_and logical_or "
+        "logical_xor maximum minimum mod multiply multiply_no_nan nextafter not_equal pow realdiv "
+        "right_shift squared_difference subtract truediv truncatediv truncatemod xdivy xlog1py "
+        "xlogy zeta igamma igammac polygamma"
+    ).split()
+} | {
+    "complex": ("real", "imag"),
+    "igamma": ("a", "x"),
+    "igammac": ("a", "x"),
+    "polygamma": ("a", "x"),
+    "sigmoid_cross_entropy_with_logits": ("labels", "logits"),
+}
+
+# Functions of strings that give rows.
+OF_ROWS = tuple(
+    f"strings.{name}"
+    for name in (
+        "split unicode_decode unicode_decode_with_offsets unicode_split unicode_split_with_offsets "
+        "bytes_split"
+    ).split()
+)
+SEGMENTS = [
+    f"{kind}{name}"
+    for kind, names in (
+        ("segment_", "sum max min prod mean"),
+        ("unsorted_segment_", "sum max min prod mean sqrt_n"),
+    )
+    for name in names.split()
+]
+OTHERS = (
+    "accumulate_n add_n bincount boolean_mask broadcast_dynamic_shape broadcast_to concat "
+    "count_nonzero embedding_lookup expand_dims fill gather gather_nd one_hot ones print rank "
+    "reduce_all reduce_any reduce_max reduce_mean reduce_min reduce_prod reduce_std reduce_sum "
+    "reduce_variance reshape reverse shape size softmax split squeeze stack strings.format "
+    "strings.join strings.reduce_join strings.unicode_encode tile where zeros"
+).split()
+_KEYS = frozenset([*UNARY, *BINARY, *OF_ROWS, *SEGMENTS, *OTHERS])
+
+# Function -> what stands in the namespaces for it.
+_offered: dict[int, object] = {}
+
+
+def _handler_of(key: str, function):
+    """Ask the classes among the arguments, in order, for what stands in for the function."""
+
+    def ask(args: tuple, kwargs: dict):
+        for each in (*args, *kwargs.values()):
+            parts = each if isinstance(each, (list, tuple)) else (each,)
+            for part in parts:
+                stand_in = getattr(type(part), "_stand_in", None)
+                found = None if stand_in is None else stand_in(key, function)
+                if found is not None:
+                    return found(*args, **kwargs)
+        return NotImplemented
+
+    return ask
+
+
+def offered(key: str, function, module: str):
+    """What stands in a namespace for a function that takes values made of tensors."""
+    if key not in _KEYS or isinstance(function, (type, _mica.TFDispatched)):
+        return function
+    found = _offered.get(id(function))
+    if found is None:
+        found = _mica.TFDispatched(function, _handler_of(key, function))
+        functools.update_wrapper(found, function, updated=())
+        found.__module__ = module
+        _offered[id(function)] = found
+    return found
+
+
+def offer(names: dict, prefix: str = "") -> None:
+    """Let the functions of a namespace take values made of tensors."""
+    for name, value in list(names.items()):
+        if callable(value) and prefix + name in _KEYS:
+            names[name] = offered(prefix + name, value, names["__name__"])
+
+
+_mica.tf_dispatch_on(CompositeTensor)
+
+# ---- functions of one's own ----------------------------------------------------------------------
 
 _UNARY = (
     "abs acos acosh asin asinh atan atanh cast ceil conj cos cosh digamma erf erfc exp expm1 floor "

@@ -160,6 +160,8 @@ def _call(function, inp, Tout, takes_arrays: bool):
         results = node.results(tensors)
     else:
         results = _added(node, tensors)
+        if not kinds and current_graph()._runs_parts:
+            return last_operation()
     if Tout is None:
         return None
     if not nest.is_nested(Tout):
@@ -171,7 +173,7 @@ def _added(node: _PythonFunction, tensors: list) -> list:
     from ._custom_gradient import custom_gradient
 
     number = register_py_function(node)
-    if node.takes_arrays or not any(t.dtype.is_floating for t in tensors):
+    if node.takes_arrays or not node.kinds or not any(t.dtype.is_floating for t in tensors):
         return ops["PyFunc"](tensors, token=number, Tout=node.kinds)
     back = register_py_function(node.gradient)
 

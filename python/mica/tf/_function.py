@@ -377,6 +377,8 @@ class Function(Trackable):
         self._lock = threading.RLock()
         self._bound: weakref.WeakKeyDictionary | None = None
         self._parameters = parameters_of(python_function)
+        if input_signature is not None and self._parameters is not None:
+            self._parameters.check_constraints(len(input_signature))
         functools.update_wrapper(self, python_function, updated=())
 
     # ---- looks

@@ -296,6 +296,9 @@ class Graph(_mica.TFGraph):
         return isinstance(self, FuncGraph)
 
 
+_CURRENT = object()
+
+
 class _NoOrder:
     """The order of a function, whose effects run in the order of the program."""
 
@@ -310,9 +313,16 @@ _NO_ORDER = _NoOrder()
 
 
 class FuncGraph(Graph):
-    """The graph of a function, a branch or a loop's body."""
+    """The graph of a function, a branch or a loop's body.
+
+    It is inside of the graph `outer`, whose tensors it captures: of the current one when none is
+    named.
+    """
 
     _runs_parts = False
+
+    def __new__(cls, name: str, outer=_CURRENT):
+        return super().__new__(cls, name, _mica.tf_current_graph() if outer is _CURRENT else outer)
 
     def __init__(self, *_arguments, **_named) -> None:
         self._order = _NO_ORDER
@@ -364,7 +374,7 @@ class FuncGraph(Graph):
         for output in outputs:
             self._output(output)
         count = self._parameter_count - len(own)
-        whole = FuncGraph(self.name)
+        whole = FuncGraph(self.name, None)
         first = [self._parameter_at(i) for i in range(count)]
         parameters = [whole._parameter(p.dtype, p.shape, "loop") for p in first]
         captured = [whole._parameter(e.dtype, e.shape, "captured") for e in externals]

@@ -10,6 +10,7 @@ import sys
 _NAME = "tensorflow"
 _OURS = __name__.rpartition(".")[0]
 _KERAS = "tensorflow.keras"
+_MNIST = "keras.src.datasets.mnist"
 _REAL_KERAS = "keras._tf_keras.keras"  # the real Keras 3, with TensorFlow's names
 
 
@@ -35,6 +36,10 @@ class _Alias:
 class _Finder:
     def find_spec(self, fullname: str, path=None, target=None):
         """Answer for tensorflow and everything below it."""
+        if fullname == _MNIST:
+            from . import _keras_data  # late: it needs numpy, and few programs ask for it
+
+            return _keras_data.find_spec(path)
         if fullname != _NAME and not fullname.startswith(_NAME + "."):
             return None
         ours = _OURS + fullname[len(_NAME) :]

@@ -46,6 +46,23 @@ class Parameters:
         """Whether so many positional arguments are more than have names of their own."""
         return count > len(self._positional)
 
+    def check_constraints(self, count: int) -> None:
+        """An input_signature of so many is for parameters; those beyond it have defaults."""
+        constrained = [p for p in self._positional if p.name != "self"]
+        for p in constrained[count:]:
+            if p.default is p.empty:
+                raise TypeError(f"input_signature missing type constraint for {p.name}")
+        kinds = self._signature.parameters.values()
+        for p in kinds:
+            if p.kind is p.KEYWORD_ONLY and p.default is p.empty:
+                raise TypeError(
+                    f"Since input_signature is defined, keyword-only parameter `{p.name}` must "
+                    "have a default value"
+                )
+        extra = count - len(constrained)
+        if extra > 0 and all(p.kind is not p.VAR_POSITIONAL for p in kinds):
+            raise TypeError(f"input_signature contains {extra} extra type constraints.")
+
     def default(self, index: int):
         """Return the default of a positional parameter."""
         if index < len(self._positional):
@@ -140,11 +157,15 @@ def placeholders(graph, names: list[str], args, kwargs):
             getattr(value, "_type_spec", None), TypeSpec
         )
 
+    def as_spec(value):
+        # How many elements a sparse or ragged tensor has is not known in a trace.
+        spec = getattr(value, "_type_spec", None)
+        return spec if hasattr(spec, "_flat_tensor_specs") else value
+
     def place(value, name):
         if isinstance(value, list | tuple | dict) or nest.is_nested(value) or is_composite(value):
-            spec = getattr(value, "_type_spec", None)
-            looks = spec if hasattr(spec, "_flat_tensor_specs") else value
-            flat = nest.flatten(looks, expand_composites=True)
+            value = nest.map_structure(as_spec, value)
+            flat = nest.flatten(value, expand_composites=True)
             return nest.pack_sequence_as(
                 value, [one(item, name) for item in flat], expand_composites=True
             )

@@ -38,6 +38,32 @@ class _StopRecording:
         self._tape._push()
 
 
+def _parts_with_gradients(target) -> list:
+    """The tensors to differentiate: of values made of tensors those that have a derivative."""
+    found = []
+    for leaf in nest.flatten(target):
+        parts = nest.flatten(leaf, expand_composites=True)
+        if len(parts) > 1:
+            parts = [p for p in parts if p.dtype.is_floating or p.dtype.is_complex]
+        found += parts
+    return found
+
+
+def _packed_gradients(sources, results: list):
+    """Gradients in the structure of the sources; values made of tensors say what theirs is."""
+    rest, made = iter(results), []
+    for leaf in nest.flatten(sources):
+        parts = [next(rest) for _ in nest.flatten(leaf, expand_composites=True)]
+        combine = getattr(leaf, "_from_gradients", None)
+        if combine is not None:
+            made.append(combine(parts))
+        elif len(parts) == 1:
+            made += parts
+        else:
+            made.append(nest.pack_sequence_as(leaf, parts, expand_composites=True))
+    return nest.pack_sequence_as(sources, made)
+
+
 class GradientTape:
     """Records ops, for derivatives of what they computed.
 
@@ -147,7 +173,7 @@ class GradientTape:
                 "Argument `target` should be a list or nested structure of Tensors, "
                 "Variables or CompositeTensors to be differentiated, but received None."
             )
-        targets = [self._target(t) for t in nest.flatten(target, expand_composites=True)]
+        targets = [self._target(t) for t in _parts_with_gradients(target)]
         flat = nest.flatten(sources, expand_composites=True)
         if output_gradients is not None:
             output_gradients = [
@@ -167,7 +193,7 @@ class GradientTape:
         if not self._persistent:
             self._watched = self.watched_variables()
             self._tape = None
-        return nest.pack_sequence_as(sources, results)
+        return _packed_gradients(sources, results)
 
     def _target(self, value):
         """Return what to differentiate; a variable is read now, on the tape."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import _dispatch
 from ._core import ops
 from ._missing import finder as _finder
 
@@ -13,5 +14,7 @@ left_shift = ops["LeftShift"]
 right_shift = ops["RightShift"]
 
 __all__ = ["bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"]
+
+_dispatch.offer(globals())
 
 __getattr__ = _finder(__name__)

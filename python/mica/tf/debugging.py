@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as _np
 
 from .. import _mica
-from . import _devices, _dtypes, errors
+from . import _devices, _dispatch, _dtypes, errors
 from ._autograph_hooks import is_filtering, set_filtering
 from ._context import in_graph
 from ._core import Tensor, _abs, convert_to_tensor, ops
@@ -432,5 +432,7 @@ class _Symbols:
         told = wanted if isinstance(wanted, int) else "as there"
         self._check_later(equal, f"{text}{told}, shape {shape}")
 
+
+_dispatch.offer(globals())
 
 __getattr__ = _finder(__name__)

@@ -8,7 +8,7 @@ from builtins import min as builtins_min
 from builtins import range as builtins_range
 from collections import namedtuple
 
-from . import _dtypes
+from . import _dispatch, _dtypes
 from ._array import (
     broadcast_to,
     concat,
@@ -437,6 +437,9 @@ _ELSEWHERE = frozenset(
         "tridiagonal_solve",
     }
 )
+
+
+_dispatch.offer(globals())
 
 
 def __getattr__(name: str):

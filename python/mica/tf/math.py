@@ -1,6 +1,6 @@
 """tf.math."""
 
-from . import _elementwise, _reduce
+from . import _dispatch, _elementwise, _reduce
 from ._math import *  # noqa: F403
 from ._missing import finder as _finder
 from .linalg import l2_normalize  # noqa: F401
@@ -11,5 +11,7 @@ for _module in (_elementwise, _reduce):
 del _name, _module
 
 from . import _special as special  # noqa: E402, F401
+
+_dispatch.offer(globals())
 
 __getattr__ = _finder(__name__)

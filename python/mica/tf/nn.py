@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib as _importlib
 
 from .. import _mica
-from . import _dtypes
+from . import _dispatch, _dtypes
 from ._array import (
     concat,
     gather,
@@ -509,6 +509,8 @@ class experimental:
             ),
         )
 
+
+_dispatch.offer(globals())
 
 # Names that are found when they are first touched, in modules that build on this one.
 _LATE = {

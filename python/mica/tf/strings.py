@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools as _functools
 import re as _re
 
-from . import _dtypes, errors
+from . import _dispatch, _dtypes, errors
 from ._core import Tensor, convert_to_tensor, ops
 from ._missing import finder as _finder
 from ._refusals import operand, refusal
-from ._shapes import TensorShape
 
 _POSIX = {
     "alnum": "0-9A-Za-z",
@@ -145,26 +144,19 @@ def _ragged(values, row_splits, source: Tensor):
         return values
     from .ragged import RaggedTensor
 
-    found = RaggedTensor(values, row_splits)
-    for axis in range(0 if rank is None else rank - 2, -1, -1):
-        if rank in (None, 1):
-            break
-        sizes = ops["Shape"](source, out_type=_dtypes.int64)
-        splits = _even_splits(sizes, axis, source.shape[: axis + 1])
-        found = RaggedTensor(found, splits, source.shape[axis + 1])
+    found = RaggedTensor.from_row_splits(values, row_splits, validate=False)
+    if rank in (None, 1):
+        return found
+    sizes = ops["Shape"](source, out_type=_dtypes.int64)
+    for axis in range(rank - 1, 0, -1):
+        known, rows = source.shape[axis], source.shape[:axis].num_elements()
+        found = RaggedTensor.from_uniform_row_length(
+            found,
+            sizes[axis] if known is None else known,
+            ops["Prod"](sizes[:axis], 0) if rows is None else rows,
+            validate=False,
+        )
     return found
-
-
-def _even_splits(sizes: Tensor, axis: int, known) -> Tensor:
-    """Where the entries along an axis begin, in what is behind it, and the end of the last."""
-    from . import range as number
-
-    count = ops["Prod"](sizes[: axis + 1], 0)
-    splits = number(count + 1) * sizes[axis + 1]
-    elements = known.num_elements()
-    return ops["EnsureShape"](
-        splits, shape=TensorShape([None if elements is None else elements + 1])
-    )
 
 
 def _flat(input, known_rank: bool = True) -> tuple[Tensor, Tensor]:
@@ -508,5 +500,7 @@ __all__ = [
     "unicode_transcode",
     "upper",
 ]
+
+_dispatch.offer(globals(), "strings.")
 
 __getattr__ = _finder(__name__)

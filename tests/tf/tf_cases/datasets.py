@@ -1094,6 +1094,62 @@ def _(tf):
         return list(tf.data.TFRecordDataset(path))
 
 
+# ---- datasets in folders -------------------------------------------------------------------------
+
+
+def saved(tf, make, use=None, **options):
+    """What a dataset that was saved gives when it is loaded."""
+    with tempfile.TemporaryDirectory() as folder:
+        make(tf).save(os.path.join(folder, "kept"), **options)
+        options.pop("shard_func", None)
+        made = (use or tf.data.Dataset.load)(os.path.join(folder, "kept"), **options)
+        return all_of(made)
+
+
+for title, make in [
+    ("numbers", lambda tf: numbers(tf, 4)),
+    ("a tuple with strings", lambda tf: numbers(tf, 3).map(lambda x: (x, tf.strings.as_string(x)))),
+    ("a dict of batches", lambda tf: numbers(tf, 5).batch(2).map(lambda x: {"b": x, "a": x + 1})),
+    ("vectors of several sizes", lambda tf: lengths(tf, 2, 0, 3)),
+    ("a tuple of one", lambda tf: numbers(tf, 2).map(lambda x: (tf.cast(x, tf.float16),))),
+    ("nothing", lambda tf: numbers(tf, 0)),
+]:
+    plain(f"{D}.save", title)(lambda tf, make=make: saved(tf, make))
+    plain(f"{D}.load", f"{title}, compressed")(
+        lambda tf, make=make: saved(tf, make, compression="GZIP")
+    )
+
+
+@plain(f"{D}.save", "in shards")
+def _(tf):
+    found = saved(tf, lambda tf: numbers(tf, 7), shard_func=lambda x: x % 3)
+    return [sorted(int(x) for x in found[0]), found[1:]]
+
+
+@plain(f"{D}.load", "with a reader of shards")
+def _(tf):
+    with tempfile.TemporaryDirectory() as folder:
+        numbers(tf, 4).save(folder)
+        made = tf.data.Dataset.load(folder, reader_func=lambda d: d.flat_map(lambda x: x).skip(1))
+        return [list(made), spec_of(made.element_spec)]
+
+
+@plain(f"{E}.save", "again into one folder")
+def _(tf):
+    with tempfile.TemporaryDirectory() as folder:
+        for n in (5, 2):
+            tf.data.experimental.save(numbers(tf, n), folder)
+        return all_of(tf.data.experimental.load(folder))
+
+
+raises(
+    f"{D}.load",
+    "a folder that is not there",
+    "not found",
+    lambda tf: tf.data.Dataset.load("/nowhere/at/all"),
+)
+
+
 # ---- where an iterator is ------------------------------------------------------------------------
 
 

@@ -197,3 +197,81 @@ def _(tf):
             isinstance(loaded.double, tf.types.experimental.GenericFunction),
             isinstance(module.double, tf.types.experimental.GenericFunction),
         ]
+
+
+@plain("tf.__internal__.FuncGraph", "captures tensors of the graph that it is made in")
+def _(tf):
+    found = []
+
+    @tf.function
+    def outer(x):
+        scratch = tf.__internal__.FuncGraph("scratch")
+        with scratch.as_default():
+            y = tf.matmul(x, tf.ones([3, 2]))
+        found.append((y.shape, [t.shape for t in scratch.external_captures]))
+        return x + 1
+
+    return [outer(tf.zeros([4, 3])), found]
+
+
+@plain("tf.saved_model.save", "the names of a signature's inputs, and which functions have one")
+def _(tf):
+    one = tf.TensorSpec([None], tf.float32)
+
+    class Lists(tf.Module):
+        @tf.function(input_signature=[[one, one]])
+        def f(self, inputs):
+            return inputs[0] - inputs[1]
+
+    class Dicts(tf.Module):
+        @tf.function(input_signature=[{"x": one, "y": one}])
+        def f(self, inputs):
+            return inputs["x"] - inputs["y"]
+
+    class Free(tf.Module):
+        @tf.function
+        def f(self, x):
+            return x + 1
+
+    found = []
+    for module in (Lists(), Dicts(), Free()):
+        if isinstance(module, Free):
+            module.f(tf.constant([1.0]))
+        with tempfile.TemporaryDirectory() as folder:
+            tf.saved_model.save(module, folder)
+            signatures = tf.saved_model.load(folder).signatures
+            found.append(sorted(signatures))
+            for signature in signatures.values():
+                a, b = tf.constant([3.0]), tf.constant([1.0])
+                found.append(signature(inputs=a, inputs_1=b))
+    return found
+
+
+raises(
+    "tf.saved_model.save",
+    "a signature that is a function without one",
+    "Expected a TensorFlow function for which to generate a signature",
+    lambda tf: tf.saved_model.save(
+        tf.Module(), tempfile.mkdtemp(), signatures=tf.function(lambda x: x, autograph=False)
+    ),
+)
+for what, words, function, count in (
+    ("too few", "input_signature missing type constraint for y", lambda x, y: x, 1),
+    ("too many", "input_signature contains 1 extra type constraints", lambda x: x, 2),
+    ("a keyword alone", "parameter `k` must have a default value", lambda x, *, k: x, 1),
+):
+    raises(
+        "tf.function",
+        f"an input_signature for other parameters: {what}",
+        words,
+        lambda tf, f=function, n=count: tf.function(
+            f, input_signature=[tf.TensorSpec([], tf.float32)] * n, autograph=False
+        ),
+    )
+
+
+@plain("tf.distribute.get_replica_context", "all_reduce of slices gives slices")
+def _(tf):
+    slices = tf.IndexedSlices(tf.ones([2, 3]), tf.constant([0, 2]), tf.constant([4, 3]))
+    (found,) = tf.distribute.get_replica_context().all_reduce("SUM", [slices])
+    return [isinstance(found, tf.IndexedSlices), found.values, found.indices, found.dense_shape]

@@ -395,6 +395,18 @@ class Dataset(Transformations, CompositeTensor):
     def __iter__(self) -> Iterator:
         return Iterator._of(self)
 
+    def make_one_shot_iterator(self):
+        """As tf.compat.v1.data.make_one_shot_iterator."""
+        from ..compat.v1.data import make_one_shot_iterator
+
+        return make_one_shot_iterator(self)
+
+    def make_initializable_iterator(self, shared_name=None):
+        """As tf.compat.v1.data.make_initializable_iterator."""
+        from ..compat.v1.data import make_initializable_iterator
+
+        return make_initializable_iterator(self, shared_name)
+
     def as_numpy_iterator(self) -> NumpyIterator:
         """An iterator whose elements hold numpy's arrays."""
         if not executing_eagerly():

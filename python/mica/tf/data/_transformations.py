@@ -123,6 +123,21 @@ class Transformations(Groups):
         choices = seeds.map(lambda pair: _drawn(logits, pair))
         return _directed(choices, datasets, stop_on_empty_dataset)
 
+    # ---- files -----------------------------------------------------------------------------------
+
+    def save(self, path, compression=None, shard_func=None, checkpoint_args=None):
+        """Write all elements to a folder; the one that was there stays until that is done."""
+        from ._saving import save
+
+        save(self, path, compression, shard_func, checkpoint_args)
+
+    @staticmethod
+    def load(path, element_spec=None, compression=None, reader_func=None, wait=False):
+        """The dataset that was saved in a folder, by TensorFlow too."""
+        from ._saving import load
+
+        return load(path, element_spec, compression, reader_func, wait)
+
     # ---- groups ----------------------------------------------------------------------------------
 
     def padded_batch(

@@ -345,6 +345,16 @@ def at(dataset, index):
         raise _errors.OutOfRangeError(None, None, f"Index out of range [{place}].") from None
 
 
+def save(dataset, path, compression=None, shard_func=None, checkpoint_args=None):
+    """As tf.data.Dataset.save."""
+    return dataset.save(path, compression, shard_func, checkpoint_args)
+
+
+def load(path, element_spec=None, compression=None, reader_func=None):
+    """As tf.data.Dataset.load."""
+    return Dataset.load(path, element_spec, compression, reader_func)
+
+
 class TFRecordWriter:
     """Writes a dataset of strings to a TFRecord file."""
 
@@ -404,6 +414,7 @@ __all__ = [
     "group_by_reducer",
     "group_by_window",
     "ignore_errors",
+    "load",
     "make_batched_features_dataset",
     "make_csv_dataset",
     "map_and_batch",
@@ -413,6 +424,7 @@ __all__ = [
     "prefetch_to_device",
     "rejection_resample",
     "sample_from_datasets",
+    "save",
     "scan",
     "shuffle_and_repeat",
     "take_while",

@@ -86,13 +86,19 @@ class ReplicaContext:
 
     def all_reduce(self, reduce_op, value, options=None):
         """Each replica's values combined over the replicas; one replica has its own back."""
-        from .. import identity, nest
+        from .. import IndexedSlices, identity, nest
 
         kind, collectives = reduce_op_of(reduce_op), self._strategy._collectives
         if collectives is not None:
             flat = [_local(part) for part in nest.flatten(value)]
             return nest.pack_sequence_as(value, collectives.all_reduce(kind, flat))
-        return nest.map_structure(identity, value, expand_composites=True)
+
+        def own(part):
+            if not isinstance(part, IndexedSlices):
+                return nest.map_structure(identity, part, expand_composites=True)
+            return IndexedSlices(identity(part.values), part.indices, part.dense_shape)
+
+        return nest.map_structure(own, value)
 
     def all_gather(self, value, axis, options=None):
         """The values of all replicas side by side along an axis; one replica has its own back."""

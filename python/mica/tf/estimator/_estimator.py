@@ -389,7 +389,7 @@ class Estimator:
                 if not yield_single_examples:
                     yield batch
                     continue
-                count = len(next(iter(batch.values())) if isinstance(batch, dict) else batch)
+                count = _batch_size(batch)
                 for i in range(count):
                     yield (
                         {k: v[i] for k, v in batch.items()} if isinstance(batch, dict) else batch[i]
@@ -412,16 +412,28 @@ class Estimator:
         experimental_mode=ModeKeys.PREDICT,
     ):
         """Write the model with a signature for each export output; returns the folder."""
-        from ._export import export
+        from .export import export_model
 
         if experimental_mode != ModeKeys.PREDICT or as_text:
             raise NotImplementedError(
                 f"export_saved_model: experimental_mode={experimental_mode!r}, as_text={as_text}: "
                 "predictions are exported, in binary form"
             )
-        return export(
+        return export_model(
             self, export_dir_base, serving_input_receiver_fn, assets_extra, checkpoint_path
         )
+
+
+def _batch_size(batch) -> int:
+    """The number of examples that all predictions are of."""
+    parts = batch if isinstance(batch, dict) else {"predictions": batch}
+    sizes = {name: np.shape(value)[0] if np.ndim(value) else None for name, value in parts.items()}
+    if None in sizes.values() or len(set(sizes.values())) != 1:
+        raise ValueError(
+            "Batch length of predictions should be same: each is a tensor with an entry for every "
+            f"example, and these have {sizes}"
+        )
+    return next(iter(sizes.values()))
 
 
 def next_of(dataset):

@@ -25,6 +25,19 @@ def _draws(kind: str) -> bool:
     return kind.startswith("Random") or kind in ("TruncatedNormal", "Multinomial")
 
 
+def _is_drawn_outside(operation) -> bool:
+    """Whether it draws numbers of one size, which can be drawn for all shards at once."""
+    alike = ("RandomUniform", "RandomStandardNormal", "TruncatedNormal")
+    return operation.type in alike and operation.outputs[0].shape.is_fully_defined()
+
+
+def _draw(operation, count: int):
+    """The numbers of all shards, stacked."""
+    shape = ops["Const"](value=_ints([count, *operation.outputs[0].shape]), dtype=_dtypes.int32)
+    kept = {key: value for key, _, value in operation._attributes() if key.startswith("seed")}
+    return ops[operation.type](shape, dtype=operation.outputs[0].dtype, **kept)
+
+
 class _State(threading.local):
     count = None
 
@@ -87,6 +100,19 @@ def shard_shape(tensor, what: str, count: int):
     return [shape[0] // count, *list(shape)[1:]]
 
 
+def tensors_of(inputs) -> list:
+    """Return the tensors of (features, labels); labels may be None."""
+    return [t for t in nest.flatten(inputs, expand_composites=True) if t is not None]
+
+
+def _packed(inputs, tensors: list):
+    """The structure of (features, labels) with other tensors."""
+    rest = iter(tensors)
+    flat = nest.flatten(inputs, expand_composites=True)
+    whole = [None if t is None else next(rest) for t in flat]
+    return nest.pack_sequence_as(inputs, whole, expand_composites=True)
+
+
 class Shards:
     """A function of one shard's inputs, for `count` shards.
 
@@ -100,7 +126,7 @@ class Shards:
 
     def __init__(self, graph, inputs, count: int, trace) -> None:
         self._count = count
-        flat = nest.flatten(inputs, expand_composites=True)
+        flat = tensors_of(inputs)
         names = [f"{path}" for path in _paths(inputs)]
         self.shapes = [shard_shape(t, n, count) for t, n in zip(flat, names, strict=True)]
         shard = ShardGraph(graph)
@@ -111,14 +137,16 @@ class Shards:
             ]
             before, _state.count = _state.count, count
             try:
-                packed = nest.pack_sequence_as(inputs, given, expand_composites=True)
+                packed = _packed(inputs, given)
                 fetched, targets, self.answer = trace(packed)
             finally:
                 _state.count = before
         self._cut(shard, given, list(fetched), targets)
 
     def _cut(self, shard, given, fetched, targets) -> None:
-        """Make the function of what is asked for."""
+        """Make the function of what is asked for; numbers that it draws are given to it."""
+        self._drawn = [o for o in shard.get_operations() if _is_drawn_outside(o)]
+        given = given + [o.outputs[0] for o in self._drawn]
         numbers = [(t if isinstance(t, Operation) else t.op)._number for t in targets]
         function, nodes = shard._prune(given, fetched, numbers, shard._order.ranges())
         external = {internal._node: outside for outside, internal in shard._captures()}
@@ -169,6 +197,7 @@ class Shards:
             ops["Reshape"](t, ops["Const"](value=_ints([self._count, *shape]), dtype=_dtypes.int32))
             for t, shape in zip(inputs, self.shapes, strict=True)
         ]
+        split += [_draw(operation, self._count) for operation in self._drawn]
         arguments, mapped = list(split), [1] * len(split)
         rest = iter(zip(values, self.is_own, strict=True))
         for external in self._captured:

@@ -20,7 +20,7 @@ from ..data._dataset import Dataset
 from ._config import RunConfig as _RunConfig
 from ._estimator import Estimator, arguments_of, next_of
 from ._hooks_tpu import ExamplesPerSecondHook
-from ._shards import Shards
+from ._shards import Shards, tensors_of
 from ._spec import EstimatorSpec, ModeKeys, checked_loss, checked_train_op
 
 __all__ = [
@@ -394,14 +394,14 @@ class TPUEstimator(Estimator):
         if isinstance(given, Dataset):
             # A loop takes several batches at once; the last may have fewer.
             whole = next_of(given.batch(loop))
-            flat = nest.flatten(whole, expand_composites=True)
+            flat = tensors_of(whole)
             one = nest.pack_sequence_as(whole, [_One(t) for t in flat], expand_composites=True)
             features, labels = one if isinstance(one, (list, tuple)) else (one, None)
             return (features, labels), flat
         inputs = self._shard_inputs(input_fn, ModeKeys.TRAIN) if given is None else given
         if not isinstance(inputs, (list, tuple)):
             inputs = (inputs, None)
-        flat = nest.flatten(tuple(inputs), expand_composites=True)
+        flat = tensors_of(tuple(inputs))
         return tuple(inputs), [ops["ExpandDims"](t, convert_to_tensor(0)) for t in flat]
 
     def _loop(self, shards, stacked: list, spec):
@@ -495,8 +495,7 @@ class TPUEstimator(Estimator):
             _rows_of(v, self._shards) if is_own else v._read()
             for v, is_own in zip(shards.variables, shards.is_own, strict=True)
         ]
-        flat = nest.flatten(tuple(inputs), expand_composites=True)
-        return shards.run(flat, values)[0]
+        return shards.run(tensors_of(tuple(inputs)), values)[0]
 
     def _predict_spec(self, input_fn) -> EstimatorSpec:
         if not self._on_shards(ModeKeys.PREDICT):

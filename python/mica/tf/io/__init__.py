@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import _dtypes
+from .. import _dispatch, _dtypes
 from .._codecs import (
     decode_and_crop_jpeg,
     decode_bmp,
@@ -96,5 +96,7 @@ __all__ = [
     "serialize_tensor",
     "write_file",
 ]
+
+_dispatch.offer(globals())
 
 __getattr__ = _finder(__name__)

@@ -53,7 +53,7 @@ class Frozen:
     """Evaluates graphs, and keeps the ops that are left."""
 
     def __init__(self) -> None:
-        self.graph = FuncGraph("lite")
+        self.graph = FuncGraph("lite", None)
         self.nodes: list[Node] = []
 
     def parameter(self, spec, name: str) -> _Bound:

@@ -123,7 +123,7 @@ class _Table(AutoTrackable, TrackableResource):
             from ..ragged import RaggedTensor
 
             if isinstance(keys, RaggedTensor):
-                return RaggedTensor(self.lookup(keys.values), keys.row_splits)
+                return keys.with_values(self.lookup(keys.values))
             return type(keys)(keys.indices, self.lookup(keys.values), keys.dense_shape)
         default = self._default if dynamic_default_values is None else dynamic_default_values
         return ops["LookupTableFindV2"](

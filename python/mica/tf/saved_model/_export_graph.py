@@ -284,7 +284,7 @@ def _gradient_function(backward, results: list, count: int, needs: list) -> Func
     """A function of a cotangent for each result of the IdentityN, then what is needed."""
     from .._function import GraphFunction, _flows
 
-    graph = FuncGraph("custom_gradient")
+    graph = FuncGraph("custom_gradient", None)
     with building(graph):
         given = [
             graph._parameter(x.dtype, x.shape, f"result_grads_{i}") for i, x in enumerate(results)

@@ -69,7 +69,7 @@ def _body(builder, inputs: list, needs: list, graph, name: str) -> FuncGraph:
     """A function of cotangents, of the inputs that have none, and of what is needed."""
     from .._function import GraphFunction
 
-    body = FuncGraph(name)
+    body = FuncGraph(name, None)
     with building(body):
         given: list = [None] * len(inputs)
         for flowing in (True, False):

@@ -151,7 +151,7 @@ class FunctionBuilder:
     def __init__(self, library: Library, definition: FunctionDef, known: tuple, graph=None) -> None:
         self.library = library
         self.name = definition.signature.name
-        self.graph = graph or FuncGraph(self.name)
+        self.graph = graph or FuncGraph(self.name, None)
         self._values: dict[str, list] = {}  # argument, or node:output -> tensors
         self.known: dict = {}  # id of a tensor -> what is known of it
         if graph is not None:

@@ -17,11 +17,13 @@ INIT_OP_KEY = "__saved_model_init_op"
 
 
 def trace_of(function):
-    """Return the one trace that a function stands for, or None where there is no one."""
+    """Return the one trace that a function with a signature stands for, or None."""
     if isinstance(function, ConcreteFunction):
         return function
     if not isinstance(function, Function):
         return None
+    if function.input_signature is None:
+        return None  # its traces follow from how it was called
     traces = function._list_all_concrete_functions()
     return traces[0] if len(traces) == 1 else None
 
@@ -94,8 +96,8 @@ def _wrapped(key: str, trace: ConcreteFunction) -> ConcreteFunction:
         if isinstance(spec, TensorSpec)
     ]
     names: list[str] = []
-    for i, spec in enumerate(specs):
-        wanted = name = (spec.name or f"args_{i}").partition(":")[0]
+    for i in range(len(specs)):
+        wanted = name = trace.inputs[i].name.partition(":")[0]
         n = 0
         while name in names:
             n += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._missing import finder as _finder
+from .._missing import missing as _missing
 from . import experimental
 from ._kinds import audio, histogram, image, scalar, text
 from ._trace import trace_export, trace_off, trace_on
@@ -38,4 +38,9 @@ __all__ = [
 ]
 
 
-__getattr__ = _finder(__name__)
+def __getattr__(name: str):
+    from ..compat.v1 import summary as older
+
+    if name in older.__all__:  # names that TensorFlow 2 has dropped
+        return getattr(older, name)
+    raise _missing(__name__, name)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from .. import _array, _dtypes
+from .._context import graph_of_sessions
 from .._control import cond
 from .._core import Tensor, convert_to_tensor, ops
 from .._event_messages import SummaryMetadata
 from . import _encoders
-from ._writers import summary_scope, write
+from ._writers import state, summary_scope, write
 
 
 def _metadata(plugin: str, description, content: bytes = b"") -> SummaryMetadata:
@@ -31,8 +32,25 @@ def _check_outputs(what: str, max_outputs) -> None:
         raise ValueError(f"tf.summary.{what}: max_outputs cannot be negative, as {max_outputs} is")
 
 
+def _of_graph(kind: str):
+    """The function that gives a summary as a tensor, where sessions run what is being built."""
+    graph = graph_of_sessions()
+    if graph is None:
+        return None
+    for refuse in graph.__dict__.get("_refuses_summaries", ()):
+        raise refuse(kind)
+    if state.writer is not None:
+        return None
+    from ..compat.v1 import summary
+
+    return getattr(summary, kind)
+
+
 def scalar(name, data, step=None, description=None) -> Tensor:
     """Write a number; whether it was written is the result."""
+    older = _of_graph("scalar")
+    if older is not None:
+        return older(name, data)
     with summary_scope(name, "scalar_summary", values=[data, step]) as (tag, _):
         number = convert_to_tensor(data)
         _check_rank("scalar", number, 0)
@@ -43,6 +61,9 @@ def scalar(name, data, step=None, description=None) -> Tensor:
 
 def histogram(name, data, step=None, buckets=None, description=None) -> Tensor:
     """Write how the elements of a tensor are distributed over buckets, 30 by default."""
+    older = _of_graph("histogram")
+    if older is not None:
+        return older(name, data)
     with summary_scope(name, "histogram_summary", values=[data, buckets, step]) as (tag, _):
         values = ops["StopGradient"](convert_to_tensor(data))
         count = 30 if buckets is None else buckets
@@ -89,6 +110,9 @@ def image(name, data, step=None, max_outputs=3, description=None) -> Tensor:
 
     Floating elements are between 0 and 1; 1 to 4 channels are grey, grey and alpha, RGB, RGBA.
     """
+    older = _of_graph("image")
+    if older is not None:
+        return older(name, data, max_outputs)
     from .. import image as images
     from ..strings import as_string
 
@@ -108,6 +132,9 @@ def image(name, data, step=None, max_outputs=3, description=None) -> Tensor:
 
 def text(name, data, step=None, description=None) -> Tensor:
     """Write strings; Markdown is shown as such."""
+    older = _of_graph("text")
+    if older is not None:
+        return older(name, data)
     with summary_scope(name, "text_summary", values=[data, step]) as (tag, _):
         strings = convert_to_tensor(data)
         if strings.dtype != _dtypes.string:
