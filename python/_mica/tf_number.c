@@ -1,6 +1,8 @@
 /* Operators of tensors. The other operand becomes a tensor of this tensor's dtype. */
 #include "tf_extension.h"
 
+#include <string.h>
+
 /* Both operands as tensors; false: NotImplemented or an error. */
 static int operands_of(PyObject *a, PyObject *b, bool loose, PyObject **x, PyObject **y) {
     bool first = tf_is_tensor(a);
@@ -111,6 +113,15 @@ PyNumberMethods tf_number = {
     .nb_matrix_multiply = number_matmul,
 };
 
+/* Whether the expression is one of mica.tf's own: these compare elements, whatever graph is built.
+ */
+static bool is_own_expression(void) {
+    PyObject *globals = PyEval_GetGlobals();
+    PyObject *name = globals ? PyDict_GetItemString(globals, "__name__") : NULL;
+    const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+    return text && !strncmp(text, "mica.tf", 7);
+}
+
 PyObject *tf_compare(PyObject *a, PyObject *b, int operation) {
     switch (operation) {
     case Py_LT: return binary(MICA_TF_Less, NULL, a, b);
@@ -120,7 +131,8 @@ PyObject *tf_compare(PyObject *a, PyObject *b, int operation) {
     default: break;
     }
     if (b == Py_None) return PyBool_FromLong(operation == Py_NE);
-    if (tf_is_compared_by_identity(a) || tf_is_compared_by_identity(b)) {
+    bool by_identity = tf_is_compared_by_identity(a) || tf_is_compared_by_identity(b);
+    if (by_identity && !is_own_expression()) {
         const TFTensor *x = (const TFTensor *)a, *y = (const TFTensor *)b;
         bool is_same = Py_TYPE(a) == Py_TYPE(b) && x->graph == y->graph &&
                        x->ref.node == y->ref.node && x->ref.index == y->ref.index;

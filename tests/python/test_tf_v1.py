@@ -267,6 +267,23 @@ def test_metrics_are_pairs(graph):
     assert len(v1.local_variables()) == 6
 
 
+def test_metrics_by_class(graph):
+    labels, predictions, weights = [0, 1, 1, 2], [0, 1, 2, 2], [1.0, 3.0, 1.0, 1.0]
+    union = v1.metrics.mean_iou(labels, predictions, 3)
+    found = v1.metrics.mean_per_class_accuracy(labels, predictions, 3, weights)
+    with initialized() as session:
+        session.run([union[1], found[1]])
+        np.testing.assert_allclose(session.run(union[0]), (1 + 1 / 2 + 1 / 2) / 3, rtol=1e-6)
+        np.testing.assert_allclose(session.run(found[0]), (1 + 3 / 4 + 1) / 3, rtol=1e-6)
+
+
+def test_what_the_library_compares_it_compares_by_element(graph):
+    with v1.Session() as session:
+        assert session.run(tf.eye(2)).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+        parts = tf.dynamic_partition(tf.constant([1, 2, 3]), [0, 1, 0], 2)
+        assert [p.tolist() for p in session.run(parts)] == [[1, 3], [2]]
+
+
 def test_names_of_both_versions_live_side_by_side(graph):
     from mica.tf._both import collisions
 

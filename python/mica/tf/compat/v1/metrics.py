@@ -159,7 +159,7 @@ def mean_absolute_error(
     """The mean of |predictions - labels|."""
     with _Metric(name, "mean_absolute_error", metrics_collections, updates_collections) as metric:
         predictions, labels = _matched(predictions, labels)
-        return _mean(metric, _abs(predictions - cast(labels, predictions.dtype)), weights)
+        return _mean(metric, _abs(predictions - labels), weights)
 
 
 def mean_squared_error(
@@ -168,7 +168,7 @@ def mean_squared_error(
     """The mean of (predictions - labels)^2."""
     with _Metric(name, "mean_squared_error", metrics_collections, updates_collections) as metric:
         predictions, labels = _matched(predictions, labels)
-        return _mean(metric, square(predictions - cast(labels, predictions.dtype)), weights)
+        return _mean(metric, square(predictions - labels), weights)
 
 
 def root_mean_squared_error(
@@ -178,7 +178,7 @@ def root_mean_squared_error(
     default = "root_mean_squared_error"
     with _Metric(name, default, metrics_collections, updates_collections) as metric:
         predictions, labels = _matched(predictions, labels)
-        squares = square(predictions - cast(labels, predictions.dtype))
+        squares = square(predictions - labels)
         return _mean(metric, squares, weights, sqrt)
 
 
@@ -534,7 +534,7 @@ def mean_per_class_accuracy(
         number = ones_like(hits)
         if weights is not None:
             weights = cast(reshape(convert_to_tensor(weights), [-1]), _dtypes.float32)
-            hits = hits * weights
+            hits, number = hits * weights, number * weights
         members = convert_to_tensor(
             total.assign_add(ops["UnsortedSegmentSum"](number, labels, size))
         )
