@@ -570,7 +570,10 @@ mica_status mica_tf_op_infer_types(mica_tf_op op, const mica_tf_dtype *inputs, i
     }
     for (int32_t i = 0; i < info->n_inputs; i++) {
         const mica_tf_argument *a = &info->inputs[i];
-        if (a->count_attr >= 0 && a->type_attr >= 0 && !(seen >> a->type_attr & 1))
+        /* Without tensors the dtype is the attribute's own, where it has one. */
+        bool is_told = a->type_attr >= 0 &&
+                       (seen >> a->type_attr & 1 || info->attrs[a->type_attr].has_default);
+        if (a->count_attr >= 0 && a->type_attr >= 0 && !is_told)
             return MICA_INVALID("[%s] '%s' is a list of no tensors: at least one is needed",
                                 info->name, a->name);
     }

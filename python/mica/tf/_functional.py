@@ -28,9 +28,25 @@ def _count(flat: list):
                 f"elements in elems must have the same length along the first axis, got {known}"
             )
         return known[0]
+    if isinstance(flat[0], _Rows):
+        return flat[0].value.nrows(_dtypes.int32)
     return ops["StridedSlice"](
         ops["Shape"](flat[0]), _int([0]), _int([1]), _int([1]), shrink_axis_mask=1
     )
+
+
+class _Rows:
+    """A ragged tensor, of which a loop reads rows as single variants."""
+
+    dtype = _dtypes.variant
+
+    def __init__(self, value, spec: TypeSpec) -> None:
+        self.value, self._row_spec = value, spec._unbatch()
+        self.shape = TensorShape([spec.shape[0] if spec.shape.rank is not None else None])
+
+    def read(self, i):
+        """Row number i."""
+        return self._row_spec._to_tensor_list(self.value[i])[0]
 
 
 class _Slices:
@@ -69,8 +85,18 @@ def _sliceable(elems: object) -> tuple[list, object]:
     flat = []
     for leaf in leaves:
         spec = _sliced_spec(leaf)
-        flat += _tensors(leaf, "elems")[0] if spec is None else spec._to_batched_tensor_list(leaf)
+        if spec is None:
+            flat += _tensors(leaf, "elems")[0]
+        elif _is_one_variant(spec):
+            flat.append(_Rows(leaf, spec))
+        else:
+            flat += spec._to_batched_tensor_list(leaf)
     return flat, _Slices(elems, leaves)
+
+
+def _is_one_variant(spec: TypeSpec) -> bool:
+    parts = spec._flat_tensor_specs
+    return len(parts) == 1 and parts[0].dtype == _dtypes.variant and hasattr(spec, "ragged_rank")
 
 
 def _kinds(example: object) -> list:
@@ -112,7 +138,12 @@ def _packed(structure: object, flat: list) -> object:
 
 
 def _pick(flat: list, i) -> list:
-    return [ops["ReadElement"](tensor, _int(i), inside=True) for tensor in flat]
+    return [
+        tensor.read(i)
+        if isinstance(tensor, _Rows)
+        else ops["ReadElement"](tensor, _int(i), inside=True)
+        for tensor in flat
+    ]
 
 
 def _tensors(structure: object, what: str) -> tuple[list, object]:
@@ -161,6 +192,11 @@ def map_fn(
         nest.assert_same_structure(signature, example)
         example = signature
     kinds = _kinds(example)
+    if any(kind is not None and _is_one_variant(kind) for kind in kinds):
+        raise NotImplementedError(
+            "tf.map_fn inside a function cannot stack ragged results: give their flat values, or "
+            "call it eagerly"
+        )
     arrays = [
         TensorArray(spec.dtype, size=count, element_shape=spec.shape if infer_shape else None)
         for spec in specs
@@ -196,10 +232,31 @@ def _map_now(fn, flat: list, elems, count: int, signature):
     kinds = _kinds(first)
     columns = zip(*[_written(kinds, result) for result in results], strict=True)
     stacked = []
-    for wanted, column in zip(_dtypes_wanted(first, kinds, signature), columns, strict=True):
-        parts = [convert_to_tensor(part, wanted) for part in column]
-        stacked.append(ops["Pack"](parts))
+    wanted = _dtypes_wanted(first, kinds, signature)
+    for kind, dtype, column in zip(_of_columns(kinds), wanted, columns, strict=True):
+        parts = [convert_to_tensor(part, dtype) for part in column]
+        is_ragged = kind is not None and _is_one_variant(kind)
+        stacked.append(_stacked_rows(kind, parts) if is_ragged else ops["Pack"](parts))
     return _gathered(first, kinds, stacked, count)
+
+
+def _of_columns(kinds: list) -> list:
+    """The kind of the leaf that each stacked tensor is of."""
+    return [k for kind in kinds for k in [kind] * (1 if kind is None else _width(kind))]
+
+
+def _width(kind: TypeSpec) -> int:
+    return len(kind._flat_tensor_specs)
+
+
+def _stacked_rows(kind: TypeSpec, parts: list):
+    """Ragged results, each as a variant, as a vector of variants."""
+    from .ragged import RaggedTensor, stack
+
+    rows = stack([kind._from_tensor_list([part]) for part in parts])
+    if not isinstance(rows, RaggedTensor):
+        rows = RaggedTensor.from_tensor(rows)
+    return rows.with_row_splits_dtype(kind.row_splits_dtype)._to_variant(batched_input=True)
 
 
 def _dtypes_wanted(first: object, kinds: list, signature) -> list:

@@ -951,3 +951,26 @@ def _(tf):
         in_function(tf, from_variant(rows, tf.int32, output_ragged_rank=2)),
         in_function(tf, from_variant(whole, tf.int32, output_ragged_rank=2)),
     ]
+
+
+values("tf.map_fn", {
+    "of ragged rows": lambda tf: tf.map_fn(
+        tf.reduce_sum, given(tf, [[1, 2], [], [3]]), fn_output_signature=tf.int32
+    ),
+})
+values("tf.concat", {
+    "ragged without rows": lambda tf: tf.concat(
+        [given(tf, [[1]]), given(tf, [], tf.int32, ragged_rank=1), given(tf, [[2], [3, 4]])], 0
+    ),
+})
+
+
+@plain("tf.map_fn", "to ragged rows")
+def _(tf):
+    row, rows = tf.RaggedTensorSpec([None], tf.int32), tf.RaggedTensorSpec([None, None], tf.int32)
+    return [
+        in_function(tf, tf.map_fn(tf.range, tf.constant([1, 3, 0]), fn_output_signature=row)),
+        in_function(
+            tf, tf.map_fn(lambda r: r + 1, given(tf, RANK3), fn_output_signature=rows)
+        ),
+    ]

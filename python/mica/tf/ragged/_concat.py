@@ -86,9 +86,10 @@ def _all_below(values: list):
     """The rows of all, one after the other."""
     if not isinstance(values[0], RaggedTensor):
         return ops["ConcatV2"](values, 0)
-    splits = [values[0].row_splits]
+    splits, total = [values[0].row_splits], values[0].row_splits[-1]
     for each in values[1:]:
-        splits.append(each.row_splits[1:] + splits[-1][-1])
+        splits.append(each.row_splits[1:] + total)
+        total = total + each.row_splits[-1]
     inner = _all_below([v.values for v in values])
     return RaggedTensor.from_row_splits(inner, ops["ConcatV2"](splits, 0), validate=False)
 

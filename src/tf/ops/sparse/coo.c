@@ -505,9 +505,7 @@ static mica_status fill(mica_tf_host *c, const tf_sparse *x, const tf_column *fa
         return MICA_INVALID("[%s] Received SparseTensor with dense_shape[0] = 0 but "
                             "indices.shape[0] = %lld",
                             c->info->name, (long long)x->n);
-    if (rows >= INT64_MAX / 64)
-        return MICA_ERROR(MICA_OUT_OF_MEMORY, "[%s] %lld rows are too many to fill", c->info->name,
-                          (long long)rows);
+    MICA_TRY(tf_sparse_fits(c, mica_tf_plus(rows, x->n), 48 + 16 * (size_t)x->rank));
     int64_t *first = mica_calloc((size_t)rows + (size_t)x->n + 2, sizeof *first);
     uint8_t *empty = mica_calloc((size_t)rows + 1, 1);
     result r = {0};
@@ -665,6 +663,7 @@ static mica_status make_dense(mica_tf_host *c, dense *d) {
     if (all < 0 || all >= INT64_MAX / 64)
         return MICA_INVALID("[%s] a tensor of shape %s has too many elements", c->info->name,
                             mica_tf_shape_text(&whole).chars);
+    MICA_TRY(tf_sparse_fits(c, all, sizeof(tf_pick) + 16));
     tf_pick *picks = mica_alloc((size_t)all * sizeof *picks + 8);
     if (!picks) return MICA_NO_MEMORY();
     for (int64_t i = 0; i < all; i++) picks[i] = (tf_pick){1, 0};

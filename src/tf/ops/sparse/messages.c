@@ -61,6 +61,7 @@ static mica_status write_rows(mica_tf_host *c, const tf_sparse *x, mica_tf_write
     if (x->rank < 2)
         return MICA_INVALID("[%s] Rank of input SparseTensor should be > 1, but saw rank: %d",
                             c->info->name, x->rank);
+    MICA_TRY(tf_sparse_fits(c, rows, 256));
     row r = {.c = *c, .dtypes = {MICA_TF_int64, c->inputs[1].dtype, MICA_TF_int64}};
     r.c.outputs = r.outputs;
     r.c.output_dtypes = r.dtypes;

@@ -209,12 +209,16 @@ mica_status tf_give_vector(mica_tf_host *c, int32_t output, const int64_t *ints,
     return mica_tf_give_numbers(c, output, MICA_DTYPE_i64, MICA_INTS(n), ints);
 }
 
-mica_status tf_sparse_room(const mica_tf_host *c, int64_t count, size_t size, void **out) {
+mica_status tf_sparse_fits(const mica_tf_host *c, int64_t count, size_t size) {
     uint64_t most = mica_machine_memory() ? mica_machine_memory() / 2 : UINT64_MAX / 2;
+    if (count >= 0 && (uint64_t)count <= most / (size ? size : 1)) return NULL;
+    return MICA_ERROR(MICA_OUT_OF_MEMORY, "[%s] %lld elements are more than the memory holds",
+                      c->info->name, (long long)count);
+}
+
+mica_status tf_sparse_room(const mica_tf_host *c, int64_t count, size_t size, void **out) {
     *out = NULL;
-    if (count < 0 || (uint64_t)count > most / (size ? size : 1))
-        return MICA_ERROR(MICA_OUT_OF_MEMORY, "[%s] %lld elements are more than the memory holds",
-                          c->info->name, (long long)count);
+    MICA_TRY(tf_sparse_fits(c, count, size));
     *out = mica_calloc((size_t)count + 1, size ? size : 1);
     return *out ? NULL : MICA_NO_MEMORY();
 }

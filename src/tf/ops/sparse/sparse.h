@@ -92,6 +92,8 @@ MICA_MUST_CHECK mica_status tf_give_places(mica_tf_host *c, int32_t output, cons
 MICA_MUST_CHECK mica_status tf_give_vector(mica_tf_host *c, int32_t output, const int64_t *ints,
                                            int64_t n);
 
+/* Whether this machine can hold so many elements. */
+MICA_MUST_CHECK mica_status tf_sparse_fits(const mica_tf_host *c, int64_t count, size_t size);
 /* Room for `count` elements, zeroed; an error where this machine cannot hold them. */
 MICA_MUST_CHECK mica_status tf_sparse_room(const mica_tf_host *c, int64_t count, size_t size,
                                            void **out);
