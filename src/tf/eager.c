@@ -353,8 +353,7 @@ static mica_status run_entry(const call *c, const entry *e, mica_tf_value *outpu
                           .waits = true};
     if (!status) status = mica_executable_run(e->executable, &args, NULL);
     if (random) mica_tensor_release(random);
-    for (int32_t i = 0; !status && i < e->n_outputs; i++)
-        outputs[i] = mica_tf_value_of(results[i]);
+    for (int32_t i = 0; !status && i < e->n_outputs; i++) outputs[i] = mica_tf_value_of(results[i]);
     if (!status && e->written >= 0) {
         mica_tf_value *cell = mica_tf_variable_cell(c->inputs[e->written]), before = *cell;
         *cell = mica_tf_value_of(results[e->n_outputs]);
