@@ -75,7 +75,9 @@ def test_prose_is_wrapped_at_100_columns(page):
 def test_make_targets_that_the_readme_names_exist():
     targets = set(re.findall(r"^(\w[\w-]*):", read(ROOT / "Makefile"), re.MULTILINE))
     for page in TEXTS:
-        assert set(re.findall(r"(?:^    |`)make (\w+)", read(page), re.MULTILINE)) <= targets, page
+        assert set(re.findall(r"(?:^    |`)make ([\w-]+)", read(page), re.MULTILINE)) <= targets, (
+            page
+        )
 
 
 @pytest.mark.parametrize("page", sorted(ROOT.glob("*.md")), ids=lambda page: page.name)

@@ -35,13 +35,12 @@ def _sum_of_two(tf, x, y):
     return _parts(tf.sparse.add(_of(tf, x), _of(tf, y, _OTHER)))[:3]
 
 
-case("tf.sparse.add", "two", _sum_of_two, f(5), f(4), vmap=_HOST, forward=_HOST)
+case("tf.sparse.add", "two", _sum_of_two, f(5), f(4), forward=_HOST)
 case(
     "tf.sparse.add",
     "a threshold",
     lambda tf, x: _parts(tf.sparse.add(_of(tf, x), _of(tf, -0.9 * x), threshold=0.1))[:3],
     lit([1.0, 0.5, -2.0, 0.25, 3.0]),
-    vmap=_HOST,
     forward=_HOST,
 )
 for _kind in (f, f64):
@@ -51,14 +50,12 @@ for _kind in (f, f64):
         lambda tf, x, y: tf.sparse.add(_of(tf, x), y),
         _kind(5),
         _kind(3, 4),
-        vmap="the static shape is said by the sparse tensor",
     )
 case(
     "tf.sparse.add",
     "integers",
     lambda tf, x: _parts(tf.sparse.add(_of(tf, x), _of(tf, x)))[:3],
     i32(5),
-    vmap=_HOST,
 )
 for _axes in (None, 0, 1, -1, [0, 1], [0]):
     for _keeps in (False, True):
@@ -67,14 +64,12 @@ for _axes in (None, 0, 1, -1, [0, 1], [0]):
             f"{_axes} {_keeps}",
             lambda tf, x, axes=_axes, keeps=_keeps: tf.sparse.reduce_sum(_of(tf, x), axes, keeps),
             f(5),
-            vmap="places are the same for all",
         )
 case(
     "tf.sparse.softmax",
     "values",
     lambda tf, x: tf.sparse.softmax(_of(tf, x)).values,
     f(5),
-    vmap="places are the same for all",
     rtol=1e-5,
 )
 for _left in (False, True):
@@ -89,7 +84,6 @@ for _left in (False, True):
             _product,
             f(5),
             f(*[(4, 2), (2, 4), (3, 2), (2, 3)][2 * _left + _right]),
-            vmap="places are the same for all",
             rtol=1e-5,
         )
 case(
@@ -98,7 +92,6 @@ case(
     lambda tf, x, y: tf.sparse.sparse_dense_matmul(y, _of(tf, x)),
     f(5),
     f(2, 3),
-    vmap="places are the same for all",
     rtol=1e-5,
 )
 case(
@@ -107,7 +100,6 @@ case(
     lambda tf, x, y: tf.sparse.sparse_dense_matmul(y, _of(tf, x), adjoint_a=True, adjoint_b=True),
     f(5),
     f(4, 2),
-    vmap="places are the same for all",
     rtol=1e-5,
 )
 case(
@@ -116,7 +108,6 @@ case(
     lambda tf, x, y: tf.sparse.to_dense(_of(tf, x), default_value=y),
     f(5),
     f(),
-    vmap=_HOST,
     forward=_HOST,
 )
 case(
@@ -124,7 +115,6 @@ case(
     "values",
     lambda tf, x: _parts(tf.sparse.slice(_of(tf, x), [0, 1], [2, 3]))[:3],
     f(5),
-    vmap=_HOST,
     forward=_HOST,
 )
 case(
@@ -133,7 +123,6 @@ case(
     lambda tf, x, y: _parts(tf.sparse.fill_empty_rows(_of(tf, x, None, [5, 4]), y)[0])[:3],
     f(5),
     f(),
-    vmap=_HOST,
     forward=_HOST,
 )
 case(
@@ -141,42 +130,36 @@ case(
     "values",
     lambda tf, x: _parts(tf.sparse.reorder(_of(tf, x, _PLACES[::-1])))[:3],
     f(5),
-    vmap="places are the same for all",
 )
 case(
     "tf.sparse.transpose",
     "values",
     lambda tf, x: _parts(tf.sparse.transpose(_of(tf, x)))[:3],
     f(5),
-    vmap="places are the same for all",
 )
 case(
     "tf.sparse.reshape",
     "values",
     lambda tf, x: _parts(tf.sparse.reshape(_of(tf, x), [2, -1]))[:3],
     f(5),
-    vmap=_HOST,
 )
 case(
     "tf.sparse.retain",
     "values",
     lambda tf, x: _parts(tf.sparse.retain(_of(tf, x), [True, False, True, True, False]))[:3],
     f(5),
-    vmap=_HOST,
 )
 case(
     "tf.sparse.expand_dims",
     "values",
     lambda tf, x: _parts(tf.sparse.expand_dims(_of(tf, x), 1))[:3],
     f(5),
-    vmap="places are the same for all",
 )
 case(
     "tf.sparse.map_values",
     "values",
     lambda tf, x: _parts(tf.sparse.map_values(tf.multiply, _of(tf, x), x))[:3],
     f(5),
-    vmap="places are the same for all",
 )
 for _dense in ((3, 4), (4,), (1, 4), (3, 1)):
     case(
@@ -185,7 +168,6 @@ for _dense in ((3, 4), (4,), (1, 4), (3, 1)):
         lambda tf, x, y: (_of(tf, x) * y).values,
         f(5),
         f(*_dense),
-        vmap="places are the same for all",
     )
     case(
         "tf.SparseTensor",
@@ -193,7 +175,6 @@ for _dense in ((3, 4), (4,), (1, 4), (3, 1)):
         lambda tf, x, y: (_of(tf, x) / y).values,
         f(5),
         f(*_dense, low=0.5),
-        vmap="places are the same for all",
         rtol=1e-5,
     )
 for _name, _number in (("times", lambda x, y: x * y), ("over", lambda x, y: x / y)):
@@ -204,7 +185,6 @@ for _name, _number in (("times", lambda x, y: x * y), ("over", lambda x, y: x / 
         f(5),
         lit(1.5),
         grad="TensorFlow fails",
-        vmap="places are the same for all",
     )
 for _name in ("sum", "mean", "sqrt_n"):
     for _count in (None, 5):
@@ -218,7 +198,6 @@ for _name in ("sum", "mean", "sqrt_n"):
             f"of {_count}",
             _segments,
             f(3, 2),
-            vmap=_HOST,
             forward=_HOST,
             rtol=1e-5,
         )
@@ -231,7 +210,6 @@ case(
     f(3, 2),
     without=("unknown", "grad_unknown"),
     why="TensorFlow wants the sizes",
-    vmap="TensorFlow wants the sizes",
     rtol=1e-5,
 )
 _IDS = [[0, 0], [0, 1], [2, 0], [3, 0], [3, 2]]
@@ -249,8 +227,7 @@ for _combiner in ("sum", "mean", "sqrtn"):
             _lookup,
             f(4, 2),
             f(5, low=0.5),
-            vmap=_HOST,
-            forward=_HOST,
+            forward=None if _weighted else _HOST,
             rtol=1e-5,
         )
 
@@ -266,7 +243,6 @@ for _combiner in ("sum", "mean", "sqrtn"):
             _safe,
             f(4, 2),
             f(5, low=0.5),
-            vmap=_HOST,
             forward=_HOST,
             rtol=1e-5,
         )
@@ -294,9 +270,7 @@ for _dtype in ("float64", "int32", "complex64", "string"):
         if dtype == "string":
             a = a.with_values(tf.strings.as_string(a.values))
         b = tf.SparseTensor(a.indices[:2], a.values[1:3], [3, 4])
-        return [
-            _parts(tf.sparse.concat(axis, [a, b, a])) for axis in (0, 1, -1)
-        ]
+        return [_parts(tf.sparse.concat(axis, [a, b, a])) for axis in (0, 1, -1)]
 
 
 @plain("tf.sparse.concat", "sizes that differ")
@@ -851,9 +825,7 @@ def _(tf):
             strong_hash=False,
             salt=[1, 2],
         ),
-        raw.DeserializeSparse(
-            serialized_sparse=tf.io.serialize_sparse(x), dtype=tf.float32
-        ),
+        raw.DeserializeSparse(serialized_sparse=tf.io.serialize_sparse(x), dtype=tf.float32),
     ]
 
 
@@ -874,9 +846,7 @@ def _(tf):
             input_start=[1, 0],
             output_indices=[[0, 0], [1, 3]],
         ),
-        raw.SparseFillEmptyRowsGrad(
-            reverse_index_map=tf.constant([0, 2], tf.int64), grad_values=g
-        ),
+        raw.SparseFillEmptyRowsGrad(reverse_index_map=tf.constant([0, 2], tf.int64), grad_values=g),
         *(
             function(
                 grad=tf.reshape(tf.range(6.0), [3, 2]),
