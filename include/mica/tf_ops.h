@@ -500,7 +500,14 @@ typedef enum mica_tf_op {
     MICA_TF_RaggedTensorToSparse = 493,
     MICA_TF_RaggedTensorToVariant = 494,
     MICA_TF_RaggedTensorFromVariant = 495,
-    MICA_TF_OP_COUNT = 496,
+    MICA_TF_ResizeBilinear = 496,
+    MICA_TF_ResizeBicubic = 497,
+    MICA_TF_ResizeNearestNeighbor = 498,
+    MICA_TF_ResizeArea = 499,
+    MICA_TF_ResizeBilinearGrad = 500,
+    MICA_TF_ResizeBicubicGrad = 501,
+    MICA_TF_ResizeNearestNeighborGrad = 502,
+    MICA_TF_OP_COUNT = 503,
     MICA_TF_PARAMETER = MICA_TF_OP_COUNT /* a graph's parameter; not an op */
 } mica_tf_op;
 

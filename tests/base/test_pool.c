@@ -235,6 +235,13 @@ TEST(pieces_are_left_out_only_inside_a_scope_that_is_left) {
     mica_pool_shutdown();
 }
 
+/* Long enough that helpers do not compute all pieces before the first thread is given a processor.
+ */
+static void count_slow_pieces(void *context, int64_t begin, int64_t end) {
+    mica_sleep(0.0005);
+    count_pieces(context, begin, end);
+}
+
 TEST(the_first_thread_asks_whether_to_stop) {
     int64_t n = 0;
     mica_interrupt_scope scope;
@@ -244,7 +251,7 @@ TEST(the_first_thread_asks_whether_to_stop) {
     CHECK(mica_interrupt_poll() == mica_thread_is_first());
     mica_interrupt_enter(&scope, NULL, false);
     mica_sleep(0.06);
-    mica_parallel_for(1000, 1, count_pieces, &n);
+    mica_parallel_for(1000, 1, count_slow_pieces, &n);
     CHECK(mica_interrupt_leave(&scope) == mica_thread_is_first());
     CHECK((n < 1000) == mica_thread_is_first());
     mica_set_interrupt_check(NULL);

@@ -488,6 +488,15 @@ row(
     {"depth_radius": 1, "beta": 0.75},
 )
 
+for name in ("ResizeBilinear", "ResizeBicubic", "ResizeNearestNeighbor"):
+    row(name, {"images": single(1, 3, 4, 2), "size": [5, 3]}, {"half_pixel_centers": True})
+row(
+    "ResizeBicubicGrad",
+    {"grads": single(1, 2, 3, 2), "original_image": single(1, 3, 4, 2)},
+    {"half_pixel_centers": True},
+)
+row("ResizeNearestNeighborGrad", {"grads": single(1, 2, 3, 2), "size": [5, 3]})
+
 # What TensorFlow writes for derivatives.
 
 for name in ("ReluGrad", "LeakyReluGrad", "SoftplusGrad", "SoftsignGrad"):

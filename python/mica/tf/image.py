@@ -123,6 +123,14 @@ def _lanczos_kernel(radius):
     return kernel
 
 
+# Without antialias these are ops: their rows and attributes.
+_CENTRED = {"half_pixel_centers": True}
+_ROWS = {
+    "bilinear": ("ResizeBilinear", _CENTRED),
+    "bicubic": ("ResizeBicubic", _CENTRED),
+    "nearest": ("ResizeNearestNeighbor", _CENTRED),
+    "area": ("ResizeArea", {}),
+}
 _KERNELS = {
     "bilinear": (_bilinear_kernel, 1.0),
     "bicubic": (_keys_kernel, 2.0),
@@ -133,12 +141,6 @@ _KERNELS = {
 }
 
 
-def _by_table(centre):
-    """Return positions in steps of 1/1024, which TensorFlow's table of bicubic weights has."""
-    base = floor(centre - 0.5)
-    return base + round((centre - 0.5 - base) * 1024.0) / 1024.0 + 0.5
-
-
 def _weights(size, target, kernel, antialias):
     """Return the matrix (target, size) that resamples an axis."""
     wide, narrow = cast(size, _dtypes.float32), cast(target, _dtypes.float32)
@@ -147,8 +149,6 @@ def _weights(size, target, kernel, antialias):
     stretch = ops["Maximum"](scale, 1.0) if antialias else _number(1.0, _dtypes.float32)
     places = expand_dims(cast(range(size), _dtypes.float32) + 0.5, 0)
     function, radius = kernel
-    if function is _keys_kernel and not antialias:
-        centre = _by_table(centre)
     distance = places - centre
     weights = function(distance / stretch)
     inside = ops["Abs"](distance) <= radius * stretch + 1e-6
@@ -158,42 +158,22 @@ def _weights(size, target, kernel, antialias):
     return weights / where(small, ops["OnesLike"](total), total)
 
 
-def _area_weights(size, target):
-    wide, narrow = cast(size, _dtypes.float32), cast(target, _dtypes.float32)
-    scale = wide / narrow
-    begin = expand_dims(cast(range(target), _dtypes.float32) * scale, 1)
-    end = begin + scale
-    low = expand_dims(cast(range(size), _dtypes.float32), 0)
-    overlap = ops["Minimum"](end, low + 1.0) - ops["Maximum"](begin, low)
-    return ops["Maximum"](overlap, 0.0) / scale
-
-
 def _resample(images, size, method, antialias):
-    if method not in _KERNELS and method not in ("area", "nearest"):
+    if method not in _KERNELS and method not in _ROWS:
         raise ValueError(f"Resize method is not implemented: {method}")
     height, width = size[0], size[1]
     if _is_eager(images) and min(_whole(height), _whole(width)) < 1:
         _refuse("output dimensions must be positive")
+    if method in _ROWS and not (antialias and method in _KERNELS):
+        row, attributes = _ROWS[method]
+        return ops[row](images, stack([height, width]), **attributes)
     sizes = shape(images)
-    if method == "nearest":
-        rows = _nearest(sizes[1], height)
-        columns = _nearest(sizes[2], width)
-        return ops["GatherV2"](ops["GatherV2"](images, rows, 1), columns, 2)
     images = cast(images, _dtypes.float32)
-    if method == "area":
-        down, across = _area_weights(sizes[1], height), _area_weights(sizes[2], width)
-    else:
-        kernel = _KERNELS[method]
-        down = _weights(sizes[1], height, kernel, antialias)
-        across = _weights(sizes[2], width, kernel, antialias)
+    kernel = _KERNELS[method]
+    down = _weights(sizes[1], height, kernel, antialias)
+    across = _weights(sizes[2], width, kernel, antialias)
     result = ops["Einsum"]([down, images], equation="hy,nyxc->nhxc")
     return ops["Einsum"]([across, result], equation="wx,nhxc->nhwc")
-
-
-def _nearest(size, target):
-    scale = cast(size, _dtypes.float32) / cast(target, _dtypes.float32)
-    places = floor((cast(range(target), _dtypes.float32) + 0.5) * scale)
-    return ops["Minimum"](cast(places, _dtypes.int32), size - 1)
 
 
 def resize(

@@ -94,8 +94,11 @@ for _what, _words, _function in (
     ("ragged rank too high", "ragged_rank", lambda tf: given(tf, [[1]], ragged_rank=3)),
     ("negative ragged rank", "nonnegative", lambda tf: given(tf, [[1]], ragged_rank=-1)),
     ("of a ragged tensor", "pylist", lambda tf: given(tf, given(tf, [[1]]))),
-    ("inner shape too deep", "incompatible",
-     lambda tf: given(tf, [[1]], ragged_rank=1, inner_shape=(2,))),
+    (
+        "inner shape too deep",
+        "incompatible",
+        lambda tf: given(tf, [[1]], ragged_rank=1, inner_shape=(2,)),
+    ),
     ("mixed types", "", lambda tf: given(tf, [[1, "a"]])),
 ):
     raises("tf.ragged.constant", _what, _words, _function)
@@ -184,24 +187,42 @@ for _what, _words, _function in (
     ("negative lengths", "", lambda tf: tf.RaggedTensor.from_row_lengths([1, 2], [3, -1])),
     ("too few lengths", "", lambda tf: tf.RaggedTensor.from_row_lengths([1, 2], [1])),
     ("rowids decrease", "", lambda tf: tf.RaggedTensor.from_value_rowids([1, 2], [1, 0])),
-    ("nrows too few", "nrows",
-     lambda tf: tf.RaggedTensor.from_value_rowids([1, 2], [0, 3], nrows=2)),
-    ("negative nrows", "nrows",
-     lambda tf: tf.RaggedTensor.from_value_rowids([1, 2], [0, 0], nrows=-2)),
+    (
+        "nrows too few",
+        "nrows",
+        lambda tf: tf.RaggedTensor.from_value_rowids([1, 2], [0, 3], nrows=2),
+    ),
+    (
+        "negative nrows",
+        "nrows",
+        lambda tf: tf.RaggedTensor.from_value_rowids([1, 2], [0, 0], nrows=-2),
+    ),
     ("uneven", "", lambda tf: tf.RaggedTensor.from_uniform_row_length([1, 2, 3], 2)),
     ("starts late", "", lambda tf: tf.RaggedTensor.from_row_starts([1, 2, 3], [1, 2])),
     ("limits too early", "", lambda tf: tf.RaggedTensor.from_row_limits([1, 2, 3], [1, 2])),
     ("private", "private", lambda tf: tf.RaggedTensor(1, 2)),
     ("validate", "bool", lambda tf: tf.RaggedTensor.from_row_splits([1], [0, 1], validate=1)),
-    ("lengths and padding", "both",
-     lambda tf: tf.RaggedTensor.from_tensor([[1]], lengths=[1], padding=0)),
+    (
+        "lengths and padding",
+        "both",
+        lambda tf: tf.RaggedTensor.from_tensor([[1]], lengths=[1], padding=0),
+    ),
     ("from a vector", "", lambda tf: tf.RaggedTensor.from_tensor([1, 2])),
-    ("from_tensor ragged rank 0", "greater",
-     lambda tf: tf.RaggedTensor.from_tensor([[1, 2]], ragged_rank=0)),
-    ("gaps in a sparse matrix", "",
-     lambda tf: tf.RaggedTensor.from_sparse(tf.sparse.SparseTensor([[0, 1]], [1], [1, 2]))),
-    ("sparse of rank 1", "",
-     lambda tf: tf.RaggedTensor.from_sparse(tf.sparse.SparseTensor([[0]], [1], [1]))),
+    (
+        "from_tensor ragged rank 0",
+        "greater",
+        lambda tf: tf.RaggedTensor.from_tensor([[1, 2]], ragged_rank=0),
+    ),
+    (
+        "gaps in a sparse matrix",
+        "",
+        lambda tf: tf.RaggedTensor.from_sparse(tf.sparse.SparseTensor([[0, 1]], [1], [1, 2])),
+    ),
+    (
+        "sparse of rank 1",
+        "",
+        lambda tf: tf.RaggedTensor.from_sparse(tf.sparse.SparseTensor([[0]], [1], [1])),
+    ),
     ("no tensor", "", lambda tf: tf.convert_to_tensor(given(tf, [[1], []]))),
     ("no truth", "", lambda tf: bool(given(tf, [[1], []]))),
     ("no hash", "", lambda tf: hash(given(tf, [[1], []]))),
@@ -241,9 +262,9 @@ values(
             given(tf, RANK3).bounding_shape(out_type=tf.int32),
         ],
         "bounding_shape of nothing": lambda tf: given(tf, [], ragged_rank=1).bounding_shape(),
-        "uniform_row_length": lambda tf: tf.RaggedTensor.from_uniform_row_length(
-            [1, 2, 3, 4], 2
-        ).uniform_row_length,
+        "uniform_row_length": lambda tf: (
+            tf.RaggedTensor.from_uniform_row_length([1, 2, 3, 4], 2).uniform_row_length
+        ),
         "with_values": lambda tf: given(tf, [[1, 2], [3]]).with_values([4.0, 5, 6]),
         "with_flat_values": lambda tf: given(tf, RANK3).with_flat_values(tf.ones([7, 2])),
         "with_row_splits_dtype": lambda tf: given(tf, RANK3).with_row_splits_dtype(tf.int32),
@@ -282,8 +303,7 @@ values(
 )
 
 raises(RT, "row_lengths axis", "", lambda tf: given(tf, [[1]]).row_lengths(axis=3))
-raises(RT, "with_values of another size", "",
-       lambda tf: given(tf, [[1, 2]]).with_values([1, 2, 3]))
+raises(RT, "with_values of another size", "", lambda tf: given(tf, [[1, 2]]).with_values([1, 2, 3]))
 raises(RT, "merge_dims order", "", lambda tf: given(tf, RANK3).merge_dims(2, 1))
 raises(RT, "to_tensor rank", "", lambda tf: given(tf, [[1]]).to_tensor(shape=[1, 1, 1]))
 
@@ -341,8 +361,12 @@ def _(tf):
 
 
 raises("tf.RaggedTensorSpec", "no rank", "rank", lambda tf: tf.RaggedTensorSpec())
-raises("tf.RaggedTensorSpec", "rank too high", "rank",
-       lambda tf: tf.RaggedTensorSpec([None, None], ragged_rank=2))
+raises(
+    "tf.RaggedTensorSpec",
+    "rank too high",
+    "rank",
+    lambda tf: tf.RaggedTensorSpec([None, None], ragged_rank=2),
+)
 
 
 # ---- indexing ------------------------------------------------------------------------------------
@@ -386,6 +410,7 @@ _INDEXED = {
     ],
 }
 values(RT, {f"index {what}": function for what, function in _INDEXED.items()})
+
 
 @plain(RT, "index even column")
 def _(tf):
@@ -465,8 +490,7 @@ values(
         ),
     },
 )
-raises("tf.ragged.boolean_mask", "a scalar", "scalar",
-       lambda tf: tf.ragged.boolean_mask([1], True))
+raises("tf.ragged.boolean_mask", "a scalar", "scalar", lambda tf: tf.ragged.boolean_mask([1], True))
 values(
     "tf.ragged.map_flat_values",
     {
@@ -478,17 +502,25 @@ values(
         ),
     },
 )
-raises("tf.ragged.map_flat_values", "rows differ", "",
-       lambda tf: tf.ragged.map_flat_values(tf.add, given(tf, [[1], [2]]), given(tf, [[1, 2], []])))
+raises(
+    "tf.ragged.map_flat_values",
+    "rows differ",
+    "",
+    lambda tf: tf.ragged.map_flat_values(tf.add, given(tf, [[1], [2]]), given(tf, [[1, 2], []])),
+)
 values(
     "tf.ragged.row_splits_to_segment_ids",
-    {"plainly": lambda tf: tf.ragged.row_splits_to_segment_ids([0, 3, 3, 5, 6, 9]),
-     "int32": lambda tf: tf.ragged.row_splits_to_segment_ids([0, 2, 2], out_type=tf.int32)},
+    {
+        "plainly": lambda tf: tf.ragged.row_splits_to_segment_ids([0, 3, 3, 5, 6, 9]),
+        "int32": lambda tf: tf.ragged.row_splits_to_segment_ids([0, 2, 2], out_type=tf.int32),
+    },
 )
 values(
     "tf.ragged.segment_ids_to_row_splits",
-    {"plainly": lambda tf: tf.ragged.segment_ids_to_row_splits([0, 0, 0, 2, 2, 3, 4, 4, 4]),
-     "with a number": lambda tf: tf.ragged.segment_ids_to_row_splits([0, 2], 5)},
+    {
+        "plainly": lambda tf: tf.ragged.segment_ids_to_row_splits([0, 0, 0, 2, 2, 3, 4, 4, 4]),
+        "with a number": lambda tf: tf.ragged.segment_ids_to_row_splits([0, 2], 5),
+    },
 )
 values(
     "tf.ragged.stack_dynamic_partitions",
@@ -539,9 +571,33 @@ for _name in (
 def _(tf):
     x, y = given(tf, [[1, 2], [], [7]]), given(tf, [[3, 2], [], [5]])
     t, f = given(tf, [[True, False], []]), given(tf, [[True, True], []])
-    return [x + y, x - 1, 2 * x, x // 2, x % 3, x**2, -x, abs(-x), x / y, 7 - x, x < y, x <= 2,
-            x > y, x >= 2, x == y, x != y, t & f, t | f, t ^ f, ~t, tf.constant(3) + x,
-            tf.constant(3) == x, 2**x, 10 // x, x2(tf) + 1]
+    return [
+        x + y,
+        x - 1,
+        2 * x,
+        x // 2,
+        x % 3,
+        x**2,
+        -x,
+        abs(-x),
+        x / y,
+        7 - x,
+        x < y,
+        x <= 2,
+        x > y,
+        x >= 2,
+        x == y,
+        x != y,
+        t & f,
+        t | f,
+        t ^ f,
+        ~t,
+        tf.constant(3) + x,
+        tf.constant(3) == x,
+        2**x,
+        10 // x,
+        x2(tf) + 1,
+    ]
 
 
 @both(RT, "stretched")
@@ -562,8 +618,9 @@ def _(tf):
 
 
 raises(RT, "rows differ", "", lambda tf: given(tf, [[1], [2, 3]]) + given(tf, [[1, 2], [3]]))
-raises(RT, "a dense one differs", "",
-       lambda tf: given(tf, [[1], [2, 3]]) + tf.ones([2, 2], tf.int32))
+raises(
+    RT, "a dense one differs", "", lambda tf: given(tf, [[1], [2, 3]]) + tf.ones([2, 2], tf.int32)
+)
 raises(RT, "dtypes differ", "", lambda tf: given(tf, [[1]]) + given(tf, [[1.0]]))
 
 # Reductions.
@@ -616,112 +673,175 @@ values(
         "ragged axis -1": lambda tf: tf.concat([given(tf, RANK3), given(tf, RANK3)], axis=-1),
     },
 )
-values("tf.stack", {
-    "ragged": lambda tf: tf.stack([given(tf, [[1, 2], []]), given(tf, [[3]])]),
-    "ragged axis 1": lambda tf: tf.stack([given(tf, [[1], [2, 3]]), given(tf, [[3], []])], axis=1),
-})
-values("tf.expand_dims", {
-    f"ragged {axis}": lambda tf, axis=axis: tf.expand_dims(given(tf, RANK3), axis)
-    for axis in (0, 1, 2, 3, -1)
-})
-values("tf.squeeze", {
-    "ragged": lambda tf: tf.squeeze(given(tf, [[[1], [2]], [], [[3]]]), axis=2),
-    "ragged first": lambda tf: tf.squeeze(given(tf, [[[1, 2], [3]]]), axis=0),
-    "ragged inner": lambda tf: tf.squeeze(
-        tf.RaggedTensor.from_row_splits(tf.ones([3, 1, 2]), [0, 1, 3]), axis=2
-    ),
-})
-values("tf.gather", {
-    "ragged params": lambda tf: tf.gather(given(tf, [[1, 2], [], [3]]), [2, 0, 2]),
-    "ragged indices": lambda tf: tf.gather([10, 20, 30], given(tf, [[2], [0, 1], []])),
-    "both ragged": lambda tf: tf.gather(given(tf, [[1, 2], [], [3]]), given(tf, [[2, 0], [1]])),
-    "one row": lambda tf: tf.gather(given(tf, [[1, 2], [], [3]]), 0),
-    "rank 3": lambda tf: tf.gather(given(tf, RANK3), [2, 0]),
-    "batches": lambda tf: tf.gather(
-        given(tf, [[1, 2, 3], [4], [5, 6]]), given(tf, [[2, 0], [], [1]], tf.int64), batch_dims=1
-    ),
-    "indices of rank 2": lambda tf: tf.gather(given(tf, [[1, 2], [], [3]]), [[2, 0], [1, 0]]),
-})
-raises("tf.gather", "ragged beyond", "",
-       lambda tf: tf.gather(given(tf, [[1, 2], [], [3]]), [3]))
-values("tf.gather_nd", {
-    "ragged elements": lambda tf: tf.gather_nd(given(tf, RANK3), [[0, 1, 0], [2, 0, 2]]),
-    "ragged rows": lambda tf: tf.gather_nd(given(tf, RANK3), [[0, 1], [2, 0]]),
-    "ragged outer rows": lambda tf: tf.gather_nd(given(tf, RANK3), [[2], [0]]),
-})
-values("tf.tile", {
-    "ragged": lambda tf: tf.tile(given(tf, [[1, 2], [3]]), [3, 2]),
-    "ragged rank 3": lambda tf: tf.tile(given(tf, RANK3), [1, 2, 2]),
-    "ragged none": lambda tf: tf.tile(given(tf, [[1, 2], [3]]), [0, 2]),
-})
-values("tf.where", {
-    "ragged places": lambda tf: tf.where(given(tf, [[True, False], [True]])),
-    "ragged": lambda tf: tf.where(
-        given(tf, [[True, False], [True]]), given(tf, [[1, 2], [3]]), given(tf, [[4, 5], [6]])
-    ),
-    "ragged and a number": lambda tf: tf.where(
-        given(tf, [[True, False], [True]]), given(tf, [[1, 2], [3]]), 0
-    ),
-})
-values("tf.reverse", {
-    "ragged": lambda tf: tf.reverse(given(tf, RANK3), axis=[0, 2]),
-    "ragged 1": lambda tf: tf.reverse(given(tf, RANK3), axis=[1]),
-})
+values(
+    "tf.stack",
+    {
+        "ragged": lambda tf: tf.stack([given(tf, [[1, 2], []]), given(tf, [[3]])]),
+        "ragged axis 1": lambda tf: tf.stack(
+            [given(tf, [[1], [2, 3]]), given(tf, [[3], []])], axis=1
+        ),
+    },
+)
+values(
+    "tf.expand_dims",
+    {
+        f"ragged {axis}": lambda tf, axis=axis: tf.expand_dims(given(tf, RANK3), axis)
+        for axis in (0, 1, 2, 3, -1)
+    },
+)
+values(
+    "tf.squeeze",
+    {
+        "ragged": lambda tf: tf.squeeze(given(tf, [[[1], [2]], [], [[3]]]), axis=2),
+        "ragged first": lambda tf: tf.squeeze(given(tf, [[[1, 2], [3]]]), axis=0),
+        "ragged inner": lambda tf: tf.squeeze(
+            tf.RaggedTensor.from_row_splits(tf.ones([3, 1, 2]), [0, 1, 3]), axis=2
+        ),
+    },
+)
+values(
+    "tf.gather",
+    {
+        "ragged params": lambda tf: tf.gather(given(tf, [[1, 2], [], [3]]), [2, 0, 2]),
+        "ragged indices": lambda tf: tf.gather([10, 20, 30], given(tf, [[2], [0, 1], []])),
+        "both ragged": lambda tf: tf.gather(given(tf, [[1, 2], [], [3]]), given(tf, [[2, 0], [1]])),
+        "one row": lambda tf: tf.gather(given(tf, [[1, 2], [], [3]]), 0),
+        "rank 3": lambda tf: tf.gather(given(tf, RANK3), [2, 0]),
+        "batches": lambda tf: tf.gather(
+            given(tf, [[1, 2, 3], [4], [5, 6]]),
+            given(tf, [[2, 0], [], [1]], tf.int64),
+            batch_dims=1,
+        ),
+        "indices of rank 2": lambda tf: tf.gather(given(tf, [[1, 2], [], [3]]), [[2, 0], [1, 0]]),
+    },
+)
+raises("tf.gather", "ragged beyond", "", lambda tf: tf.gather(given(tf, [[1, 2], [], [3]]), [3]))
+values(
+    "tf.gather_nd",
+    {
+        "ragged elements": lambda tf: tf.gather_nd(given(tf, RANK3), [[0, 1, 0], [2, 0, 2]]),
+        "ragged rows": lambda tf: tf.gather_nd(given(tf, RANK3), [[0, 1], [2, 0]]),
+        "ragged outer rows": lambda tf: tf.gather_nd(given(tf, RANK3), [[2], [0]]),
+    },
+)
+values(
+    "tf.tile",
+    {
+        "ragged": lambda tf: tf.tile(given(tf, [[1, 2], [3]]), [3, 2]),
+        "ragged rank 3": lambda tf: tf.tile(given(tf, RANK3), [1, 2, 2]),
+        "ragged none": lambda tf: tf.tile(given(tf, [[1, 2], [3]]), [0, 2]),
+    },
+)
+values(
+    "tf.where",
+    {
+        "ragged places": lambda tf: tf.where(given(tf, [[True, False], [True]])),
+        "ragged": lambda tf: tf.where(
+            given(tf, [[True, False], [True]]), given(tf, [[1, 2], [3]]), given(tf, [[4, 5], [6]])
+        ),
+        "ragged and a number": lambda tf: tf.where(
+            given(tf, [[True, False], [True]]), given(tf, [[1, 2], [3]]), 0
+        ),
+    },
+)
+values(
+    "tf.reverse",
+    {
+        "ragged": lambda tf: tf.reverse(given(tf, RANK3), axis=[0, 2]),
+        "ragged 1": lambda tf: tf.reverse(given(tf, RANK3), axis=[1]),
+    },
+)
 values("tf.cast", {"ragged": lambda tf: tf.cast(x2(tf), tf.int32)})
 values("tf.one_hot", {"ragged": lambda tf: tf.one_hot(given(tf, [[0, 2], [1]]), 3)})
 values("tf.size", {"ragged": lambda tf: tf.size(given(tf, RANK3))})
 values("tf.rank", {"ragged": lambda tf: tf.rank(given(tf, RANK3))})
 values("tf.clip_by_value", {"ragged": lambda tf: tf.clip_by_value(x2(tf), -1.0, 2.0)})
-values("tf.math.add_n", {
-    "ragged": lambda tf: tf.math.add_n([x2(tf), x2(tf), x2(tf)]),
-})
-values("tf.math.unsorted_segment_sum", {
-    "ragged": lambda tf: tf.math.unsorted_segment_sum(
-        given(tf, [[1, 2], [3], [4, 5, 6]]), [1, 0, 1], 3
-    ),
-})
+values(
+    "tf.math.add_n",
+    {
+        "ragged": lambda tf: tf.math.add_n([x2(tf), x2(tf), x2(tf)]),
+    },
+)
+values(
+    "tf.math.unsorted_segment_sum",
+    {
+        "ragged": lambda tf: tf.math.unsorted_segment_sum(
+            given(tf, [[1, 2], [3], [4, 5, 6]]), [1, 0, 1], 3
+        ),
+    },
+)
 values("tf.nn.softmax", {"ragged": lambda tf: tf.nn.softmax(given(tf, [[1.0, 2.0], [3.0]]))})
-values("tf.nn.embedding_lookup", {
-    "ragged": lambda tf: tf.nn.embedding_lookup(
-        tf.reshape(tf.range(8.0), [4, 2]), given(tf, [[0, 3], [], [1]])
-    ),
-})
+values(
+    "tf.nn.embedding_lookup",
+    {
+        "ragged": lambda tf: tf.nn.embedding_lookup(
+            tf.reshape(tf.range(8.0), [4, 2]), given(tf, [[0, 3], [], [1]])
+        ),
+    },
+)
 values("tf.split", {"ragged": lambda tf: tf.split(given(tf, [[1], [2, 3], [], [4]]), 2)})
-values("tf.math.bincount", {
-    "ragged": lambda tf: tf.math.bincount(given(tf, [[1, 1, 2], [0], []]), axis=-1),
-    "ragged all": lambda tf: tf.math.bincount(given(tf, [[1, 1, 2], [0], []])),
-})
-values("tf.strings.length", {
-    "ragged": lambda tf: tf.strings.length(given(tf, [["ab"], ["", "c"]]))
-})
+values(
+    "tf.math.bincount",
+    {
+        "ragged": lambda tf: tf.math.bincount(given(tf, [[1, 1, 2], [0], []]), axis=-1),
+        "ragged all": lambda tf: tf.math.bincount(given(tf, [[1, 1, 2], [0], []])),
+    },
+)
+values(
+    "tf.strings.length", {"ragged": lambda tf: tf.strings.length(given(tf, [["ab"], ["", "c"]]))}
+)
 values("tf.strings.upper", {"ragged": lambda tf: tf.strings.upper(given(tf, [["ab"], ["", "c"]]))})
-values("tf.strings.split", {
-    "ragged": lambda tf: tf.strings.split(given(tf, [["a b", "c"], ["d e f"]])),
-    "matrix": lambda tf: tf.strings.split(tf.constant([["a b", "c"], ["d", "e f g"]])),
-})
-values("tf.strings.join", {
-    "ragged": lambda tf: tf.strings.join([given(tf, [["a"], ["b", "c"]]), "x"], "-"),
-})
-values("tf.strings.reduce_join", {
-    "ragged": lambda tf: tf.strings.reduce_join(
-        given(tf, [["a", "b"], [], ["c"]]), axis=1, separator=","
-    ),
-})
-values("tf.strings.regex_replace", {
-    "ragged": lambda tf: tf.strings.regex_replace(given(tf, [["ab"], ["b", "c"]]), "b", "x"),
-})
-values("tf.strings.to_number", {
-    "ragged": lambda tf: tf.strings.to_number(given(tf, [["1"], ["2", "3"]])),
-})
-values("tf.strings.unicode_decode", {
-    "ragged": lambda tf: tf.strings.unicode_decode(given(tf, [["ab"], ["c", ""]]), "UTF-8"),
-})
-values("tf.strings.unicode_encode", {
-    "ragged": lambda tf: tf.strings.unicode_encode(given(tf, [[97, 98], [], [99]]), "UTF-8"),
-})
-values("tf.strings.format", {
-    "ragged": lambda tf: tf.strings.format("{} and {}", [given(tf, [[1, 2], []]), 3]),
-})
+values(
+    "tf.strings.split",
+    {
+        "ragged": lambda tf: tf.strings.split(given(tf, [["a b", "c"], ["d e f"]])),
+        "matrix": lambda tf: tf.strings.split(tf.constant([["a b", "c"], ["d", "e f g"]])),
+    },
+)
+values(
+    "tf.strings.join",
+    {
+        "ragged": lambda tf: tf.strings.join([given(tf, [["a"], ["b", "c"]]), "x"], "-"),
+    },
+)
+values(
+    "tf.strings.reduce_join",
+    {
+        "ragged": lambda tf: tf.strings.reduce_join(
+            given(tf, [["a", "b"], [], ["c"]]), axis=1, separator=","
+        ),
+    },
+)
+values(
+    "tf.strings.regex_replace",
+    {
+        "ragged": lambda tf: tf.strings.regex_replace(given(tf, [["ab"], ["b", "c"]]), "b", "x"),
+    },
+)
+values(
+    "tf.strings.to_number",
+    {
+        "ragged": lambda tf: tf.strings.to_number(given(tf, [["1"], ["2", "3"]])),
+    },
+)
+values(
+    "tf.strings.unicode_decode",
+    {
+        "ragged": lambda tf: tf.strings.unicode_decode(given(tf, [["ab"], ["c", ""]]), "UTF-8"),
+    },
+)
+values(
+    "tf.strings.unicode_encode",
+    {
+        "ragged": lambda tf: tf.strings.unicode_encode(given(tf, [[97, 98], [], [99]]), "UTF-8"),
+    },
+)
+values(
+    "tf.strings.format",
+    {
+        "ragged": lambda tf: tf.strings.format("{} and {}", [given(tf, [[1, 2], []]), 3]),
+    },
+)
 
 
 # ---- graphs, gradients ---------------------------------------------------------------------------
@@ -890,9 +1010,7 @@ def _(tf):
     return [
         in_function(tf, tf.broadcast_to(tf.constant(3), Shape.from_lengths([2, (1, 3)]))),
         in_function(tf, tf.broadcast_to(tf.constant([[1], [2]]), Shape.from_lengths([2, (1, 3)]))),
-        in_function(
-            tf, tf.reshape(tf.constant([1, 2, 3, 4]), Shape.from_lengths([2, (1, 3)]))
-        ),
+        in_function(tf, tf.reshape(tf.constant([1, 2, 3, 4]), Shape.from_lengths([2, (1, 3)]))),
     ]
 
 
@@ -953,16 +1071,22 @@ def _(tf):
     ]
 
 
-values("tf.map_fn", {
-    "of ragged rows": lambda tf: tf.map_fn(
-        tf.reduce_sum, given(tf, [[1, 2], [], [3]]), fn_output_signature=tf.int32
-    ),
-})
-values("tf.concat", {
-    "ragged without rows": lambda tf: tf.concat(
-        [given(tf, [[1]]), given(tf, [], tf.int32, ragged_rank=1), given(tf, [[2], [3, 4]])], 0
-    ),
-})
+values(
+    "tf.map_fn",
+    {
+        "of ragged rows": lambda tf: tf.map_fn(
+            tf.reduce_sum, given(tf, [[1, 2], [], [3]]), fn_output_signature=tf.int32
+        ),
+    },
+)
+values(
+    "tf.concat",
+    {
+        "ragged without rows": lambda tf: tf.concat(
+            [given(tf, [[1]]), given(tf, [], tf.int32, ragged_rank=1), given(tf, [[2], [3, 4]])], 0
+        ),
+    },
+)
 
 
 @plain("tf.map_fn", "to ragged rows")
@@ -970,7 +1094,5 @@ def _(tf):
     row, rows = tf.RaggedTensorSpec([None], tf.int32), tf.RaggedTensorSpec([None, None], tf.int32)
     return [
         in_function(tf, tf.map_fn(tf.range, tf.constant([1, 3, 0]), fn_output_signature=row)),
-        in_function(
-            tf, tf.map_fn(lambda r: r + 1, given(tf, RANK3), fn_output_signature=rows)
-        ),
+        in_function(tf, tf.map_fn(lambda r: r + 1, given(tf, RANK3), fn_output_signature=rows)),
     ]

@@ -319,3 +319,37 @@ case(
     "two shapes",
     lambda tf: tf.raw_ops.BroadcastArgs(s0=[2, 1], s1=[4, 1, 3]),
 )
+
+# ---- pictures of another size --------------------------------------------------------------------
+
+for name in ("ResizeBilinear", "ResizeBicubic", "ResizeNearestNeighbor"):
+    for what, attributes in (
+        ("corners", {"align_corners": True}),
+        ("centres", {"half_pixel_centers": True}),
+        ("neither", {}),
+    ):
+        for size in ([3, 4], [7, 9]):
+            raw(name, f"{what} {size[0]}", {"images": f(1, 5, 6, 2), "size": size}, attributes)
+for size in ([3, 4], [7, 9]):
+    raw("ResizeArea", f"{size[0]}", {"images": f(1, 5, 6, 2), "size": size}, grad=NO_GRADIENT)
+for name in ("ResizeBilinearGrad", "ResizeBicubicGrad"):
+    raw(
+        name,
+        "smaller",
+        {"grads": f(1, 3, 4, 2), "original_image": f(1, 5, 6, 2)},
+        {"half_pixel_centers": True},
+        grad=NO_GRADIENT,
+        rtol=1e-4,
+    )
+raw(
+    "ResizeNearestNeighborGrad",
+    "smaller",
+    {"grads": f(1, 3, 4, 2), "size": [5, 6]},
+    grad=NO_GRADIENT,
+)
+raises(
+    "tf.raw_ops.ResizeBilinear",
+    "to nothing",
+    "output dimensions must be positive",
+    lambda tf: tf.raw_ops.ResizeBilinear(images=tf.ones([1, 2, 2, 1]), size=[0, 3]),
+)

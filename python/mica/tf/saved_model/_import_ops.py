@@ -6,12 +6,12 @@ name (a list where an output is several tensors), or None to leave the node to i
 
 from __future__ import annotations
 
-from .. import _dtypes, _select, image, strings
+from .. import _dtypes, strings
 from .._array import gather
 from .._core import convert_to_tensor, ops
 from ._import_lists import LIST_TRANSLATIONS
 from ._tensors import FEW, count_of, element_of
-from ._translating import entering, scalar
+from ._translating import entering
 
 TRANSLATIONS: dict = {}
 _of = entering(TRANSLATIONS)
@@ -160,69 +160,7 @@ def _fused(builder, inputs, attributes):
     raise NotImplementedError("the model was rewritten for one machine; save it as it was")
 
 
-# ---- normalisation, windows ----------------------------------------------------------------------
-
-
-def _places(size, target, align_corners: bool):
-    """Where pixels of the result lie in an image, when centres are not at halves."""
-    size, target = (ops["Cast"](n, DstT=_dtypes.float32) for n in (size, target))
-    one = scalar(1, size)
-    if align_corners:
-        step = (size - one) / ops["Maximum"](target - one, one)
-    else:
-        step = size / target
-    return ops["Range"](scalar(0, size), target, one) * step
-
-
-def _linear_weights(size, target, align_corners: bool):
-    """A matrix that takes a line of pixels to the resized line."""
-    places = ops["Minimum"](
-        _places(size, target, align_corners),
-        ops["Cast"](size - 1, DstT=_dtypes.float32),
-    )
-    pixels = ops["Cast"](ops["Range"](0, size, 1), DstT=_dtypes.float32)
-    apart = ops["Abs"](ops["ExpandDims"](places, 1) - ops["ExpandDims"](pixels, 0))
-    return ops["Relu"](scalar(1, apart) - apart)
-
-
-def _nearest_places(size, target, align_corners: bool):
-    places = _places(size, target, align_corners)
-    half = scalar(0.5, places)
-    places = ops["Floor"](places + half) if align_corners else ops["Floor"](places)
-    return ops["Minimum"](ops["Cast"](places, DstT=_dtypes.int32), size - 1)
-
-
-def _resize(method: str):
-    def translate(builder, inputs, attributes):
-        images, target = inputs
-        align = attributes.get("align_corners", False)
-        if method == "area" or attributes.get("half_pixel_centers", False):
-            if align:
-                raise NotImplementedError("resizing with align_corners")
-            return {"resized_images": image.resize(images, target, method)}
-        size = ops["Shape"](images)
-        if method == "nearest":
-            rows = _nearest_places(size[1], target[0], align)
-            columns = _nearest_places(size[2], target[1], align)
-            picked = gather(gather(images, rows, axis=1), columns, axis=2)
-            return {"resized_images": picked}
-        if method != "bilinear":
-            raise NotImplementedError(f"resizing ({method}) without half_pixel_centers")
-        wide = ops["Cast"](images, DstT=_dtypes.float32)
-        rows = _linear_weights(size[1], target[0], align)
-        columns = _linear_weights(size[2], target[1], align)
-        return {"resized_images": _select.einsum("yh,xw,bhwc->byxc", rows, columns, wide)}
-
-    return translate
-
-
-for _name, _method in {
-    "ResizeBilinear": "bilinear",
-    "ResizeNearestNeighbor": "nearest",
-    "ResizeBicubic": "bicubic",
-    "ResizeArea": "area",
-}.items():
-    TRANSLATIONS[_name] = _resize(_method)
+# ---- pictures ------------------------------------------------------------------------------------
 
 
 @_of("ScaleAndTranslate")
