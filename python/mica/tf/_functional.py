@@ -70,6 +70,20 @@ class _Slices:
                 parts.append(spec._from_tensor_list(own))
         return nest.pack_sequence_as(self._structure, parts)
 
+    def signature_of(self, result: object):
+        """The elements' own specs, when the result may be such an element: rows of any length."""
+        found, parts = nest.flatten(result), []
+        for leaf in self._leaves:
+            spec = _sliced_spec(leaf)
+            if spec is None or not _is_one_variant(spec):
+                return None
+            parts.append(type(spec)(None, spec.dtype, spec.ragged_rank - 1, spec.row_splits_dtype))
+        fits = len(found) == len(parts) and all(
+            part.is_compatible_with(each) and each.shape.rank == leaf.shape.rank - 1
+            for part, each, leaf in zip(parts, found, self._leaves, strict=True)
+        )
+        return nest.pack_sequence_as(self._structure, parts) if fits else None
+
 
 def _sliced_spec(value: object):
     """The spec of a value whose slices have tensors of their own, or None."""
@@ -226,6 +240,8 @@ def _map_now(fn, flat: list, elems, count: int, signature):
     if count == 0:
         return _nothing(fn, flat, elems, signature)
     results = [fn(_packed(elems, _pick(flat, i))) for i in range(count)]
+    if signature is None and isinstance(elems, _Slices):
+        signature = elems.signature_of(results[0])
     first = results[0] if signature is None else signature
     if signature is not None:
         nest.assert_same_structure(signature, results[0], check_types=False)

@@ -142,12 +142,6 @@ def reduce_mean(input_tensor, axis=None, keepdims=False, name=None):
         return _aggregate(_math.reduce_mean, None, x, None, bool(keepdims))
     total = reduce_sum(x, axis, keepdims)
     count = reduce_sum(x.with_flat_values(_array.ones_like(x.flat_values)), axis, keepdims)
-    if x.dtype.is_integer:
-        found = _quotient(total, count)
-        dtype = x.dtype
-        if isinstance(found, RaggedTensor):
-            return found.with_flat_values(ops["Cast"](found.flat_values, DstT=dtype))
-        return ops["Cast"](found, DstT=dtype)
     return _quotient(total, count)
 
 

@@ -145,9 +145,7 @@ class Saver:
             if not isinstance(global_step, int):
                 global_step = int(sess.run(global_step))
             path += f"-{global_step:08d}" if self._pad else f"-{global_step}"
-        folder = os.path.dirname(path)
-        if folder and not os.path.isdir(folder):
-            raise ValueError(f"Parent directory of {path} doesn't exist, can't save.")
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         session = getattr(sess, "_raw", sess)
         write_bundle(path, {name: session._value(v) for name, v in self._variables.items()})
         if write_meta_graph:
