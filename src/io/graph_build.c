@@ -236,9 +236,8 @@ static mica_status check_others(const io_builder *b, const io_node *node,
     return NULL;
 }
 
-/* NameAttrList: a function. It gets the inputs from `first` on, if it has so many arguments. */
-static mica_status read_function_name(const io_builder *b, io_range message, const io_fact *facts,
-                                      int32_t n, mica_tf_graph **out_graph) {
+mica_status io_read_function(const io_builder *b, io_range message, const io_fact *facts, int32_t n,
+                             mica_tf_graph **out_graph) {
     io_range name;
     io_library *library = b->library;
     io_find_part(message, 1, &name);
@@ -258,7 +257,7 @@ static mica_status read_functions(const io_builder *b, io_range list, const io_f
     io_field field;
     while (io_take_field(&list, &field))
         if (field.number == 9 && field.wire == IO_LENGTH) {
-            MICA_TRY(read_function_name(b, field.part, facts, n, functions++));
+            MICA_TRY(io_read_function(b, field.part, facts, n, functions++));
             out->n++;
         }
     return NULL;
@@ -275,7 +274,7 @@ static mica_status read_attr(const io_builder *b, io_range value, mica_tf_attr_k
     if (!io_find_part(value, kind == MICA_TF_FUNCTION ? 10 : 1, &part))
         return MICA_ERROR(MICA_DATA_LOSS, "[attr_value] an attribute is no function");
     if (kind == MICA_TF_FUNCTIONS) return read_functions(b, part, facts, n, out);
-    return read_function_name(b, part, facts, n, &out->as.function);
+    return io_read_function(b, part, facts, n, &out->as.function);
 }
 
 static bool is_dtype(int64_t number) {

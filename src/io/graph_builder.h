@@ -74,6 +74,11 @@ MICA_MUST_CHECK mica_status io_make_gradient_node(io_builder *b, const io_making
  * it is not yet. */
 MICA_MUST_CHECK mica_status io_find_made(io_builder *b, io_range tensor, mica_tf_ref *out_ref,
                                          io_fact *out_fact);
+/* NameAttrList: a function. It gets these facts if it has so many arguments. */
+MICA_MUST_CHECK mica_status io_read_function(const io_builder *b, io_range message,
+                                             const io_fact *facts, int32_t n,
+                                             mica_tf_graph **out_graph);
+MICA_MUST_CHECK mica_status io_symbolic_gradient(io_builder *b, const io_making *m);
 /* Ops that have no row. out_done: the node is made. */
 MICA_MUST_CHECK mica_status io_compose(io_builder *b, const io_making *m, bool *out_done);
 /* Ops of lists, and loops that carry them. out_done: the node is made. */

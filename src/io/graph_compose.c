@@ -64,6 +64,7 @@ static const struct {
            {"Assign", assign},
            {"AssignAdd", assign},
            {"AssignSub", assign},
+           {"SymbolicGradient", io_symbolic_gradient},
            {"PlaceholderWithDefault", take_default}};
 
 mica_status io_compose(io_builder *b, const io_making *m, bool *out_done) {
