@@ -444,3 +444,20 @@ def test_tracebacks_show_the_lines_that_failed(tmp_path):
     command = [sys.executable, "-m", "mica.tf", script]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_tf_function_is_given_is_converted_wherever_it_comes_from():
+    def larger(x):
+        if x > 0.0:
+            return x
+        return -x
+
+    larger.__module__ = "keras.somewhere"
+
+    def calls_it(x):
+        return larger(x)
+
+    asked = tf.function(larger)
+    assert float(asked(tf.constant(-3.0))) == 3.0
+    with pytest.raises(tf.errors.OperatorNotAllowedInGraphError):
+        tf.function(calls_it)(tf.constant(1.0))

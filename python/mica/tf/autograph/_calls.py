@@ -43,6 +43,8 @@ _OTHERS = ("numpy", "scipy", "matplotlib", "PIL", "pandas", "pytest", "_pytest",
 
 # id of a code object -> (the code object, the new one or None when it runs as it is).
 _codes: dict[int, tuple[types.CodeType, types.CodeType | None]] = {}
+# Those of a library that tf.function was given, by the same rule.
+_asked: dict[int, tuple[types.CodeType, types.CodeType]] = {}
 _lock = threading.RLock()
 
 
@@ -203,7 +205,31 @@ def convert(function):
     if isinstance(function, functools.partial):
         return functools.partial(convert(function.func), *function.args, **function.keywords)
     with status(True):
-        return converted(function)
+        return _convert_asked(function) or converted(function)
+
+
+def _convert_asked(function):
+    """The converted form of a library's function that tf.function is of, or None.
+
+    Keras' functions run as they are where others call them; what tf.function is given is converted
+    wherever it comes from, as in TensorFlow.
+    """
+    of = getattr(function, "__func__", function)
+    package = str(getattr(of, "__module__", "")).partition(".")[0]
+    if type(of) is not types.FunctionType or package not in hooks.converted_when_asked:
+        return None
+    if getattr(of, "ag__artifact", False) or PREFIX in of.__code__.co_freevars:
+        return None
+    code = of.__code__
+    try:
+        if id(code) not in _asked:
+            _asked[id(code)] = (code, convert_code(of))
+            _codes[id(code)] = (code, None)  # others call it as it is
+        new = _with_code(of, _asked[id(code)][1])
+    except Exception as error:
+        warn_unconverted(function, error)
+        return function
+    return new if of is function else types.MethodType(new, function.__self__)
 
 
 def convert_code(function: types.FunctionType) -> types.CodeType:

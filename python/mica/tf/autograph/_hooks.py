@@ -57,6 +57,8 @@ class Hooks:
     as_shape: Callable = staticmethod(lambda shape: shape)
     # Modules whose functions are never converted, beside the standard library and numpy.
     library_modules: tuple = ("mica", "mlcompute", "keras", "tensorflow")
+    # Those whose functions are converted all the same when tf.function is given them.
+    converted_when_asked: tuple = ("keras",)
 
 
 hooks = Hooks()
