@@ -486,6 +486,24 @@ row(
     _resize_nearest,
 )
 
+_SAMPLING = ("align_corners", "half_pixel_centers")
+
+
+@writes("ResizeBilinear")
+def _(node, make):
+    images, dtype = node.inputs[0], node.outputs[0].dtype
+    if images.dtype != dtype:  # the operator's result has the type of the pictures
+        types = {"in_data_type": TYPE_NUMBERS[images.dtype], "out_data_type": TYPE_NUMBERS[dtype]}
+        images = make.step("CAST", [images], dtype=dtype, **types)
+    sampling = {name: node.attributes[name] for name in _SAMPLING}
+    make("RESIZE_BILINEAR", [images, node.inputs[1]], **sampling)
+
+
+@writes("ResizeNearestNeighbor")
+def _(node, make):
+    make("RESIZE_NEAREST_NEIGHBOR", node.inputs, **{k: node.attributes[k] for k in _SAMPLING})
+
+
 # ---- what the whole plan decides -----------------------------------------------------------------
 
 row("DEQUANTIZE", 6, "Dequantize", "1.13.1 1.14.0 1.15.0 2.2.0 2.7.0", None)
