@@ -1,8 +1,11 @@
-/* Gives a reader the files of folders, and each of them cut off and with bits changed. */
+/* Gives a reader the files of folders, each of them whole, cut off and with bits changed, and whole
+ * while one allocation after another fails, LACKS of them. */
 #include <string.h>
 
 #include "base/platform.h"
 #include "fuzz/reader.h"
+
+enum { LACKS = 60 };
 
 static int n_files;
 
@@ -20,6 +23,17 @@ static void read_changed(const uint8_t *bytes, size_t size) {
     mica_free(changed);
 }
 
+static void read_without_memory(const uint8_t *bytes, size_t size) {
+    int64_t before = mica_memory_total_allocations();
+    LLVMFuzzerTestOneInput(bytes, size);
+    int64_t total = mica_memory_total_allocations() - before, step = total / LACKS + 1;
+    for (int64_t n = 1 + total % step; n <= total; n += step) {
+        mica_memory_fail_nth(n, false);
+        LLVMFuzzerTestOneInput(bytes, size);
+        mica_memory_fail_nth(0, false);
+    }
+}
+
 static void read_file(void *context, const char *name) {
     char path[1000];
     uint8_t *bytes;
@@ -29,6 +43,7 @@ static void read_file(void *context, const char *name) {
     read_check(!status);
     LLVMFuzzerTestOneInput(bytes, size);
     read_changed(bytes, size);
+    read_without_memory(bytes, size);
     mica_free(bytes);
     n_files++;
 }
