@@ -1,9 +1,11 @@
 """mica.tf: tensors, ops, functions, variables, derivatives, from end to end."""
 
+import gc
 import os
 import subprocess
 import sys
 import textwrap
+import weakref
 
 import mica.tf as tf
 import numpy as np
@@ -463,3 +465,24 @@ def test_a_slice_that_leaves_its_tensor_is_told_of_the_argument_that_is_wrong():
         tf.slice(x, [5, 0], [1, 1])
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"size\[1\] in \[0, 2\], but got 9"):
         tf.slice(x, [0, 1], [1, 9])
+
+
+def test_what_a_python_function_computed_is_kept_until_its_gradient_is_asked():
+    kept = []
+
+    def square(x):
+        y = x * x
+        kept.append(weakref.ref(y))
+        return y
+
+    @tf.function
+    def f(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.py_function(square, [x], tf.float32)
+        return tape.gradient(y, x)
+
+    assert f(tf.constant(3.0)).numpy() == 6.0
+    gc.collect()
+    assert [reference() for reference in kept] == [None]
+    assert f(tf.constant(4.0)).numpy() == 8.0
