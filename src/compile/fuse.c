@@ -311,7 +311,9 @@ static mica_value bring_in(const fusing *f, body *b, mica_value v, int32_t numbe
         return *slot = made ? mica_node_result(made, 0) : MICA_NULL_VALUE;
     }
     for (int32_t i = 0; i < b->n_arguments; i++)
-        if (mica_value_same(b->arguments[i], v)) return b->graph->parameters[i];
+        if (mica_value_same(b->arguments[i],
+                            v)) /* it has no parameter where the graph has failed */
+            return i < b->graph->n_parameters ? b->graph->parameters[i] : MICA_NULL_VALUE;
     b->arguments[b->n_arguments++] = v;
     mica_value parameter = mica_parameter(b->graph, mica_value_type(v));
     if (n->n_results == 1) *slot = parameter;
