@@ -153,7 +153,7 @@ enum { MICA_TF_MAX_ARGUMENTS = 16, MICA_TF_MAX_ATTRS = 20 };
 
 /* An input or output of a row. */
 typedef struct mica_tf_argument {
-    char name[32];
+    char name[40];
     int8_t dtype;      /* a mica_tf_dtype, or 0: */
     int8_t type_attr;  /* the attribute that says it, or -1 */
     int8_t count_attr; /* as many tensors as this INT attribute says, or -1; with a TYPES attribute
@@ -161,7 +161,7 @@ typedef struct mica_tf_argument {
 } mica_tf_argument;
 
 typedef struct mica_tf_attr_info {
-    char name[32];
+    char name[40];
     mica_tf_attr_kind kind;
     bool has_default;
     bool is_inferred;    /* it follows from the inputs */
