@@ -104,6 +104,23 @@ static PyObject *graph_print(PyObject *self, PyObject *Py_UNUSED(unused)) {
     return graph_str(self);
 }
 
+static PyObject *graph_write_c(PyObject *self, PyObject *name) {
+    const char *chars = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+    if (!chars && !PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError, "[export] the name must be a str, not %s",
+                     Py_TYPE(name)->tp_name);
+    if (!chars) return NULL;
+    char *text = NULL;
+    mica_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = mica_graph_write_c(((GraphObject *)self)->graph, chars, &text);
+    Py_END_ALLOW_THREADS;
+    if (status) return raise_status(status);
+    PyObject *object = PyUnicode_FromString(text);
+    mica_string_free(text);
+    return object;
+}
+
 static PyObject *graph_repr(PyObject *self) {
     const mica_graph *g = ((GraphObject *)self)->graph;
     return PyUnicode_FromFormat("<Graph %s: %d inputs, %d outputs, %d nodes>", mica_graph_name(g),
@@ -231,6 +248,9 @@ static PyMethodDef graph_methods[] = {
     {"deserialize", graph_deserialize, METH_O | METH_STATIC,
      "deserialize(data)\n--\n\nA graph from its bytes."},
     {"serialize", graph_serialize, METH_NOARGS, "serialize()\n--\n\nThe graph as bytes."},
+    {"write_c", graph_write_c, METH_O,
+     "write_c(name)\n--\n\nThe graph as a file of C that needs libc and libm alone: a function "
+     "`name`\nwith the bits of a run on the cpu."},
     {"verify", graph_verify, METH_NOARGS, "verify()\n--\n\nChecks every invariant of the graph."},
     {"compile", graph_compile, METH_O,
      "compile(device)\n--\n\nAn Executable of this graph; the same one when asked again."},

@@ -426,7 +426,7 @@ static mica_status make_node(fusing *f, const mica_node *n) {
     f->done[n->id] = true;
     for (int32_t i = 0; i < n->n_operands; i++) MICA_TRY(make_node(f, n->operands[i].node));
     mica_region_rule inside = f->alone ? mica_pass_wrap : mica_pass_fuse;
-    if (mica_node_is_claimed(n) || mica_node_is_contraction(n)) inside = NULL; /* one kernel */
+    if (mica_node_is_fused(n) || mica_node_is_claimed(n) || mica_node_is_contraction(n)) inside = NULL; /* one kernel */
     mica_rewrite_keep(&f->w, n, mica_rewrite_node(&f->w, n, inside));
     return NULL;
 }
