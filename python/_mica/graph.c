@@ -104,6 +104,64 @@ static PyObject *graph_print(PyObject *self, PyObject *Py_UNUSED(unused)) {
     return graph_str(self);
 }
 
+/* g with its last parameters fixed: constants that hold the tensors' values. */
+static mica_status bind_last(const mica_graph *g, PyObject *tensors, mica_graph *to) {
+    int32_t n = mica_graph_parameter_count(g), first = n - (int32_t)PyTuple_GET_SIZE(tensors);
+    int32_t n_outputs = mica_graph_output_count(g);
+    mica_value *values = PyMem_Calloc((size_t)(n + n_outputs + 1), sizeof *values);
+    mica_status status = values ? NULL : mica_status_create(MICA_OUT_OF_MEMORY, "out of memory");
+    for (int32_t i = 0; !status && i < n; i++) {
+        const mica_type *type = mica_value_type(mica_graph_parameter(g, i));
+        if (i < first) {
+            values[i] = mica_parameter(to, type);
+            continue;
+        }
+        size_t bytes = mica_type_bytes(type);
+        void *data = PyMem_Malloc(bytes + 1);
+        if (!data) status = mica_status_create(MICA_OUT_OF_MEMORY, "out of memory");
+        if (!status)
+            status =
+                mica_tensor_to_host(tensor_of(PyTuple_GET_ITEM(tensors, i - first)), data, bytes);
+        if (!status) values[i] = mica_constant(to, (mica_data){type, data});
+        PyMem_Free(data);
+    }
+    if (!status) mica_inline(to, g, values, n, values + n);
+    for (int32_t i = 0; !status && i < n_outputs; i++) mica_output(to, values[n + i]);
+    if (!status) status = mica_graph_check(to);
+    PyMem_Free(values);
+    return status;
+}
+
+static PyObject *graph_bind(PyObject *self, PyObject *given) {
+    const mica_graph *g = ((GraphObject *)self)->graph;
+    PyObject *tensors = PySequence_Tuple(given);
+    if (!tensors) return NULL;
+    Py_ssize_t n = PyTuple_GET_SIZE(tensors);
+    mica_graph *to = NULL;
+    if (n > mica_graph_parameter_count(g)) {
+        PyErr_Format(PyExc_ValueError, "[bind] %zd values for a graph of %d inputs", n,
+                     mica_graph_parameter_count(g));
+        goto failed;
+    }
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (!is_tensor(PyTuple_GET_ITEM(tensors, i))) {
+            PyErr_SetString(PyExc_TypeError, "[bind] values are tensors");
+            goto failed;
+        }
+    mica_status status = mica_graph_create(mica_graph_name(g), &to);
+    if (!status) status = bind_last(g, tensors, to);
+    if (status) {
+        raise_status(status);
+        goto failed;
+    }
+    Py_DECREF(tensors);
+    return graph_take(to);
+failed:
+    mica_graph_release(to);
+    Py_DECREF(tensors);
+    return NULL;
+}
+
 static PyObject *graph_write_c(PyObject *self, PyObject *name) {
     const char *chars = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
     if (!chars && !PyErr_Occurred())
@@ -248,6 +306,8 @@ static PyMethodDef graph_methods[] = {
     {"deserialize", graph_deserialize, METH_O | METH_STATIC,
      "deserialize(data)\n--\n\nA graph from its bytes."},
     {"serialize", graph_serialize, METH_NOARGS, "serialize()\n--\n\nThe graph as bytes."},
+    {"bind", graph_bind, METH_O,
+     "bind(tensors)\n--\n\nThe graph with its last inputs fixed to the values of tensors."},
     {"write_c", graph_write_c, METH_O,
      "write_c(name)\n--\n\nThe graph as a file of C that needs libc and libm alone: a function "
      "`name`\nwith the bits of a run on the cpu."},

@@ -155,8 +155,8 @@ typedef struct mica_device_vtable {
     mica_status (*unit_kernel)(mica_device *device, mica_unit *unit, int32_t i,
                                mica_kernel **out_kernel);
 
-    /* (optional: NULL, nothing can be written) The kernel of a node as text; UNSUPPORTED where there
-     * is none. */
+    /* (optional: NULL, nothing can be written) The kernel of a node as text; UNSUPPORTED where
+     * there is none. */
     mica_status (*kernel_write)(mica_device *device, const mica_kernel *kernel,
                                 const mica_node *node, mica_kernel_text *out);
 

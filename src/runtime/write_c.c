@@ -35,10 +35,10 @@ typedef struct writing {
 
 static mica_status name_node(mica_status status, const mica_node *node) {
     if (!status || mica_status_code(status) == MICA_OUT_OF_MEMORY) return status;
-    mica_status named = MICA_ERROR(mica_status_code(status), "[export] node %d, %s of %s: %s",
-                                   node->id, mica_op_describe(node->op)->name,
-                                   mica_type_text(&node->results[0]).chars,
-                                   mica_status_message(status));
+    mica_status named =
+        MICA_ERROR(mica_status_code(status), "[export] node %d, %s of %s: %s", node->id,
+                   mica_op_describe(node->op)->name, mica_type_text(&node->results[0]).chars,
+                   mica_status_message(status));
     mica_status_release(status);
     return named;
 }
@@ -279,9 +279,8 @@ static void advance_carries(writing *w, const mica_command *c) {
         if (!carry->exchange) continue;
         int32_t current = register_of(w, carry->current), next = register_of(w, carry->next);
         indent(w);
-        mica_text_printf(&w->commands,
-                         "{ char *old = at[%d]; at[%d] = at[%d]; at[%d] = old; }\n", current,
-                         current, next, next);
+        mica_text_printf(&w->commands, "{ char *old = at[%d]; at[%d] = at[%d]; at[%d] = old; }\n",
+                         current, current, next, next);
     }
 }
 
@@ -346,8 +345,8 @@ static mica_status write_command(writing *w, const mica_command *c) {
     case MICA_COMMAND_WHILE: return write_while(w, c);
     case MICA_COMMAND_SCAN: return write_scan(w, c);
     case MICA_COMMAND_CALLBACK:
-        return name_node(
-            MICA_ERROR(MICA_UNSUPPORTED, "a call of the host cannot be written as C"), c->node);
+        return name_node(MICA_ERROR(MICA_UNSUPPORTED, "a call of the host cannot be written as C"),
+                         c->node);
     default: break;
     }
     return MICA_ERROR(MICA_UNSUPPORTED,
@@ -380,7 +379,8 @@ static void write_head(const writing *w, mica_text *text) {
         "-fno-trapping-math\n"
         " *     others: cc -std=c11 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math\n"
         " *\n"
-        " * With these flags it gives the bits that Mica gives, whatever the vectors; with others it "
+        " * With these flags it gives the bits that Mica gives, whatever the vectors; with others "
+        "it "
         "is\n"
         " * refused, here or when it is called. -march=native may be -mavx2 -mfma.\n"
         " *\n"
@@ -390,9 +390,11 @@ static void write_head(const writing *w, mica_text *text) {
         "elements, and\n"
         " * answers 0; or -1, with nothing done, where the compiler contracts products and sums. "
         "It\n"
-        " * allocates nothing: what it needs lies in one static arena of %zu bytes and on the stack "
-        "(64 KiB\n"
-        " * at most), so one call runs at a time. Outputs overlap no input, but for these pairs:\n",
+        " * allocates nothing: what it needs lies in one static arena of %zu bytes and, some tens "
+        "of "
+        "KiB, on\n"
+        " * the stack, so one call runs at a time. Outputs overlap no input, but for these "
+        "pairs:\n",
         w->name, w->name, plan->arena_bytes);
     int32_t shared = 0;
     for (int32_t i = 0; i < g->n_parameters; i++)

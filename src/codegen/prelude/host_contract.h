@@ -92,8 +92,8 @@ MICA_CALLED mica_vector_f64 MICA_VECTOR_FMA_f64(mica_vector_f64 a, mica_vector_f
     MICA_HOST_TILE(dtype, type, ROWS, 2)
 
 #define MICA_HOST_TILE_CALL(dtype, ROWS)                                                           \
-    (vectors == 2 ? mica_tile_##dtype##_##ROWS##_2 : mica_tile_##dtype##_##ROWS##_1)               \
-    (x, rows + i, steps, panel, n_k, sums)
+    (vectors == 2 ? mica_tile_##dtype##_##ROWS##_2                                                 \
+                  : mica_tile_##dtype##_##ROWS##_1)(x, rows + i, steps, panel, n_k, sums)
 
 #define MICA_HOST_CONTRACT_NAMED(dtype, type, TALL)                                                \
     MICA_HOST_TILES(dtype, type, TALL)                                                             \

@@ -82,7 +82,8 @@ MICA_CALLED void mica_host_random(const uint32_t *key, const uint32_t *counter, 
     for (size_t at = 0; at < bytes; at += LANES * 16) {
         uint32_t c[4][LANES], out[LANES * 4], k0 = key[0], k1 = key[1];
         for (int l = 0; l < LANES; l++) { /* a sum of 128 bits */
-            uint64_t low = (uint64_t)counter[1] << 32 | counter[0], sum = low + at / 16 + (uint64_t)l;
+            uint64_t low = (uint64_t)counter[1] << 32 | counter[0],
+                     sum = low + at / 16 + (uint64_t)l;
             uint64_t high = ((uint64_t)counter[3] << 32 | counter[2]) + (sum < low);
             c[0][l] = (uint32_t)sum;
             c[1][l] = (uint32_t)(sum >> 32);

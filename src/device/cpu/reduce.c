@@ -329,13 +329,13 @@ static mica_status write_reduce(const cpu_kernel *kernel, const mica_node *node,
                      out->number);
     mica_cpu_write_space(out->constants, "kept", k->kept.rank, k->kept.n, k->kept.sizes,
                          k->kept.strides);
-    mica_cpu_write_space(out->constants, "reduced", k->reduced.rank, k->reduced.n,
-                         k->reduced.sizes, k->reduced.strides);
+    mica_cpu_write_space(out->constants, "reduced", k->reduced.rank, k->reduced.n, k->reduced.sizes,
+                         k->reduced.strides);
     mica_text_printf(out->constants, "    .inner = %lld};\n", (long long)k->inner);
     mica_text_printf(out->body,
                      "    mica_reduce_%s_%s_%s(&reduction%d, (const %s *)x[0], (%s *)y[0]);\n",
-                     k->by_rows ? "rows" : "columns", name,
-                     mica_dtype_name(node->results[0].dtype), out->number, type, type);
+                     k->by_rows ? "rows" : "columns", name, mica_dtype_name(node->results[0].dtype),
+                     out->number, type, type);
     return NULL;
 }
 

@@ -39,8 +39,7 @@ void mica_cpu_write_copy(mica_kernel_text *out, int32_t index, const cpu_copy *c
     if (copy->n == 0) return;
     mica_text_printf(out->constants, "static const struct { mica_space from, to; } copy%d_%d = {\n",
                      out->number, index);
-    mica_cpu_write_space(out->constants, "from", copy->rank, copy->n, copy->sizes,
-                         copy->x_strides);
+    mica_cpu_write_space(out->constants, "from", copy->rank, copy->n, copy->sizes, copy->x_strides);
     mica_cpu_write_space(out->constants, "to", copy->rank, copy->n, copy->sizes, copy->y_strides);
     mica_text_append(out->constants, "};\n");
     mica_text_printf(out->body,
@@ -73,12 +72,13 @@ mica_status mica_cpu_write_contraction(mica_kernel_text *out, int32_t index, con
     SPACE(c_batch), SPACE(c_m), SPACE(c_n);
 #undef SPACE
     mica_text_printf(out->constants, "    .group_blocks = %lld};\n", (long long)group);
-    mica_text_printf(out->body,
-                     "    mica_contract_%s(&contraction%d_%d, (const %s *)%s + %lld, (const %s *)%s "
-                     "+ %lld, (%s *)y[0] + %lld, (%s *)((char *)scratch + %zu));\n",
-                     name, out->number, index, type, k->exchanged ? y : x,
-                     (long long)(k->exchanged ? y_offset : x_offset), type, k->exchanged ? x : y,
-                     (long long)(k->exchanged ? x_offset : y_offset), type, (long long)c_offset,
-                     type, sums_offset);
+    mica_text_printf(
+        out->body,
+        "    mica_contract_%s(&contraction%d_%d, (const %s *)%s + %lld, (const %s *)%s "
+        "+ %lld, (%s *)y[0] + %lld, (%s *)((char *)scratch + %zu));\n",
+        name, out->number, index, type, k->exchanged ? y : x,
+        (long long)(k->exchanged ? y_offset : x_offset), type, k->exchanged ? x : y,
+        (long long)(k->exchanged ? x_offset : y_offset), type, (long long)c_offset, type,
+        sums_offset);
     return NULL;
 }

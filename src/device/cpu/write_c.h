@@ -19,9 +19,9 @@ void mica_cpu_write_copy(mica_kernel_text *out, int32_t index, const cpu_copy *c
  * its sums, when it has several groups, lie in scratch from `sums_offset` on, in bytes. */
 MICA_MUST_CHECK mica_status mica_cpu_write_contraction(mica_kernel_text *out, int32_t index,
                                                        const mica_node *node,
-                                                       const cpu_contract *contract,
-                                                       const char *x, int64_t x_offset,
-                                                       const char *y, int64_t y_offset,
-                                                       int64_t c_offset, size_t sums_offset);
+                                                       const cpu_contract *contract, const char *x,
+                                                       int64_t x_offset, const char *y,
+                                                       int64_t y_offset, int64_t c_offset,
+                                                       size_t sums_offset);
 
 #endif
