@@ -104,24 +104,22 @@ static PyObject *graph_print(PyObject *self, PyObject *Py_UNUSED(unused)) {
     return graph_str(self);
 }
 
-/* g with its last parameters fixed: constants that hold the tensors' values. */
-static mica_status bind_last(const mica_graph *g, PyObject *tensors, mica_graph *to) {
-    int32_t n = mica_graph_parameter_count(g), first = n - (int32_t)PyTuple_GET_SIZE(tensors);
-    int32_t n_outputs = mica_graph_output_count(g);
+/* g with constants in place of parameters: values has a tensor, or None, for each. */
+static mica_status bind(const mica_graph *g, PyObject *given, mica_graph *to) {
+    int32_t n = mica_graph_parameter_count(g), n_outputs = mica_graph_output_count(g);
     mica_value *values = PyMem_Calloc((size_t)(n + n_outputs + 1), sizeof *values);
     mica_status status = values ? NULL : mica_status_create(MICA_OUT_OF_MEMORY, "out of memory");
     for (int32_t i = 0; !status && i < n; i++) {
         const mica_type *type = mica_value_type(mica_graph_parameter(g, i));
-        if (i < first) {
+        PyObject *tensor = PyTuple_GET_ITEM(given, i);
+        if (tensor == Py_None) {
             values[i] = mica_parameter(to, type);
             continue;
         }
         size_t bytes = mica_type_bytes(type);
         void *data = PyMem_Malloc(bytes + 1);
         if (!data) status = mica_status_create(MICA_OUT_OF_MEMORY, "out of memory");
-        if (!status)
-            status =
-                mica_tensor_to_host(tensor_of(PyTuple_GET_ITEM(tensors, i - first)), data, bytes);
+        if (!status) status = mica_tensor_to_host(tensor_of(tensor), data, bytes);
         if (!status) values[i] = mica_constant(to, (mica_data){type, data});
         PyMem_Free(data);
     }
@@ -132,34 +130,46 @@ static mica_status bind_last(const mica_graph *g, PyObject *tensors, mica_graph 
     return status;
 }
 
-static PyObject *graph_bind(PyObject *self, PyObject *given) {
-    const mica_graph *g = ((GraphObject *)self)->graph;
-    PyObject *tensors = PySequence_Tuple(given);
-    if (!tensors) return NULL;
-    Py_ssize_t n = PyTuple_GET_SIZE(tensors);
-    mica_graph *to = NULL;
-    if (n > mica_graph_parameter_count(g)) {
-        PyErr_Format(PyExc_ValueError, "[bind] %zd values for a graph of %d inputs", n,
-                     mica_graph_parameter_count(g));
-        goto failed;
+static bool check_bound(const mica_graph *g, PyObject *given) {
+    int32_t n = mica_graph_parameter_count(g);
+    if (PyTuple_GET_SIZE(given) != n) {
+        PyErr_Format(PyExc_ValueError, "[bind] %zd values for a graph of %d inputs",
+                     PyTuple_GET_SIZE(given), n);
+        return false;
     }
-    for (Py_ssize_t i = 0; i < n; i++)
-        if (!is_tensor(PyTuple_GET_ITEM(tensors, i))) {
-            PyErr_SetString(PyExc_TypeError, "[bind] values are tensors");
-            goto failed;
+    for (int32_t i = 0; i < n; i++) {
+        PyObject *tensor = PyTuple_GET_ITEM(given, i);
+        if (tensor == Py_None) continue;
+        if (!is_tensor(tensor)) {
+            PyErr_Format(PyExc_TypeError, "[bind] value %d is a %s: it is a Tensor, or None", i,
+                         Py_TYPE(tensor)->tp_name);
+            return false;
         }
-    mica_status status = mica_graph_create(mica_graph_name(g), &to);
-    if (!status) status = bind_last(g, tensors, to);
-    if (status) {
-        raise_status(status);
-        goto failed;
+        const mica_type *type = mica_value_type(mica_graph_parameter(g, i));
+        if (!mica_type_equal(mica_tensor_type(tensor_of(tensor)), type)) {
+            PyObject *wanted = type_to_object(type);
+            PyErr_Format(PyExc_ValueError, "[bind] value %d is %R, input %d is %R", i, tensor, i,
+                         wanted ? wanted : Py_None);
+            Py_XDECREF(wanted);
+            return false;
+        }
     }
-    Py_DECREF(tensors);
-    return graph_take(to);
-failed:
+    return true;
+}
+
+static PyObject *graph_bind(PyObject *self, PyObject *values) {
+    const mica_graph *g = ((GraphObject *)self)->graph;
+    PyObject *given = PySequence_Tuple(values);
+    if (!given) return NULL;
+    mica_graph *to = NULL;
+    mica_status status = NULL;
+    bool is_right = check_bound(g, given);
+    if (is_right) status = mica_graph_create(mica_graph_name(g), &to);
+    if (is_right && !status) status = bind(g, given, to);
+    Py_DECREF(given);
+    if (is_right && !status) return graph_take(to);
     mica_graph_release(to);
-    Py_DECREF(tensors);
-    return NULL;
+    return status ? raise_status(status) : NULL;
 }
 
 static PyObject *graph_write_c(PyObject *self, PyObject *name) {
@@ -307,7 +317,7 @@ static PyMethodDef graph_methods[] = {
      "deserialize(data)\n--\n\nA graph from its bytes."},
     {"serialize", graph_serialize, METH_NOARGS, "serialize()\n--\n\nThe graph as bytes."},
     {"bind", graph_bind, METH_O,
-     "bind(tensors)\n--\n\nThe graph with its last inputs fixed to the values of tensors."},
+     "bind(values)\n--\n\nThe graph with inputs fixed: a Tensor for each of them, or None."},
     {"write_c", graph_write_c, METH_O,
      "write_c(name)\n--\n\nThe graph as a file of C that needs libc and libm alone: a function "
      "`name`\nwith the bits of a run on the cpu."},

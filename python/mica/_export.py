@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import tree
-from ._mica import Graph
+from ._mica import Graph, tensor
 from ._transforms import JitFunction, jit
 
 
@@ -104,9 +104,36 @@ def export(path: str | os.PathLike, function: Callable, *args: Any, **kwargs: An
 def save_last(path: str | os.PathLike, function: JitFunction) -> None:
     """Write what the last call of a function computes."""
     (structure, *_), entry = next(reversed(function._cache.items()))
-    graph = entry.graph.bind(entry.captured)
+    free = len(entry.graph.inputs) - len(entry.captured)
+    graph = entry.graph.bind([None] * free + entry.captured)
     n_inputs, n_outputs = len(graph.inputs), len(graph.outputs)
     args, kwargs = tree.unflatten(structure, list(range(n_inputs)))
     notes = _names("inputs", _arguments(function, args, kwargs))
     notes += _names("outputs", tree.unflatten(entry.structure, list(range(n_outputs))))
     _write(Path(path), graph, _name_of(Path(path)), notes)
+
+
+def save_last_of_tensorflow(path: str | os.PathLike, function: Any) -> None:
+    """Write what the newest trace of a `tf.function` computes, variables as inputs and outputs."""
+    concrete = next(reversed(function._cache.values()))
+    data, notes = concrete.graph._lowered()
+    variables = {id(variable.handle): variable.name for variable in concrete.variables}
+    names, captured = {}, {}
+    for outside, inside in concrete.graph._captures():
+        name = inside.name.partition(":")[0]
+        if id(outside) in variables:
+            names[name] = variables[id(outside)]
+        else:
+            captured[name] = outside
+    lines, values = [], []
+    for line in notes.splitlines():
+        what, number, kind, name = re.match(r" \*     (\w+)\[(\d+)\]  (.*?)(\S+)$", line).groups()
+        if what == "inputs":
+            is_captured = not kind and name in captured
+            values.append(tensor(captured[name].numpy()) if is_captured else None)
+            if is_captured:
+                continue
+            number = values.count(None) - 1
+        lines.append(f" *     {what}[{number}]  {kind}{names.get(name, name)}")
+    graph = Graph.deserialize(data).bind(values)
+    _write(Path(path), graph, _name_of(Path(path)), lines)

@@ -75,9 +75,9 @@ const cli_command cli_commands[] = {
      cli_export,
      "SCRIPT.py:FUNCTION --output FILE",
      "run a script of Python and write a function of it for programs of C",
-     "FUNCTION is one of mica.jit; types are those of its last call. FILE.c is C source that "
-     "needs\n"
-     "libc and libm alone, with the bits of the run; FILE.graph is for mica_graph_deserialize.",
+     "FUNCTION is one of mica.jit or tf.function; types are those of its last call. FILE.c is C\n"
+     "that needs libc and libm alone, with the bits of the run; FILE.graph is for programs that\n"
+     "have the library (mica_graph_deserialize).",
      {{"--output", "FILE", "FILE.c or FILE.graph"}}},
     {"doctor",
      cli_doctor,

@@ -260,6 +260,10 @@ def test_names_are_checked(tmp_path):
         mica.export(tmp_path / "x.py", lambda x: x, tensor(2))
     with pytest.raises(ValueError, match="2 values for a graph of 1"):
         graph.bind([tensor(2), tensor(2)])
+    with pytest.raises(ValueError, match=r"value 0 is .*f32\[3\].*, input 0 is \(\(2,\)"):
+        graph.bind([tensor(3)])
+    with pytest.raises(TypeError, match="value 0 is a int"):
+        graph.bind([3])
 
 
 def test_a_graph_file_has_what_the_function_captured(tmp_path):
@@ -294,7 +298,7 @@ def test_the_command_says_what_a_script_lacks(tmp_path):
         done = command(f"{script}:{function}", "-o", tmp_path / "f.c")
         assert (done.returncode, message in done.stderr) == (1, True), done.stderr
     assert command(script, "-o", tmp_path / "f.c").returncode == 2
-    assert command("none.py:f", "-o", tmp_path / "f.c").returncode == 1
+    assert "no file 'none.py'" in command("none.py:f", "-o", tmp_path / "f.c").stderr
     script.write_text(SCRIPT.format(call="f(mica.ones((2,)), rate=0.5)"))
     assert command(f"{script}:f", "-o", tmp_path / "f.c").returncode == 0
     text = (tmp_path / "f.c").read_text()
