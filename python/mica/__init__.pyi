@@ -109,6 +109,7 @@ from ._transforms import (
     vmap as vmap,
 )
 from . import fft as fft, linalg as linalg, nn as nn, optim as optim, random as random, tree as tree
+from ._export import export as export
 from ._files import load as load, save as save
 
 __all__: list[str]
