@@ -1,55 +1,52 @@
-"""tf.keras.optimizers.legacy: the optimizers of Keras 2 by their names, arguments and steps.
+"""Names that TensorFlow 2's own documents use and Keras 3 has dropped.
 
-They are those of Keras 3, which run what has the same step as before. `lr` is learning_rate,
-`decay` divides it by 1 + decay * iterations. Where Keras 3 puts epsilon elsewhere the step is that
-of Keras 2.
+The optimizers of tf.keras.optimizers.legacy have the arguments and steps of Keras 2. They are those
+of Keras 3, whose steps are the same but for where epsilon is added. `lr` is another name of
+learning_rate, `decay` divides it by 1 + decay * iterations.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
-import importlib.machinery
 
-MODULES = ("keras.optimizers.legacy", "keras._tf_keras.keras.optimizers.legacy")
+from ._dtypes import as_dtype
 
-# name -> learning_rate and what else differs from Keras 3 when it is not given.
-_DEFAULTS = {
-    "Adadelta": {"learning_rate": 0.001},
-    "Adagrad": {"learning_rate": 0.001},
-    "Adam": {"learning_rate": 0.001},
-    "Adamax": {"learning_rate": 0.001},
-    "Ftrl": {"learning_rate": 0.001},
-    "Nadam": {"learning_rate": 0.001},
-    "RMSprop": {"learning_rate": 0.001},
-    "SGD": {"learning_rate": 0.01},
+# name -> its parameters in Keras 2's order
+_PARAMETERS = {
+    "Adagrad": "learning_rate initial_accumulator_value epsilon name",
+    "Adam": "learning_rate beta_1 beta_2 epsilon amsgrad name",
+    "Ftrl": "learning_rate learning_rate_power initial_accumulator_value "
+    "l1_regularization_strength l2_regularization_strength name "
+    "l2_shrinkage_regularization_strength beta",
+    "RMSprop": "learning_rate rho momentum epsilon centered name",
+    "SGD": "learning_rate momentum nesterov name",
 }
-
-
-def _decayed(rate: float, decay: float):
-    from keras.optimizers.schedules import InverseTimeDecay
-
-    return InverseTimeDecay(rate, decay_steps=1, decay_rate=decay)
 
 
 class _Legacy:
     """Arguments of Keras 2."""
 
-    def __init__(self, *args, **options):
-        lr, decay = options.pop("lr", None), options.pop("decay", 0.0)
-        if args:
-            options["learning_rate"], args = args[0], args[1:]
-        elif lr is not None:
-            options["learning_rate"] = lr
-        rate = options.setdefault("learning_rate", _DEFAULTS[type(self).__name__]["learning_rate"])
+    def __init__(self, *args, **options) -> None:
+        name = type(self).__name__
+        names = _PARAMETERS[name].split()
+        if len(args) > len(names):
+            raise TypeError(f"{name} takes at most {len(names)} arguments, {len(args)} were given")
+        options |= dict(zip(names, args, strict=False))
+        if "lr" in options:
+            options["learning_rate"] = options.pop("lr")
+        rate = options.setdefault("learning_rate", 0.01 if name == "SGD" else 0.001)
+        decay = options.pop("decay", 0.0)
         if decay < 0:
             raise ValueError(f"decay cannot be less than 0. Received: decay={decay}.")
         if decay and not callable(rate):
-            options["learning_rate"] = _decayed(float(rate), float(decay))
-        super().__init__(options.pop("learning_rate"), *args, **options)
+            schedules = importlib.import_module("keras.src.optimizers.schedules")
+            options["learning_rate"] = schedules.InverseTimeDecay(float(rate), 1, float(decay))
+        super().__init__(**options)
 
     @property
     def lr(self):
-        """The learning rate, as Keras 2 also calls it."""
+        """The learning rate."""
         return self.learning_rate
 
     @lr.setter
@@ -57,27 +54,73 @@ class _Legacy:
         self.learning_rate = rate
 
 
-def _accumulated(self, gradient, variable, learning_rate):
-    """Adagrad's step with epsilon beside the root."""
-    from keras import ops
-
-    rate = ops.cast(learning_rate, variable.dtype)
-    gradient = ops.cast(gradient, variable.dtype)
-    total = self._accumulators[self._get_variable_index(variable)]
-    self.assign_add(total, ops.square(gradient))
-    step = rate * gradient / (ops.sqrt(total) + self.epsilon)
-    self.assign_sub(variable, step)
+def _ops():
+    return importlib.import_module("keras.src.ops")
 
 
-_STEPS = {"Adagrad": {"update_step": _accumulated}}
+class _Adagrad(_Legacy):
+    def update_step(self, gradient, variable, learning_rate) -> None:
+        ops = _ops()
+        rate, gradient = ops.cast(learning_rate, variable.dtype), ops.cast(gradient, variable.dtype)
+        total = self._accumulators[self._get_variable_index(variable)]
+        self.assign_add(total, ops.square(gradient))
+        self.assign_sub(variable, rate * gradient / (ops.sqrt(total) + self.epsilon))
 
 
-def prepare(module) -> None:
-    """Give the module of names that Keras 3 refuses the optimizers themselves."""
-    optimizers = importlib.import_module("keras.src.optimizers")
-    for name in _DEFAULTS:
-        base = getattr(optimizers, name)
-        made = type(name, (_Legacy, base), {"__doc__": base.__doc__, **_STEPS.get(name, {})})
-        made.__module__ = MODULES[0]
-        setattr(module, name, made)
-    module.Optimizer = optimizers.Optimizer
+class _RMSprop(_Legacy):
+    def update_step(self, gradient, variable, learning_rate) -> None:
+        if self.momentum > 0:  # epsilon is below the root, as in Keras 3
+            super().update_step(gradient, variable, learning_rate)
+            return
+        ops = _ops()
+        rate, gradient = ops.cast(learning_rate, variable.dtype), ops.cast(gradient, variable.dtype)
+        index, rho = self._get_variable_index(variable), self.rho
+        squares = self._velocities[index]
+        self.assign(squares, rho * squares + (1 - rho) * ops.square(gradient))
+        spread = squares
+        if self.centered:
+            mean = self._average_gradients[index]
+            self.assign(mean, rho * mean + (1 - rho) * gradient)
+            spread = squares - ops.square(mean)
+        self.assign_sub(variable, rate * gradient / (ops.sqrt(spread) + self.epsilon))
+
+
+_STEPS = {"Adagrad": _Adagrad, "RMSprop": _RMSprop}
+
+
+@functools.cache
+def _optimizers() -> dict[str, type]:
+    found = importlib.import_module("keras.src.optimizers")
+    made = {"Optimizer": importlib.import_module("keras.src.optimizers.optimizer").Optimizer}
+    for name in _PARAMETERS:
+        base = getattr(found, name)
+        members = {"__doc__": base.__doc__, "__module__": "keras.optimizers.legacy"}
+        made[name] = type(name, (_STEPS.get(name, _Legacy), base), members)
+    return made
+
+
+def add_optimizers(module) -> None:
+    """Give the module the optimizers, in place of what says that Keras 3 has none."""
+    vars(module).update(_optimizers())
+
+
+# ---- names of other classes ----------------------------------------------------------------------
+
+
+def _zero_state(self, batch_size, dtype=None):
+    """The state of a cell before the first step."""
+    states = self.get_initial_state(batch_size)
+    if dtype is None:
+        return states
+    tree, name = importlib.import_module("keras.src.tree"), as_dtype(dtype).name
+    return tree.map_structure(lambda state: _ops().cast(state, name), states)
+
+
+def add_names(module) -> None:
+    """Give classes of tf.keras the names of methods that they had in Keras 2."""
+    metric, layers = module.metrics.Metric, module.layers
+    if not hasattr(metric, "reset_states"):
+        metric.reset_states = lambda self: self.reset_state()
+    for cell in (layers.SimpleRNNCell, layers.GRUCell, layers.LSTMCell, layers.StackedRNNCells):
+        if not hasattr(cell, "zero_state"):
+            cell.zero_state = _zero_state
