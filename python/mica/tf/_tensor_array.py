@@ -10,7 +10,7 @@ share what is known of it.
 from __future__ import annotations
 
 from .. import _mica
-from . import _dtypes, errors
+from . import _dtypes, _spec_registry, errors
 from . import _nest as nest
 from ._core import Tensor, convert_to_tensor, ops
 from ._shapes import TensorShape, as_shape, unknown_shape
@@ -31,6 +31,7 @@ class _Shared:
         self.name = name or "TensorArray"
 
 
+@_spec_registry.register("tf.TensorArraySpec")
 class TensorArraySpec(TypeSpec):
     """What is known of a TensorArray."""
 
