@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import sys
 
+import numpy
+
 from .. import _mica
 from . import _dtypes, errors
 from ._shapes import TensorShape
@@ -19,8 +21,6 @@ _INTEGER, _FLOATING, _COMPLEX = 1, 2, 3
 
 
 def _numpy():
-    import numpy
-
     return numpy
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from .. import _mica
 from . import _nest as nest
 
 # What TensorFlow puts where the text of a tensor will stand.
@@ -68,8 +69,6 @@ def array_of(tensor: object) -> np.ndarray:
 
 
 def _is_eager(tensor: object) -> bool:
-    from .. import _mica
-
     return isinstance(tensor, _mica.TFEagerTensor)
 
 

@@ -7,6 +7,7 @@ from ._composite import CompositeTensor
 from ._core import Tensor, convert_to_tensor, ops
 from ._shapes import TensorShape
 from ._specs import TensorSpec, TypeSpec
+from ._static import static_value
 
 
 class IndexedSlicesSpec(TypeSpec):
@@ -125,8 +126,6 @@ def gather_gradient(params, indices, axis, cotangent):
 
     Without an axis it is gather_nd's, whose indices are columns of one number.
     """
-    from ._static import static_value
-
     if axis is None:
         if indices.shape.rank != 2 or indices.shape[1] != 1:
             return None

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 
 from .._core import Tensor, convert_to_tensor
 from .._dtypes import DType, variant
+from .._shapes import TensorShape
 from .._specs import TensorSpec, TypeSpec, type_spec_from_value
 
 
@@ -213,8 +214,6 @@ def map_specs(function, spec: object) -> object:
 
 def batched(spec: object, size: int | None) -> object:
     """The spec of elements that are stacked."""
-    from .._shapes import TensorShape
-
     def leaf(kind: TypeSpec) -> TypeSpec:
         if isinstance(kind, TensorSpec):
             return TensorSpec(TensorShape([size]).concatenate(kind.shape), kind.dtype)
