@@ -371,8 +371,6 @@ def register_py_function(function) -> int:
 
 def _call_py_function(number: int, tensors: list):
     if number not in _py_functions:
-        from . import errors
-
         raise errors.NotFoundError(
             None,
             None,

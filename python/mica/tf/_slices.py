@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import _dtypes
+from . import _dtypes, _static
 from ._composite import CompositeTensor
 from ._core import Tensor, convert_to_tensor, ops
 from ._shapes import TensorShape
@@ -88,8 +88,6 @@ class IndexedSlices(CompositeTensor):
     @property
     def shape(self):
         """The shape of the whole, as far as it is known."""
-        from . import _static
-
         if self._dense_shape is None:
             return TensorShape(None)
         return _static.shape_of_value(self._dense_shape)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from .. import _mica
+from ._core import Tensor, convert_to_tensor
 from ._dtypes import DType, as_dtype, float32
 from ._shapes import TensorShape, as_shape
 
@@ -50,8 +51,6 @@ def type_spec_from_value(value: object) -> TypeSpec:
     if isinstance(value, (np.ndarray, np.generic)):
         return TensorSpec(value.shape, value.dtype)
     if isinstance(value, (bool, int, float, complex, str, bytes, list, tuple)):
-        from . import convert_to_tensor
-
         try:
             return type_spec_from_value(convert_to_tensor(value))
         except (TypeError, ValueError):
@@ -298,8 +297,6 @@ class TensorSpec(DenseSpec):
     @property
     def value_type(self) -> type:
         """The class `tf.Tensor`."""
-        from . import Tensor
-
         return Tensor
 
     @property
