@@ -695,6 +695,11 @@ static mica_status call_python(void *context, int64_t function, const mica_tf_va
     PyGILState_STATE state;
     if (!python_enter(&state))
         return mica_status_create(MICA_CANCELLED, "[PyFunc] the interpreter is ending");
+    if (function < 0) {
+        mica_status status = data_call(function, inputs, n_inputs, outputs, n_outputs);
+        python_leave(state);
+        return status;
+    }
     PyObject *hook = tf_hook("py_func");
     tf_tapes hidden = tf_hide_tapes();
     PyObject *tensors = hook ? tensors_of(inputs, n_inputs) : NULL;

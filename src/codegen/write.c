@@ -343,8 +343,8 @@ static void write_prefetch(writer *w) {
     }
 }
 
-/* What is reduced lies side by side already: it is read as it is, or kept for later passes. */
-static bool lies_in_line(const writer *w, int32_t reduce, int32_t pass) {
+/* What is reduced is contiguous already: it is read as it is, or kept for later passes. */
+static bool is_contiguous(const writer *w, int32_t reduce, int32_t pass) {
     const mica_nest *nest = w->nest;
     const mica_use *x = &nest->uses[nest->uses[reduce].operands[0]];
     if (is_half(mica_value_type(x->value)->dtype)) return false;
@@ -355,7 +355,7 @@ static bool lies_in_line(const writer *w, int32_t reduce, int32_t pass) {
 
 /* Turns write what is reduced to t<reduce>; a GPU's add it to sum<reduce>. */
 static bool needs_line(const writer *w, int32_t reduce, int32_t pass) {
-    return w->is_gpu || !lies_in_line(w, reduce, pass);
+    return w->is_gpu || !is_contiguous(w, reduce, pass);
 }
 
 /* All that a turn of this pass needs; nothing is stored before everything is read, since a result

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from .. import _mica
 from . import _nest as nest
 from ._dtypes import float32, has_numpy_type
 
@@ -76,8 +77,6 @@ def array_of(tensor: object) -> np.ndarray:
 
 
 def _is_eager(tensor: object) -> bool:
-    from .. import _mica
-
     return isinstance(tensor, _mica.TFEagerTensor)
 
 
