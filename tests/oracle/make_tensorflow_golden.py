@@ -4,7 +4,7 @@ Every case runs in every one of its modes; the modes have to agree with each oth
 golden value serves them all. With a part of their names, or the name of their file in tf_cases,
 those cases alone are made anew.
 """
-# needs: tensorflow-cpu==2.21.0
+# needs: tensorflow-cpu==2.21.0 tensorboard
 
 from __future__ import annotations
 

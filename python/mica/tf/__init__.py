@@ -133,6 +133,8 @@ _LAZY = {
     "get_logger": "_effects",
     "group": "_effects",
     "inside_function": "_effects",
+    "make_ndarray": "_tensor_protos",
+    "make_tensor_proto": "_tensor_protos",
     "map_fn": "_functional",
     "no_op": "_effects",
     "numpy_function": "_effects",

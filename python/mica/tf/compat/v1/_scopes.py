@@ -30,7 +30,7 @@ AUTO_REUSE = _ReuseMode()
 class GraphKeys:
     """Names of the collections of a graph."""
 
-    GLOBAL_VARIABLES = "variables"
+    GLOBAL_VARIABLES = VARIABLES = "variables"
     LOCAL_VARIABLES = "local_variables"
     METRIC_VARIABLES = "metric_variables"
     MODEL_VARIABLES = "model_variables"
@@ -427,11 +427,25 @@ def _first_value(name: str, shape, dtype, initializer):
             f"Shape of a new variable ({name}) must be fully defined, but instead was {shape}."
         )
     if shape is None:
+        if _needs_arguments(initializer):
+            raise ValueError(
+                f"Shape of a new variable ({name}) must be fully defined, but instead was "
+                "<unknown>."
+            )
         return lambda: convert_to_tensor(initializer(), dtype)
     named = _takes(initializer, "dtype")
     if named:
         return lambda: initializer(shape.as_list(), dtype=dtype)
     return lambda: convert_to_tensor(initializer(shape.as_list()), dtype)
+
+
+def _needs_arguments(function) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return any(p.default is p.empty and p.kind not in several for p in parameters)
 
 
 def _takes(function, name: str) -> bool:
@@ -492,7 +506,9 @@ def _get(
             f"Variable {name} does not exist, or was not created with tf.get_variable(). Did you "
             "mean to set reuse=tf.AUTO_REUSE in VarScope?"
         )
-    first = _first_value(name, shape, dtype, initializer or _default_initializer(name, dtype))
+    if initializer is None:
+        initializer = _default_initializer(name, dtype)
+    first = _first_value(name, shape, dtype, initializer)
     graph = graph_of_variables()
     with building(graph):
         before = current_scope()
