@@ -72,6 +72,7 @@ _MODULES = frozenset(
         "distribute",
         "dtypes",
         "experimental",
+        "feature_column",
         "image",
         "initializers",
         "io",

@@ -109,7 +109,10 @@ _LAZY = {
     "zeros_initializer": (".initializers", "zeros"),
 }
 _MODULES = frozenset(
-    "app data flags gfile initializers io layers logging losses metrics summary tpu train".split()
+    (
+        "app data feature_column flags gfile initializers io keras layers logging losses metrics "
+        "summary tpu train"
+    ).split()
 )
 
 

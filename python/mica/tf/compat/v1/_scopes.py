@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import threading
 
 from ... import _dtypes
 from ..._composite import is_tensor
@@ -239,6 +240,9 @@ class _Store:
 
     def __init__(self) -> None:
         self.variables: dict = {}
+        self.regularized: dict = {}  # name -> (variable, regularizer), of eager variables
+        self.layers: dict = {}  # what get_or_create_layer made, by name
+        self.make = None  # makes an eager variable in place of _get, where it is set
         self.scope = VariableScope(False)
         self.counts: dict[str, int] = {}
 
@@ -260,13 +264,33 @@ class _Store:
         return f"{prefix}_{number}"
 
 
-_eager_store = _Store()
+_eager_store = _Store()  # of variables that nothing keeps but who asked for them
+_kept = threading.local()  # .stores: those of objects that keep their variables, innermost last
+
+
+def kept_store() -> _Store | None:
+    """Return the store that an object has for its eager variables, where one is open."""
+    stores = getattr(_kept, "stores", None)
+    return stores[-1] if stores else None
+
+
+@contextlib.contextmanager
+def keeping(store: _Store):
+    """Let get_variable find and make eager variables in a store; its scopes begin anew."""
+    if not hasattr(_kept, "stores"):
+        _kept.stores = []
+    store.scope, store.counts = VariableScope(False), {}
+    _kept.stores.append(store)
+    try:
+        yield store
+    finally:
+        _kept.stores.pop()
 
 
 def _store() -> _Store:
     graph = graph_of_variables()
     if graph is None:
-        return _eager_store
+        return kept_store() or _eager_store
     found = graph.__dict__.get("_variable_store")
     if found is None:
         found = graph._variable_store = _Store()
@@ -510,6 +534,11 @@ def _get(
         initializer = _default_initializer(name, dtype)
     first = _first_value(name, shape, dtype, initializer)
     graph = graph_of_variables()
+    if graph is None and store.make is not None:
+        with building(None):
+            made = store.make(name, first, dtype, trainable, regularizer)
+        store.variables[name] = made
+        return made
     with building(graph):
         before = current_scope()
         _set_scope(graph, "")
@@ -527,10 +556,13 @@ def _get(
             )
         finally:
             _set_scope(graph, before)
-    if graph is not None:  # without one there is nothing that names would be looked up in
+    if store is not _eager_store:
         store.variables[name] = variable
     if regularizer is not None and regularizer is not no_regularizer:
-        _regularize(variable, name, regularizer)
+        if graph is None:
+            store.regularized[name] = variable, regularizer
+        else:
+            _regularize(variable, name, regularizer)
     return variable
 
 
