@@ -335,6 +335,15 @@ MICA_API int32_t mica_tf_graph_segment_size(const mica_tf_graph *g, int32_t i);
  * free with mica_string_free. */
 MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_describe(mica_tf_graph *g, char **out_text);
 
+/* The primitives of a function that is one segment, for the sizes of its last new program, for
+ * mica_graph_write_c. Inputs are its arguments and the values of its variables, outputs its results
+ * and the new values of variables; out_notes has a line " *     inputs[i]  name" for each. Programs
+ * keep their graphs from mica_tf_keep_graphs(true) on. FAILED_PRECONDITION where there is none;
+ * UNSUPPORTED where a part runs on the host, draws from a generator or checks indices. */
+MICA_API void mica_tf_keep_graphs(bool keeps);
+MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_lowered(mica_tf_graph *g, mica_graph **out_graph,
+                                                           char **out_notes);
+
 /* Programs of all segments: one for each combination of sizes that was run lately. The one used
  * longest ago makes room for a new one, in its segment and in the process. */
 typedef struct mica_tf_program_counts {

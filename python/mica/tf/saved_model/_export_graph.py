@@ -15,6 +15,7 @@ import numpy as np
 from ... import _mica
 from .. import _dtypes
 from .._context import building
+from .._function import GraphFunction, _flows
 from .._graph import FuncGraph
 from .._graph_def import (
     AttrValue,
@@ -250,8 +251,6 @@ def _types(numbers) -> AttrValue:
 
 def _custom_gradient(writer: _Writer, number: int, name: str, texts: list) -> None:
     """An IdentityN of the results and the arguments that have a gradient, which is registered."""
-    from .._function import _flows
-
     attributes = {k: v for k, _, v in writer._graph._attributes(number)}
     tensors = [writer._graph._tensor(*place) for place in writer._graph._node(number)[2]]
     n, count, connected = attributes["n"], len(attributes["Tout"]), attributes["connected"]
@@ -293,8 +292,6 @@ def _custom_gradient(writer: _Writer, number: int, name: str, texts: list) -> No
 
 def _gradient_function(backward, results: list, count: int, needs: list) -> FuncGraph:
     """A function of a cotangent for each result of the IdentityN, then what is needed."""
-    from .._function import GraphFunction, _flows
-
     graph = FuncGraph("custom_gradient", None)
     with building(graph):
         given = [
