@@ -152,6 +152,54 @@ def test_moves_reductions_and_control_flow_have_the_same_bits(tmp_path):
     compare(tmp_path, many, tensor(4, 6, 5), tensor(4, 6, 5), mica.tensor([1, 9, -2]))
 
 
+def indexed(x, rows, places, updates):
+    """Gathers and scatters with indices beyond the ends, and running sums."""
+    attributes = {
+        "update_window_dims": (1,),
+        "inserted_window_dims": (0,),
+        "operand_batch_dims": (),
+        "indices_batch_dims": (),
+        "scatter_map": (0,),
+        "index_vector_dim": 1,
+    }
+    windows = {
+        "offset_dims": (1, 2),
+        "collapsed_dims": (),
+        "operand_batch_dims": (),
+        "indices_batch_dims": (),
+        "start_map": (1,),
+        "index_vector_dim": 1,
+        "slice_sizes": (4, 3),
+    }
+    at = places[:, None]
+    return [
+        mica.take(x, rows, axis=0),
+        mica.take(x, rows, axis=1),
+        mica.grad(lambda x: (mica.take(x, rows, axis=0) ** 3).sum())(x),
+        [
+            mica.scatter(x, at, updates, kind=kind, mode=mode, **attributes)
+            for kind in ("set", "add", "mul", "max", "min")
+            for mode in ("clip", "fill")
+        ],
+        [mica.gather(x, at, mode=mode, **windows) for mode in ("clip", "fill")],
+        [
+            mica.cumulative(x, kind=kind, axis=axis, reverse=reverse, exclusive=exclusive)
+            for kind, axis, reverse, exclusive in [
+                ("sum", 0, 0, 0),
+                ("prod", 1, 1, 0),
+                ("max", 0, 1, 1),
+                ("min", 1, 0, 1),
+            ]
+        ],
+    ]
+
+
+def test_what_indices_move_and_running_sums_have_the_same_bits(tmp_path):
+    rows = mica.tensor(np.array([[0, 3, 2], [1, 1, 3]], np.int32))
+    places = mica.tensor(np.array([0, -1, 2, 9, 2]))
+    compare(tmp_path, indexed, tensor(4, 7), rows, places, tensor(5, 7))
+
+
 def products(a, b, c, d, x, wide):
     """Long sums, in groups; matrices by vectors; f64; sums over axes in between."""
     return [
