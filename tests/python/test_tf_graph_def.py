@@ -132,7 +132,7 @@ def test_what_is_no_message_is_refused():
     for data in (b"\x0a\x05ab", b"\x08", b"\x0b", b"\xff" * 12):
         with pytest.raises(ValueError, match="message"):
             GraphDef.FromString(data)
-    with pytest.raises(AttributeError, match="GraphDef has no field 'nodes'"):
+    with pytest.raises(ValueError, match='GraphDef has no "nodes" field'):
         GraphDef(nodes=[])
 
 
