@@ -4,6 +4,7 @@ import ctypes
 import itertools
 import os
 import platform
+import re
 import subprocess
 import sys
 
@@ -360,6 +361,8 @@ def test_mnist_trains_without_mica(tmp_path):
     example = ROOT / "examples" / "mnist_step.py"
     done = command(f"{example}:step", "-o", source)
     assert done.returncode == 0, done.stderr
+    arena = re.search(r"has an arena of ([\d,]+) bytes", done.stderr)[1].replace(",", "")
+    assert f"static arena of {arena} bytes" in source.read_text()
     flags = [*FLAGS, "-O2", "-fno-math-errno", "-fno-trapping-math"]
     run(*compiler(), *flags, source, ROOT / "examples/train_exported.c", "-o", program, "-lm", "-s")
     expected = run(sys.executable, example, "--steps", 3, "--file", data).stdout
