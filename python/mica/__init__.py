@@ -164,6 +164,7 @@ and_, or_, not_, bool_ = (getattr(_mica, _name) for _name in ("and", "or", "not"
 del _name
 
 from . import data, fft, linalg, nn, optim, random, tree  # noqa: E402  (after the names they use)
+from ._export import export  # noqa: E402
 from ._files import load, save  # noqa: E402  (they use the module tree)
 
 __all__ = [
@@ -202,6 +203,7 @@ __all__ = [
     "devices",
     "einsum",
     "expand_dims",
+    "export",
     "eye",
     "fft",
     "flip",

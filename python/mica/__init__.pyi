@@ -117,6 +117,7 @@ from . import (
     random as random,
     tree as tree,
 )
+from ._export import export as export
 from ._files import load as load, save as save
 
 __all__: list[str]

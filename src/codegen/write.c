@@ -67,6 +67,21 @@ static void paste_header(mica_text *text, const char *name, uint32_t *pasted) {
     }
 }
 
+static void define_independent(mica_text *text) {
+    mica_text_append(text, "#if defined(__clang__)\n"
+                           "#define INDEPENDENT _Pragma(\"clang loop vectorize(assume_safety)\")\n"
+                           "#else\n"
+                           "#define INDEPENDENT _Pragma(\"GCC ivdep\")\n"
+                           "#endif\n");
+}
+
+void mica_write_host_prelude(mica_text *text) {
+    uint32_t pasted = 0;
+    define_independent(text);
+    paste_header(text, "codegen/prelude/host_contract.h", &pasted);
+    paste_header(text, "codegen/prelude/host_window.h", &pasted);
+}
+
 void mica_write_prelude(mica_text *text, mica_dialect dialect) {
     uint32_t pasted = 0;
     if (dialect == MICA_DIALECT_CUDA) {
@@ -74,11 +89,7 @@ void mica_write_prelude(mica_text *text, mica_dialect dialect) {
                                "#include \"codegen/prelude/reducers.h\"\n");
         return;
     }
-    mica_text_append(text, "#if defined(__clang__)\n"
-                           "#define INDEPENDENT _Pragma(\"clang loop vectorize(assume_safety)\")\n"
-                           "#else\n"
-                           "#define INDEPENDENT _Pragma(\"GCC ivdep\")\n"
-                           "#endif\n");
+    define_independent(text);
     paste_header(text, "codegen/prelude/reducers.h", &pasted);
     paste_header(text, "ir/scalar_stream.h", &pasted);
 }

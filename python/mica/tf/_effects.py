@@ -110,7 +110,7 @@ def _listed(result) -> list:
 
 
 class _PythonFunction:
-    """A function of Python as a node: its tape is kept for the gradient of the last call."""
+    """A function of Python as a node: its tape is kept until the last call's gradient is asked."""
 
     def __init__(self, function, kinds: list, takes_arrays: bool) -> None:
         self.function, self.kinds, self.takes_arrays = function, kinds, takes_arrays
@@ -148,7 +148,7 @@ class _PythonFunction:
             for a, b in zip(arguments, self.last[1], strict=True)
         ):
             self(*arguments)  # another call came in between
-        tape, tensors, results = self.last
+        (tape, tensors, results), self.last = self.last, None
         found = tape.gradient(
             results, list(tensors), output_gradients=list(cotangents), unconnected_gradients="zero"
         )

@@ -11,6 +11,7 @@ import typing
 from collections.abc import Mapping
 
 from . import _nest as nest
+from . import _spec_registry
 from ._composite import CompositeTensor
 from ._core import Tensor, convert_to_tensor, ops
 from ._specs import TensorSpec, TypeSpec
@@ -108,6 +109,8 @@ class ExtensionType(CompositeTensor):
             if name in _RESERVED:
                 raise ValueError(f"The field annotation {name!r} is reserved.")
         cls.Spec = type("Spec", (ExtensionTypeSpec,), {"_value_class": cls})
+        if "__name__" in vars(cls):
+            _spec_registry.register(f"{vars(cls)['__name__']}.Spec")(cls.Spec)
         own = vars(cls).get("__init__")
         if own is None:
             cls.__init__ = _made_constructor(cls)

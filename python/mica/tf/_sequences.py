@@ -207,6 +207,21 @@ def ctc_greedy_decoder(inputs, sequence_length, merge_repeated=True, blank_index
     return [SparseTensor(indices, values, dense)], scores
 
 
+def ctc_beam_search_decoder(inputs, sequence_length, beam_width=100, top_paths=1):
+    """Return the likeliest label sequences, and the logarithms of their probabilities."""
+    from .sparse import SparseTensor
+
+    *parts, scores = ops["CTCBeamSearchDecoder"](  # the lists one after the other
+        inputs,
+        sequence_length,
+        beam_width=beam_width,
+        top_paths=top_paths,
+        merge_repeated=False,
+    )
+    lists = (parts[i * top_paths : (i + 1) * top_paths] for i in (0, 1, 2))
+    return [SparseTensor(*each) for each in zip(*lists, strict=True)], scores
+
+
 def collapse_repeated(labels, seq_length, name=None):
     """Return labels without repetitions, moved to the front, and how many are left."""
     x, lengths = of_rank(convert_to_tensor(labels), 2), of_rank(convert_to_tensor(seq_length), 1)

@@ -7,7 +7,7 @@ import collections
 import numpy as np
 
 from .. import _mica
-from . import _dtypes
+from . import _dtypes, _spec_registry
 from ._composite import CompositeTensor
 from ._core import Tensor, convert_to_tensor, ops
 from ._shapes import TensorShape
@@ -17,6 +17,7 @@ from ._static import shape_of_value
 SparseTensorValue = collections.namedtuple("SparseTensorValue", "indices values dense_shape")
 
 
+@_spec_registry.register("tf.SparseTensorSpec")
 class SparseTensorSpec(TypeSpec):
     """The spec of a SparseTensor.
 
@@ -250,17 +251,13 @@ class SparseTensor(CompositeTensor):
         return self._indices, self._values, self._dense_shape
 
     def __mul__(self, other) -> SparseTensor:
-        other = convert_to_tensor(other, dtype_hint=self.dtype)
+        other = convert_to_tensor(other, self.dtype)
         return self.with_values(ops["SparseDenseCwiseMul"](*self._parts(), other))
 
     __rmul__ = __mul__
 
     def __truediv__(self, other) -> SparseTensor:
-        other = convert_to_tensor(other, dtype_hint=self.dtype)
-        if other.dtype != self.dtype:
-            raise TypeError(
-                f"`x` and `y` must have the same dtype, got {self.dtype!r} != {other.dtype!r}."
-            )
+        other = convert_to_tensor(other, self.dtype)
         values = self._values
         if self.dtype.is_integer:
             wide = _dtypes.float32 if self.dtype.size <= 2 else _dtypes.float64

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from .. import _mica
+from . import _spec_registry
 from ._core import Tensor, convert_to_tensor
 from ._dtypes import DType, as_dtype, float32
 from ._shapes import TensorShape, as_shape
@@ -273,6 +274,7 @@ class DenseSpec(TypeSpec):
         )
 
 
+@_spec_registry.register("tf.TensorSpec")
 class TensorSpec(DenseSpec):
     """The shape, dtype and name of a tensor that is not there yet.
 
@@ -354,6 +356,7 @@ class TensorSpec(DenseSpec):
         return TensorSpec(self._shape[1:], self._dtype)
 
 
+@_spec_registry.register("tf.BoundedTensorSpec")
 class BoundedTensorSpec(TensorSpec):
     """A `TensorSpec` with the smallest and the largest value of the elements."""
 

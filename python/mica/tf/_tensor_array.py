@@ -10,7 +10,7 @@ share what is known of it.
 from __future__ import annotations
 
 from .. import _mica
-from . import _dtypes, errors
+from . import _dtypes, _spec_registry, errors
 from . import _nest as nest
 from ._control import cond
 from ._core import Tensor, convert_to_tensor, ops
@@ -32,6 +32,7 @@ class _Shared:
         self.name = name or "TensorArray"
 
 
+@_spec_registry.register("tf.TensorArraySpec")
 class TensorArraySpec(TypeSpec):
     """What is known of a TensorArray."""
 

@@ -35,6 +35,10 @@ def _sizes(shape) -> list:
     return shape if is_tensor(shape) else [int(size) for size in as_shape(shape)]
 
 
+def _count(shape) -> int:
+    return _math.prod(_sizes(shape))
+
+
 def _part(shape, kwargs: dict):
     """The shape that is made: that of one part of the variable, where a part is asked for."""
     for name in kwargs:
@@ -86,6 +90,11 @@ class Constant(Initializer):
         dims = convert_to_tensor(_sizes(shape), _dtypes.int32)
         if value.shape.rank == 0:
             return ops["Fill"](dims, value)
+        if not is_tensor(shape) and value.shape.num_elements() not in (None, _count(shape)):
+            raise TypeError(
+                f"{value.shape.num_elements()} values were given for the shape {tuple(shape)}, "
+                f"which takes {_count(shape)}"
+            )
         return ops["Reshape"](value, dims)
 
 

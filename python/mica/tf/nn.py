@@ -32,7 +32,13 @@ from ._patches import dilation2d, erosion2d, max_pool_with_argmax
 from ._reduce import in_top_k, reduce_logsumexp, reduce_max, top_k, zero_fraction
 from ._refusals import refusal
 from ._select import batch_to_space, one_hot, space_to_batch
-from ._sequences import collapse_repeated, ctc_greedy_decoder, ctc_loss, ctc_unique_labels
+from ._sequences import (
+    collapse_repeated,
+    ctc_beam_search_decoder,
+    ctc_greedy_decoder,
+    ctc_loss,
+    ctc_unique_labels,
+)
 from ._static import of_rank, static_value
 from ._windows import (
     atrous_conv2d,

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from .. import _spec_registry
 from .._core import Tensor, convert_to_tensor
 from .._dtypes import DType, variant
 from .._shapes import TensorShape
 from .._specs import TensorSpec, TypeSpec, type_spec_from_value
 
 
+@_spec_registry.register("tf.NoneTensorSpec")
 class NoneTensorSpec(TypeSpec):
     """The spec of None."""
 

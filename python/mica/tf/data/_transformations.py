@@ -530,6 +530,11 @@ def _shapes_like(types, shapes) -> list:
     return [TensorShape(shapes)]
 
 
+def _mismatch(text: str) -> errors.InvalidArgumentError:
+    """The error for what a generator yields: a TypeError of it, as the op reports one."""
+    return errors.InvalidArgumentError(None, None, f"TypeError: {text}")
+
+
 class _Generators:
     """The generators that are under way, by number; called by a pipeline."""
 
@@ -558,7 +563,7 @@ class _Generators:
         try:
             leaves = _leaves_like(self._spec, value)
         except (KeyError, TypeError, ValueError) as error:
-            raise TypeError(
+            raise _mismatch(
                 f"`generator` yielded an element that did not match the expected structure. The "
                 f"expected structure was {self._spec!r}, but the yielded element was {value!r}."
             ) from error
@@ -580,12 +585,12 @@ class _Generators:
                 else convert_to_tensor(_as_array(value, spec.dtype), spec.dtype)
             )
         except (TypeError, ValueError) as error:
-            raise TypeError(
+            raise _mismatch(
                 f"`generator` yielded an element that could not be converted to the expected type. "
                 f"The expected type was {spec.dtype.name}, but the yielded element was {value!r}."
             ) from error
         if not spec.shape.is_compatible_with(made.shape):
-            raise TypeError(
+            raise _mismatch(
                 f"`generator` yielded an element of shape {made.shape} where an element of shape "
                 f"{spec.shape} was expected."
             )

@@ -7,8 +7,10 @@ import shutil as _shutil
 import time as _time
 
 from .. import saved_model as _saved_model
+from .. import _dtypes
 from .._context import building as _building
 from .._core import ops as _ops
+from .._examples import parse_example as _parse_example
 from .._function import function as _function
 from .._missing import finder as _finder
 from .._module import Module as _Module
@@ -18,6 +20,7 @@ from .._variable import Variable as _Variable
 from ..compat.v1._placeholders import placeholder as _placeholder
 from ..compat.v1._saver import Saver as _Saver
 from ..compat.v1._steps import create_global_step as _create_global_step
+from ..feature_column._features import TABLES as _TABLES
 from ._spec import ModeKeys as _ModeKeys
 
 __all__ = [
@@ -27,6 +30,7 @@ __all__ = [
     "RegressionOutput",
     "ServingInputReceiver",
     "TensorServingInputReceiver",
+    "build_parsing_serving_input_receiver_fn",
     "build_raw_serving_input_receiver_fn",
 ]
 
@@ -62,6 +66,22 @@ def build_raw_serving_input_receiver_fn(features, default_batch_size=None):
             shape[0] = default_batch_size
             tensors[name] = _placeholder(tensor.dtype, shape, name)
         return ServingInputReceiver(tensors, tensors)
+
+    return receiver
+
+
+def build_parsing_serving_input_receiver_fn(feature_spec, default_batch_size=None):
+    """Return a function whose receiver is fed serialized tf.train.Example messages.
+
+    Parameters
+    ----------
+    feature_spec
+        What tf.io.parse_example takes; tf.feature_column.make_parse_example_spec makes it.
+    """
+
+    def receiver():
+        given = _placeholder(_dtypes.string, [default_batch_size], "input_example_tensor")
+        return ServingInputReceiver(_parse_example(given, feature_spec), {"examples": given})
 
     return receiver
 
@@ -186,6 +206,7 @@ def export_model(estimator, base, receiver_function, assets_extra, checkpoint_pa
         spec = estimator._call_model_fn(receiver.features, None, _ModeKeys.PREDICT)
         session = _Session(graph=graph)
         _Saver().restore(session, path)
+        module.tables = list(graph.get_collection(_TABLES))
         copies: dict = {}
         signatures = {
             name: _served(module, graph, session, receiver.receiver_tensors, outputs, copies)

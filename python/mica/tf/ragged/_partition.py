@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 
 from ... import _mica
-from .. import _dtypes
+from .. import _dtypes, _spec_registry
 from .._composite import CompositeTensor
 from .._core import Tensor, convert_to_tensor, ops
 from .._effects import control_dependencies
@@ -71,6 +71,7 @@ def _monotonic(tensor: Tensor, message: str):
     return assert_non_negative(tensor[1:] - tensor[:-1], message)
 
 
+@_spec_registry.register("tf.RowPartitionSpec")
 class RowPartitionSpec(TypeSpec):
     """The spec of a RowPartition."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .... import _mica
 from ..._context import executing_eagerly, graph_of_variables
 from ..._devices import set_log_placement
 from ..._session import disable_eager_execution as _disable
@@ -54,6 +55,16 @@ def disable_resource_variables() -> None:
 def resource_variables_enabled() -> bool:
     """Whether variables are resources: they are."""
     return True
+
+
+def enable_tensor_equality() -> None:
+    """Compare tensors and variables by their values with == and !=."""
+    _mica.tf_set_equality(True)
+
+
+def disable_tensor_equality() -> None:
+    """Compare tensors and variables by what they are with == and !=, so that they are keys."""
+    _mica.tf_set_equality(False)
 
 
 def set_random_seed(seed) -> None:
