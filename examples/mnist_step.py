@@ -44,7 +44,7 @@ optimizer = mica.optim.adam(1e-3)
 
 
 @mica.jit
-def step(parameters: Any, state: Any, images: mica.Tensor, labels: mica.Tensor) -> tuple:
+def step(parameters: Any, state: Any, images: mica.Tensor, labels: mica.Tensor) -> tuple[Any, ...]:
     """One step: the loss before it, the new parameters and the new state."""
     key, next_key = mica.random.split(state["key"])
 
