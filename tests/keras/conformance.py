@@ -1,6 +1,6 @@
 """Keras' own tests on its TensorFlow backend over mica.tf: `make keras-conformance`.
 
-    .venv/bin/python tests/keras/conformance.py [--slice | --missing] [part of a path ...] [--record]
+    .venv/bin/python tests/keras/conformance.py [--slice | --missing] [part of a path ...]
 
 A process per test file, with limits of time and memory. Compares with what passes on the real
 TensorFlow (tests/oracle/make_keras_passing.py) and with the last stored run, which --record writes
