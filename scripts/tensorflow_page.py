@@ -30,7 +30,8 @@ its TensorFlow backend beside those.
 - **works**: every case of `tests/tf` about the name gives what TensorFlow {version} gives: dtype
   and shape exactly, values to 1e-5 or closer unless the case says otherwise; eagerly, in a
   `tf.function` with known and with unknown dimensions, with gradients (second order where the
-  case asks), forward mode{vmap}.
+  case asks), forward mode{vmap}. Names that it has dropped, estimators and the layers of
+  TensorFlow 1 among them, give what TensorFlow {dropped} gives.
 - **differs**: the name is there; some case does not give that, the first is named.
 - **there**: the name is there, no case compares it.
 - **missing**: the name is not there.
@@ -121,6 +122,7 @@ def page(found: dict[str, dict[str, str | None]]) -> str:
     text = INTRODUCTION.format(
         count=len(symbols["used"]),
         version=status.head["tensorflow"],
+        dropped=status.head["dropped"],
         summary=summary,
         vmap="" if corpus.missing(status.tf, "tf.vectorized_map") else ", `tf.vectorized_map`",
     )

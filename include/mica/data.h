@@ -48,7 +48,8 @@ MICA_API int64_t mica_dataset_batch_size(const mica_dataset *dataset);
 
 /* ---- sources ----------------------------------------------------------------------------------*/
 
-/* start, start + step, ... up to, not including, stop; scalars of an integer dtype. */
+/* start, start + step, ... up to, not including, stop; scalars of an integer or
+ * floating dtype of 8 to 64 bits. */
 MICA_API MICA_MUST_CHECK mica_status mica_dataset_range(int64_t start, int64_t stop, int64_t step,
                                                         mica_tf_dtype dtype,
                                                         mica_dataset **out_dataset);

@@ -636,6 +636,21 @@ static PyObject *set_listener_function(PyObject *Py_UNUSED(module), PyObject *ob
     Py_RETURN_NONE;
 }
 
+bool tf_all_by_identity;
+
+/* tf_set_equality(by_values): how == compares tensors that are values; returns how it did. */
+static PyObject *set_equality_function(PyObject *Py_UNUSED(module), PyObject *object) {
+    int truth = PyObject_IsTrue(object);
+    if (truth < 0) return NULL;
+    bool before = !tf_all_by_identity;
+    tf_all_by_identity = !truth;
+    return PyBool_FromLong(before);
+}
+
+static PyObject *get_equality_function(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    return PyBool_FromLong(!tf_all_by_identity);
+}
+
 /* Whether anything has run or been made: from then on devices stay as they are. */
 static PyObject *is_started_function(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     return PyBool_FromLong(is_started || device != NULL);
@@ -667,6 +682,8 @@ static PyObject *eager_clear_function(PyObject *Py_UNUSED(self), PyObject *Py_UN
 
 PyMethodDef tf_execute_functions[] = {
     {"tf_set_listener", set_listener_function, METH_O, NULL},
+    {"tf_set_equality", set_equality_function, METH_O, NULL},
+    {"tf_compares_values", get_equality_function, METH_NOARGS, NULL},
     {"tf_is_started", is_started_function, METH_NOARGS, NULL},
     {"tf_restart", restart_function, METH_NOARGS, NULL},
     {"tf_wait", wait_function, METH_NOARGS, NULL},

@@ -38,8 +38,12 @@ extern PyTypeObject TFTensor_Type, TFEager_Type, TFSymbolic_Type, TFGraph_Type, 
 static inline bool tf_is_tensor(PyObject *object) {
     return Py_TYPE(object) == &TFEager_Type || Py_TYPE(object) == &TFSymbolic_Type;
 }
-/* Whether == asks if two are the same tensor: of a graph that no function is traced to. */
+/* Whether no tensor is compared by its values, which disable_tensor_equality asks for. */
+extern bool tf_all_by_identity;
+
+/* Whether == asks if two are the same tensor: of a graph that no function is traced to, or all. */
 static inline bool tf_is_compared_by_identity(PyObject *object) {
+    if (tf_all_by_identity && tf_is_tensor(object)) return true;
     if (Py_TYPE(object) != &TFSymbolic_Type) return false;
     return ((TFTensor *)object)->graph && ((TFTensor *)object)->graph->by_identity;
 }
@@ -138,5 +142,12 @@ int tf_record(mica_tf_operation *operation, TFTensor *const *inputs, int32_t n_i
 extern PyMethodDef tf_tape_functions[];
 
 int tf_add_to(PyObject *module);
+
+/* ---- data.c -----------------------------------------------------------------------------------*/
+
+/* A function of mica.data, whose number is below zero; with Python's lock. */
+mica_status data_call(int64_t number, const mica_tf_value *inputs, int32_t n_inputs,
+                      mica_tf_value *outputs, int32_t n_outputs);
+int data_add_to(PyObject *module);
 
 #endif

@@ -134,8 +134,10 @@ PyObject *tf_compare(PyObject *a, PyObject *b, int operation) {
     bool by_identity = tf_is_compared_by_identity(a) || tf_is_compared_by_identity(b);
     if (by_identity && !is_own_expression()) {
         const TFTensor *x = (const TFTensor *)a, *y = (const TFTensor *)b;
-        bool is_same = Py_TYPE(a) == Py_TYPE(b) && x->graph == y->graph &&
-                       x->ref.node == y->ref.node && x->ref.index == y->ref.index;
+        bool is_same = a == b;
+        if (Py_TYPE(a) == &TFSymbolic_Type && Py_TYPE(b) == &TFSymbolic_Type)
+            is_same =
+                x->graph == y->graph && x->ref.node == y->ref.node && x->ref.index == y->ref.index;
         return PyBool_FromLong(is_same == (operation == Py_EQ));
     }
     PyObject *hook = tf_hook(operation == Py_EQ ? "operator_eq" : "operator_ne");

@@ -486,8 +486,8 @@ static PyObject *eval_method(PyObject *self, PyObject *args, PyObject *kwargs) {
 }
 
 static Py_hash_t tensor_hash(PyObject *self) {
-    if (tf_is_compared_by_identity(self)) {
-        const TFTensor *tensor = (const TFTensor *)self;
+    const TFTensor *tensor = (const TFTensor *)self;
+    if (!tf_is_eager(tensor) && tf_is_compared_by_identity(self)) {
         size_t hash = (size_t)(uintptr_t)tensor->graph / sizeof(void *);
         hash = hash * 31 + (size_t)tensor->ref.node * 7 + (size_t)tensor->ref.index;
         return (Py_hash_t)(hash & (SIZE_MAX >> 1));

@@ -71,6 +71,14 @@ const cli_command cli_commands[] = {
      "tensorflow or keras run on mica.tf. Code is compiled before the first run, unless MICA_TIER\n"
      "says otherwise. MICA_REPORT=PAGE.html does the same for any program.",
      {{"--output", "PAGE.html", "the page (mica-report.html)"}}},
+    {"export",
+     cli_export,
+     "SCRIPT.py:FUNCTION --output FILE",
+     "run a script of Python and write a function of it for programs of C",
+     "FUNCTION is one of mica.jit or tf.function; types are those of its last call. FILE.c is C\n"
+     "that needs libc and libm alone, with the bits of the run; FILE.graph is for programs that\n"
+     "have the library (mica_graph_deserialize).",
+     {{"--output", "FILE", "FILE.c or FILE.graph"}}},
     {"doctor",
      cli_doctor,
      "[--device NAME]",

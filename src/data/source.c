@@ -21,13 +21,43 @@ static int64_t range_count(const mica_dataset *dataset) {
     return count > INT64_MAX ? INT64_MAX : (int64_t)count;
 }
 
+typedef union range_number {
+    int8_t i8;
+    int16_t i16;
+    int32_t i32;
+    int64_t i64;
+    uint8_t u8;
+    uint16_t u16;
+    uint32_t u32;
+    uint64_t u64;
+    float f32;
+    double f64;
+} range_number;
+
+/* The value as a number of a dtype; false for a dtype that ranges are not made of. */
+static bool write_number(mica_tf_dtype dtype, int64_t value, range_number *out) {
+    switch ((int)dtype) {
+    case MICA_TF_int8: out->i8 = (int8_t)value; return true;
+    case MICA_TF_int16: out->i16 = (int16_t)value; return true;
+    case MICA_TF_int32: out->i32 = (int32_t)value; return true;
+    case MICA_TF_int64: out->i64 = value; return true;
+    case MICA_TF_uint8: out->u8 = (uint8_t)value; return true;
+    case MICA_TF_uint16: out->u16 = (uint16_t)value; return true;
+    case MICA_TF_uint32: out->u32 = (uint32_t)value; return true;
+    case MICA_TF_uint64: out->u64 = (uint64_t)value; return true;
+    case MICA_TF_float32: out->f32 = (float)value; return true;
+    case MICA_TF_float64: out->f64 = (double)value; return true;
+    default: return false;
+    }
+}
+
 static mica_status make_scalar(mica_device *device, mica_tf_dtype dtype, int64_t value,
                                mica_tf_value *out) {
     mica_type type = mica_type_scalar(mica_tf_dtype_core(dtype));
     mica_tensor *tensor = NULL;
-    int32_t narrow = (int32_t)value;
-    MICA_TRY(mica_tensor_from_host(
-        device, &type, dtype == MICA_TF_int32 ? (void *)&narrow : (void *)&value, &tensor));
+    range_number number = {0};
+    write_number(dtype, value, &number);
+    MICA_TRY(mica_tensor_from_host(device, &type, &number, &tensor));
     *out = (mica_tf_value){dtype, tensor};
     return NULL;
 }
@@ -63,8 +93,9 @@ mica_status mica_dataset_range(int64_t start, int64_t stop, int64_t step, mica_t
     MICA_GIVEN(out_dataset);
     *out_dataset = NULL;
     if (step == 0) return MICA_INVALID("[RangeDataset] step cannot be 0");
-    if (dtype != MICA_TF_int64 && dtype != MICA_TF_int32)
-        return MICA_INVALID("[RangeDataset] int64 or int32 are made, not %s",
+    range_number number;
+    if (!write_number(dtype, start, &number))
+        return MICA_INVALID("[RangeDataset] numbers of 8 to 64 bits are made, not %s",
                             mica_tf_dtype_name(dtype) ? mica_tf_dtype_name(dtype) : "this dtype");
     MICA_TRY(mica_dataset_make(&range_class, NULL, 0, 1, out_dataset));
     range_dataset *r = (range_dataset *)*out_dataset;

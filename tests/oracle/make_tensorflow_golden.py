@@ -4,7 +4,7 @@ Every case runs in every one of its modes; the modes have to agree with each oth
 golden value serves them all. With a part of their names, or the name of their file in tf_cases,
 those cases alone are made anew.
 """
-# needs: tensorflow-cpu==2.21.0
+# needs: tensorflow-cpu==2.21.0 tensorboard
 
 from __future__ import annotations
 
@@ -84,33 +84,41 @@ def every_symbol() -> list[str]:
     return names
 
 
-def main() -> int:
-    part = sys.argv[1] if len(sys.argv) > 1 else ""
+def made(cases: list[corpus.Case]) -> tuple[list[dict], int]:
+    """The lines of cases, and the number of faults, which are printed."""
     runner = corpus.Runner(tf)
     lines, failures = [], 0
     start = time.time()
-    for name, case in corpus.load().items():
-        if part not in name and part != case.file:
-            continue
+    for case in cases:
         line, wrong = golden(runner, case)
         lines.append(line)
         for text in wrong:
             failures += 1
-            print(f"{case.file}: {name}: {text}", flush=True)
+            print(f"{case.file}: {case.name}: {text}", flush=True)
     print(f"{len(lines)} cases, {failures} faults, {time.time() - start:.0f} s")
+    return lines, failures
+
+
+def with_known(lines: list[dict]) -> list[dict]:
+    """New lines, and the known ones of the other cases."""
+    known = corpus.read_golden()[1]
+    fresh = {line["name"]: line for line in lines}
+    kept = [known[n] | fresh.get(n, {}) for n in known if n in corpus.load()]
+    return kept + [line for name, line in fresh.items() if name not in known]
+
+
+def main() -> int:
+    part = sys.argv[1] if len(sys.argv) > 1 else ""
+    cases = [c for c in corpus.load().values() if c.file not in corpus.DROPPED]
+    lines, failures = made([c for c in cases if part in c.name or part == c.file])
     if failures:
         return 1
-    if part:
-        known = corpus.read_golden()[1]
-        fresh = {line["name"]: line for line in lines}
-        lines = [known[n] | fresh.get(n, {}) for n in known if n in corpus.load()]
-        lines += [line for name, line in fresh.items() if name not in known]
-    head = {
+    head = corpus.read_golden()[0] | {
         "tensorflow": tf.__version__,
         "numpy": np.__version__,
         "aliases": aliases(every_symbol()),
     }
-    corpus.write_golden(head, lines)
+    corpus.write_golden(head, with_known(lines))
     return 0
 
 

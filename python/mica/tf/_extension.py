@@ -17,7 +17,7 @@ from ._core import Tensor, convert_to_tensor, ops
 from ._specs import TensorSpec, TypeSpec
 
 _RESERVED = ("Spec", "_type_spec")
-_NOTHING = inspect.Parameter.empty
+_NO_DEFAULT = inspect.Parameter.empty
 
 
 class ExtensionTypeSpec(TypeSpec):
@@ -129,7 +129,7 @@ class ExtensionType(CompositeTensor):
         except (NameError, TypeError):
             hints = {}
         return [
-            (name, hints.get(name, kind), getattr(cls, name, _NOTHING))
+            (name, hints.get(name, kind), getattr(cls, name, _NO_DEFAULT))
             for name, kind in found.items()
         ]
 
@@ -207,7 +207,7 @@ def _made_constructor(cls: type):
             given[name] = value
         for name, _, default in fields:
             if name not in given:
-                if default is _NOTHING:
+                if default is _NO_DEFAULT:
                     raise TypeError(f"missing a required argument: {name!r}")
                 given[name] = default
         self.__dict__.update(given)

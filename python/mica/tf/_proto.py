@@ -54,7 +54,7 @@ class _Field:
         if self.is_map:
             return _Map(self.message) if self.message else {}
         if self.is_repeated:
-            return _Repeated(self.message)
+            return _Repeated(self.message, self.scalar)
         return self.message() if self.message else _SCALARS[self.scalar][1]
 
     def _value_lines(self, value) -> list[str]:
@@ -75,14 +75,38 @@ class _Field:
 class _Repeated(list):
     """A repeated field."""
 
-    def __init__(self, kind=None) -> None:
+    def __init__(self, kind=None, scalar: str | None = None) -> None:
         super().__init__()
-        self._kind = kind
+        self._kind, self._scalar = kind, scalar
+
+    def append(self, value) -> None:
+        """Add a value."""
+        super().append(_checked(self._scalar, value))
+
+    def extend(self, values) -> None:
+        """Add values."""
+        super().extend([_checked(self._scalar, value) for value in values])
 
     def add(self, **fields):
         """Append a new message and return it."""
         self.append(self._kind(**fields))
         return self[-1]
+
+
+def _checked(scalar: str | None, value):
+    """The value, where a field of such a scalar type can hold it."""
+    if scalar == "bytes":
+        if not isinstance(value, bytes | bytearray | memoryview):
+            kind = type(value).__name__
+            raise TypeError(f"{value!r} has type {kind}, but expected one of: bytes")
+    elif scalar in ("int", "sint", "fixed32") and not isinstance(value, int):
+        try:
+            return operator.index(value)
+        except TypeError:
+            raise TypeError(
+                f"{value!r} has type {type(value).__name__}, but expected one of: int"
+            ) from None
+    return value
 
 
 class _Map(dict):
@@ -106,6 +130,8 @@ class Message:
     def __init__(self, **fields) -> None:
         object.__setattr__(self, "_values", {})
         for name, value in fields.items():
+            if name not in self._fields:
+                raise ValueError(f'Protocol message {type(self).__name__} has no "{name}" field.')
             field = self._field(name)
             if field.is_map:
                 getattr(self, name).update(value)
@@ -130,7 +156,10 @@ class Message:
         return self._values[name]
 
     def __setattr__(self, name: str, value) -> None:
-        self._field(name)
+        if name not in self._fields:
+            raise AttributeError(
+                f"Assignment not allowed (no field {name!r} in protocol message object)."
+            )
         if name in self._oneof:
             for other in self._oneof:
                 self._values.pop(other, None)

@@ -251,17 +251,13 @@ class SparseTensor(CompositeTensor):
         return self._indices, self._values, self._dense_shape
 
     def __mul__(self, other) -> SparseTensor:
-        other = convert_to_tensor(other, dtype_hint=self.dtype)
+        other = convert_to_tensor(other, self.dtype)
         return self.with_values(ops["SparseDenseCwiseMul"](*self._parts(), other))
 
     __rmul__ = __mul__
 
     def __truediv__(self, other) -> SparseTensor:
-        other = convert_to_tensor(other, dtype_hint=self.dtype)
-        if other.dtype != self.dtype:
-            raise TypeError(
-                f"`x` and `y` must have the same dtype, got {self.dtype!r} != {other.dtype!r}."
-            )
+        other = convert_to_tensor(other, self.dtype)
         values = self._values
         if self.dtype.is_integer:
             wide = _dtypes.float32 if self.dtype.size <= 2 else _dtypes.float64

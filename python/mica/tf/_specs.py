@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import _mica
 from . import _spec_registry
+from ._core import Tensor, convert_to_tensor
 from ._dtypes import DType, as_dtype, float32
 from ._shapes import TensorShape, as_shape
 
@@ -51,8 +52,6 @@ def type_spec_from_value(value: object) -> TypeSpec:
     if isinstance(value, (np.ndarray, np.generic)):
         return TensorSpec(value.shape, value.dtype)
     if isinstance(value, (bool, int, float, complex, str, bytes, list, tuple)):
-        from . import convert_to_tensor
-
         try:
             return type_spec_from_value(convert_to_tensor(value))
         except (TypeError, ValueError):
@@ -128,7 +127,7 @@ class TypeSpec(TraceType):
             if type(found) is not type(other):
                 return None
             merged = _supertype(found._serialize(), other._serialize())
-            if merged is _NOTHING:
+            if merged is _NO_MERGE:
                 return None
             found = self._deserialize(merged)
         return found
@@ -174,7 +173,7 @@ def _remake(kind: type[TypeSpec], serialization: tuple) -> TypeSpec:
     return kind._deserialize(serialization)
 
 
-_NOTHING = object()
+_NO_MERGE = object()
 
 
 def _key(part: object) -> object:
@@ -218,15 +217,15 @@ def _supertype(a: object, b: object) -> object:
     if isinstance(a, (tuple, list, dict)):
         pairs = _pairs(a, b)
         if pairs is None:
-            return _NOTHING
+            return _NO_MERGE
         merged = [_supertype(x, y) for x, y in pairs]
-        if any(part is _NOTHING for part in merged):
-            return _NOTHING
+        if any(part is _NO_MERGE for part in merged):
+            return _NO_MERGE
         return dict(zip(a, merged, strict=True)) if isinstance(a, dict) else type(a)(merged)
     if isinstance(a, (TensorShape, TypeSpec, DType)) and type(a) is type(b):
         found = a.most_specific_common_supertype([b])
-        return _NOTHING if found is None else found
-    return a if _key(a) == _key(b) else _NOTHING
+        return _NO_MERGE if found is None else found
+    return a if _key(a) == _key(b) else _NO_MERGE
 
 
 class DenseSpec(TypeSpec):
@@ -300,8 +299,6 @@ class TensorSpec(DenseSpec):
     @property
     def value_type(self) -> type:
         """The class `tf.Tensor`."""
-        from . import Tensor
-
         return Tensor
 
     @property

@@ -8,6 +8,8 @@ import operator
 import threading
 import weakref
 
+import numpy
+
 from .. import _mica, _notebook
 from . import _dtypes
 from ._context import building, graph_of_variables
@@ -402,8 +404,6 @@ class Variable(Updates, Trackable):
         return self._read()
 
     def __array__(self, dtype=None, copy=None):
-        import numpy
-
         if copy is False:
             raise ValueError(
                 "Unable to avoid copy while creating an array as requested: "
@@ -497,17 +497,17 @@ class Variable(Updates, Trackable):
         return Reference(self)
 
     def __hash__(self):
-        if self._is_of_graph:
+        if self._is_of_graph or not _mica.tf_compares_values():
             return hash(self._unique_id)
         raise TypeError("Variable is unhashable. Instead, use variable.ref() as the key.")
 
     def __eq__(self, other):
-        if self._is_of_graph:
+        if self._is_of_graph or not _mica.tf_compares_values():
             return self is other
         return self._read() == other
 
     def __ne__(self, other):
-        if self._is_of_graph:
+        if self._is_of_graph or not _mica.tf_compares_values():
             return self is not other
         return self._read() != other
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math as _math
 
 from . import _dtypes
+from . import random as _random
 from ._composite import is_tensor
 from ._core import convert_to_tensor, ops
 from ._shapes import as_shape
@@ -32,6 +33,10 @@ class Initializer:
 
 def _sizes(shape) -> list:
     return shape if is_tensor(shape) else [int(size) for size in as_shape(shape)]
+
+
+def _count(shape) -> int:
+    return _math.prod(_sizes(shape))
 
 
 def _part(shape, kwargs: dict):
@@ -85,17 +90,20 @@ class Constant(Initializer):
         dims = convert_to_tensor(_sizes(shape), _dtypes.int32)
         if value.shape.rank == 0:
             return ops["Fill"](dims, value)
+        if not is_tensor(shape) and value.shape.num_elements() not in (None, _count(shape)):
+            raise TypeError(
+                f"{value.shape.num_elements()} values were given for the shape {tuple(shape)}, "
+                f"which takes {_count(shape)}"
+            )
         return ops["Reshape"](value, dims)
 
 
 def _draw(what: str, seed, shape, first, second, dtype):
     """Return random numbers; with a seed always the same ones."""
-    from . import random
-
     sizes = _sizes(shape)
     if seed is None:
-        return getattr(random, what)(sizes, first, second, dtype)
-    return getattr(random, f"stateless_{what}")(sizes, [seed, 0], first, second, dtype)
+        return getattr(_random, what)(sizes, first, second, dtype)
+    return getattr(_random, f"stateless_{what}")(sizes, [seed, 0], first, second, dtype)
 
 
 def _number(dtype, integers: bool = False) -> _dtypes.DType:

@@ -5,10 +5,17 @@ from __future__ import annotations
 import functools as _functools
 import re as _re
 
-from . import _dispatch, _dtypes, errors
+import numpy as _np
+
+from . import _dispatch, _dtypes, cumsum, errors
+from . import math as _math
+from . import range as number
 from ._core import Tensor, convert_to_tensor, ops
+from ._effects import numpy_function
 from ._missing import finder as _finder
+from ._printing import check_template
 from ._refusals import operand, refusal
+from .ragged import RaggedTensor
 
 _POSIX = {
     "alnum": "0-9A-Za-z",
@@ -121,8 +128,6 @@ def to_hash_bucket_strong(input, num_buckets, key, name=None) -> Tensor:
 
 def format(template, inputs, placeholder="{}", summarize=3, name=None) -> Tensor:
     """A text with tensors in place of the placeholders."""
-    from ._printing import check_template
-
     values = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
     check_template(template, len(values), placeholder)
     return ops["StringFormat"](
@@ -142,7 +147,6 @@ def _ragged(values, row_splits, source: Tensor):
     rank = source.shape.rank
     if rank == 0:
         return values
-    from .ragged import RaggedTensor
 
     found = RaggedTensor.from_row_splits(values, row_splits, validate=False)
     if rank in (None, 1):
@@ -177,9 +181,8 @@ def split(input, sep=None, maxsplit=-1, name=None):
     )
     if source.shape.rank == 0:
         return values
-    from . import cumsum, math
 
-    counts = math.bincount(
+    counts = _math.bincount(
         ops["Cast"](indices[:, 0], DstT=_dtypes.int32),
         minlength=ops["Cast"](shape[0], DstT=_dtypes.int32),
         dtype=_dtypes.int64,
@@ -197,8 +200,6 @@ def _decoded(input, op: str, **options):
 
 def _characters(codes: Tensor, encoding: str, replacement: int) -> Tensor:
     """Each code point as a string of its own."""
-    from . import range as number
-
     count = ops["Shape"](codes, out_type=_dtypes.int64)[0]
     return ops["UnicodeEncode"](
         codes, number(count + 1), output_encoding=encoding, replacement_char=replacement
@@ -275,8 +276,6 @@ def unicode_encode(
     input, output_encoding, errors="replace", replacement_char=65533, name=None
 ) -> Tensor:
     """Strings of code points; each row is a string."""
-    from .ragged import RaggedTensor
-
     if output_encoding is None:
         raise TypeError("Expected string for argument 'output_encoding' not None.")
     how = {
@@ -297,7 +296,6 @@ def unicode_encode(
         end = ops["Shape"](codes, out_type=_dtypes.int64)
         splits = ops["ConcatV2"]([convert_to_tensor([0], _dtypes.int64), end], 0)
         return ops["Reshape"](ops["UnicodeEncode"](codes, splits, **how), [], name=name)
-    from . import range as number
 
     sizes = ops["Shape"](codes, out_type=_dtypes.int64)
     rows, columns = ops["Prod"](sizes[:-1], 0), sizes[-1]
@@ -334,8 +332,6 @@ def bytes_split(input, name=None):
     input = convert_to_tensor(input, _dtypes.string)
     source, flat = _flat(input)
     lengths = ops["Cast"](ops["StringLength"](flat), DstT=_dtypes.int64)
-    from . import cumsum
-    from . import range as number
 
     splits = ops["ConcatV2"]([convert_to_tensor([0], _dtypes.int64), cumsum(lengths)], 0)
     whole = ops["Reshape"](ops["ReduceJoin"](flat, [0]), [1])
@@ -349,14 +345,10 @@ def bytes_split(input, name=None):
 
 def _mapped(change, input, dtype=_dtypes.string) -> Tensor:
     """A function of Python on each string; a node of its own in graphs."""
-    from ._effects import numpy_function
-
     def run(array):
-        import numpy as np
-
-        array = np.asarray(array, dtype=object)
+        array = _np.asarray(array, dtype=object)
         flat = [change(text) for text in array.ravel().tolist()]
-        made = np.empty(len(flat), dtype=object if dtype == _dtypes.string else bool)
+        made = _np.empty(len(flat), dtype=object if dtype == _dtypes.string else bool)
         made[:] = flat
         return made.reshape(array.shape)
 

@@ -7,12 +7,15 @@ import os
 import numpy as np
 
 from ... import _mica
+from .. import errors
 from .._context import building
 from .._core import Tensor, convert_to_tensor, ops, register_py_function
 from .._dtypes import DType, as_dtype, int64
 from .._graph import FuncGraph, operand
 from .._shapes import TensorShape
 from .._specs import TensorSpec, TypeSpec
+from ..io import matching_files
+from ..random import stateless_categorical
 from . import _structure
 from ._grouping import Groups
 
@@ -47,8 +50,6 @@ class Transformations(Groups):
 
         With shuffle=False they are sorted.
         """
-        from .. import errors
-        from ..io import matching_files
         from ._dataset import Dataset
 
         names = matching_files(file_pattern)
@@ -422,8 +423,6 @@ def _weights_row(parts: tuple):
 
 
 def _drawn(logits, seed):
-    from ..random import stateless_categorical
-
     return ops["Reshape"](stateless_categorical(logits, 1, seed), convert_to_tensor([], "int32"))
 
 
@@ -531,6 +530,11 @@ def _shapes_like(types, shapes) -> list:
     return [TensorShape(shapes)]
 
 
+def _mismatch(text: str) -> errors.InvalidArgumentError:
+    """The error for what a generator yields: a TypeError of it, as the op reports one."""
+    return errors.InvalidArgumentError(None, None, f"TypeError: {text}")
+
+
 class _Generators:
     """The generators that are under way, by number; called by a pipeline."""
 
@@ -559,7 +563,7 @@ class _Generators:
         try:
             leaves = _leaves_like(self._spec, value)
         except (KeyError, TypeError, ValueError) as error:
-            raise TypeError(
+            raise _mismatch(
                 f"`generator` yielded an element that did not match the expected structure. The "
                 f"expected structure was {self._spec!r}, but the yielded element was {value!r}."
             ) from error
@@ -581,12 +585,12 @@ class _Generators:
                 else convert_to_tensor(_as_array(value, spec.dtype), spec.dtype)
             )
         except (TypeError, ValueError) as error:
-            raise TypeError(
+            raise _mismatch(
                 f"`generator` yielded an element that could not be converted to the expected type. "
                 f"The expected type was {spec.dtype.name}, but the yielded element was {value!r}."
             ) from error
         if not spec.shape.is_compatible_with(made.shape):
-            raise TypeError(
+            raise _mismatch(
                 f"`generator` yielded an element of shape {made.shape} where an element of shape "
                 f"{spec.shape} was expected."
             )

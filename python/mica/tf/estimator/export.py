@@ -6,8 +6,11 @@ import os as _os
 import shutil as _shutil
 import time as _time
 
+from .. import saved_model as _saved_model
+from .. import _dtypes
 from .._context import building as _building
 from .._core import ops as _ops
+from .._examples import parse_example as _parse_example
 from .._function import function as _function
 from .._missing import finder as _finder
 from .._module import Module as _Module
@@ -17,6 +20,7 @@ from .._variable import Variable as _Variable
 from ..compat.v1._placeholders import placeholder as _placeholder
 from ..compat.v1._saver import Saver as _Saver
 from ..compat.v1._steps import create_global_step as _create_global_step
+from ..feature_column._features import TABLES as _TABLES
 from ._spec import ModeKeys as _ModeKeys
 
 __all__ = [
@@ -26,6 +30,7 @@ __all__ = [
     "RegressionOutput",
     "ServingInputReceiver",
     "TensorServingInputReceiver",
+    "build_parsing_serving_input_receiver_fn",
     "build_raw_serving_input_receiver_fn",
 ]
 
@@ -61,6 +66,22 @@ def build_raw_serving_input_receiver_fn(features, default_batch_size=None):
             shape[0] = default_batch_size
             tensors[name] = _placeholder(tensor.dtype, shape, name)
         return ServingInputReceiver(tensors, tensors)
+
+    return receiver
+
+
+def build_parsing_serving_input_receiver_fn(feature_spec, default_batch_size=None):
+    """Return a function whose receiver is fed serialized tf.train.Example messages.
+
+    Parameters
+    ----------
+    feature_spec
+        What tf.io.parse_example takes; tf.feature_column.make_parse_example_spec makes it.
+    """
+
+    def receiver():
+        given = _placeholder(_dtypes.string, [default_batch_size], "input_example_tensor")
+        return ServingInputReceiver(_parse_example(given, feature_spec), {"examples": given})
 
     return receiver
 
@@ -172,8 +193,6 @@ def _served(module, graph, session, receiver: dict, outputs: dict, copies: dict)
 
 def export_model(estimator, base, receiver_function, assets_extra, checkpoint_path) -> bytes:
     """Write an estimator's model for predictions; returns the folder, named after the time."""
-    from .. import saved_model
-
     path = checkpoint_path or estimator._needed_checkpoint()
     base = _os.fspath(base)
     stamp = int(_time.time())
@@ -187,13 +206,14 @@ def export_model(estimator, base, receiver_function, assets_extra, checkpoint_pa
         spec = estimator._call_model_fn(receiver.features, None, _ModeKeys.PREDICT)
         session = _Session(graph=graph)
         _Saver().restore(session, path)
+        module.tables = list(graph.get_collection(_TABLES))
         copies: dict = {}
         signatures = {
             name: _served(module, graph, session, receiver.receiver_tensors, outputs, copies)
             for name, outputs in _signatures(spec).items()
         }
     with _building(None):
-        saved_model.save(module, folder, signatures)
+        _saved_model.save(module, folder, signatures)
     for name, source in (assets_extra or {}).items():
         target = _os.path.join(folder, "assets.extra", name)
         _os.makedirs(_os.path.dirname(target), exist_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import _dtypes
 from .._core import convert_to_tensor, ops
+from .._refusals import check_true
 from ._partition import numbers, size_of
 from ._tensor import RaggedTensor, match_row_splits_dtypes, positive_axis
 
@@ -104,8 +105,6 @@ def _along(params, indices, axis: int):
 
 
 def _check_bounds(indices, limits) -> None:
-    from .._refusals import check_true
-
     inside = ops["LogicalAnd"](indices >= 0, indices < limits)
     check_true(inside, "indices are not in the range of their rows")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy
+
 from ... import _mica
 from .. import _dtypes, _spec_registry
 from .._composite import CompositeTensor
@@ -51,8 +53,6 @@ def size_of(values, dtype) -> Tensor:
 
 def partition_operand(value, name: str, dtype=None, dtype_hint=None) -> Tensor:
     """An argument that says where rows are: int32 when it is that, else int64."""
-    import numpy
-
     if isinstance(value, numpy.ndarray) and value.dtype == numpy.int32 and dtype is None:
         tensor = convert_to_tensor(value)
     else:

@@ -38,9 +38,11 @@ _LAZY = {
     "dimension_value": "..._shapes",
     "disable_eager_execution": "._switches",
     "disable_resource_variables": "._switches",
+    "disable_tensor_equality": "._switches",
     "disable_v2_behavior": "._switches",
     "enable_eager_execution": "._switches",
     "enable_resource_variables": "._switches",
+    "enable_tensor_equality": "._switches",
     "enable_v2_behavior": "._switches",
     "executing_eagerly": "..._context",
     "executing_eagerly_outside_functions": "._switches",
@@ -56,6 +58,7 @@ _LAZY = {
     "global_variables_initializer": "._variables",
     "glorot_normal_initializer": (".initializers", "glorot_normal"),
     "glorot_uniform_initializer": (".initializers", "glorot_uniform"),
+    "import_graph_def": "..._import_graph_def",
     "initialize_all_tables": "._variables",
     "initialize_all_variables": "._variables",
     "initialize_local_variables": "._variables",
@@ -107,7 +110,10 @@ _LAZY = {
     "zeros_initializer": (".initializers", "zeros"),
 }
 _MODULES = frozenset(
-    "app data flags gfile initializers io layers logging losses metrics summary tpu train".split()
+    (
+        "app data feature_column flags gfile initializers io keras layers logging losses metrics "
+        "summary tpu train"
+    ).split()
 )
 
 

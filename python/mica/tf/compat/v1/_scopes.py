@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import threading
 
 from ... import _dtypes
 from ..._composite import is_tensor
@@ -15,6 +16,7 @@ from ..._session import get_default_graph
 from ..._shapes import TensorShape
 from ..._variable import Variable as _Variable
 from ..._variable import VariableAggregation, VariableSynchronization
+from ...initializers import GlorotUniform, Zeros
 
 
 class _ReuseMode:
@@ -30,7 +32,7 @@ AUTO_REUSE = _ReuseMode()
 class GraphKeys:
     """Names of the collections of a graph."""
 
-    GLOBAL_VARIABLES = "variables"
+    GLOBAL_VARIABLES = VARIABLES = "variables"
     LOCAL_VARIABLES = "local_variables"
     METRIC_VARIABLES = "metric_variables"
     MODEL_VARIABLES = "model_variables"
@@ -239,6 +241,9 @@ class _Store:
 
     def __init__(self) -> None:
         self.variables: dict = {}
+        self.regularized: dict = {}  # name -> (variable, regularizer), of eager variables
+        self.layers: dict = {}  # what get_or_create_layer made, by name
+        self.make = None  # makes an eager variable in place of _get, where it is set
         self.scope = VariableScope(False)
         self.counts: dict[str, int] = {}
 
@@ -260,13 +265,33 @@ class _Store:
         return f"{prefix}_{number}"
 
 
-_eager_store = _Store()
+_eager_store = _Store()  # of variables that nothing keeps but who asked for them
+_kept = threading.local()  # .stores: those of objects that keep their variables, innermost last
+
+
+def kept_store() -> _Store | None:
+    """Return the store that an object has for its eager variables, where one is open."""
+    stores = getattr(_kept, "stores", None)
+    return stores[-1] if stores else None
+
+
+@contextlib.contextmanager
+def keeping(store: _Store):
+    """Let get_variable find and make eager variables in a store; its scopes begin anew."""
+    if not hasattr(_kept, "stores"):
+        _kept.stores = []
+    store.scope, store.counts = VariableScope(False), {}
+    _kept.stores.append(store)
+    try:
+        yield store
+    finally:
+        _kept.stores.pop()
 
 
 def _store() -> _Store:
     graph = graph_of_variables()
     if graph is None:
-        return _eager_store
+        return kept_store() or _eager_store
     found = graph.__dict__.get("_variable_store")
     if found is None:
         found = graph._variable_store = _Store()
@@ -403,8 +428,6 @@ def no_regularizer(_) -> None:
 
 
 def _default_initializer(name: str, dtype):
-    from ...initializers import GlorotUniform, Zeros
-
     if dtype.is_floating or dtype.is_complex:
         return GlorotUniform()
     if dtype.is_integer or dtype.is_bool:
@@ -427,11 +450,25 @@ def _first_value(name: str, shape, dtype, initializer):
             f"Shape of a new variable ({name}) must be fully defined, but instead was {shape}."
         )
     if shape is None:
+        if _needs_arguments(initializer):
+            raise ValueError(
+                f"Shape of a new variable ({name}) must be fully defined, but instead was "
+                "<unknown>."
+            )
         return lambda: convert_to_tensor(initializer(), dtype)
     named = _takes(initializer, "dtype")
     if named:
         return lambda: initializer(shape.as_list(), dtype=dtype)
     return lambda: convert_to_tensor(initializer(shape.as_list()), dtype)
+
+
+def _needs_arguments(function) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return any(p.default is p.empty and p.kind not in several for p in parameters)
 
 
 def _takes(function, name: str) -> bool:
@@ -492,8 +529,15 @@ def _get(
             f"Variable {name} does not exist, or was not created with tf.get_variable(). Did you "
             "mean to set reuse=tf.AUTO_REUSE in VarScope?"
         )
-    first = _first_value(name, shape, dtype, initializer or _default_initializer(name, dtype))
+    if initializer is None:
+        initializer = _default_initializer(name, dtype)
+    first = _first_value(name, shape, dtype, initializer)
     graph = graph_of_variables()
+    if graph is None and store.make is not None:
+        with building(None):
+            made = store.make(name, first, dtype, trainable, regularizer)
+        store.variables[name] = made
+        return made
     with building(graph):
         before = current_scope()
         _set_scope(graph, "")
@@ -511,10 +555,13 @@ def _get(
             )
         finally:
             _set_scope(graph, before)
-    if graph is not None:  # without one there is nothing that names would be looked up in
+    if store is not _eager_store:
         store.variables[name] = variable
     if regularizer is not None and regularizer is not no_regularizer:
-        _regularize(variable, name, regularizer)
+        if graph is None:
+            store.regularized[name] = variable, regularizer
+        else:
+            _regularize(variable, name, regularizer)
     return variable
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from .... import _mica
 from ..._context import executing_eagerly, graph_of_variables
+from ..._devices import set_log_placement
 from ..._session import disable_eager_execution as _disable
 from ..._session import enable_eager_execution as _enable
 from ..._session import get_default_graph, reset_default_graph
@@ -27,8 +29,6 @@ def enable_eager_execution(config=None, device_policy=None, execution_mode=None)
             f"execution_mode={execution_mode}: leave them out"
         )
     if config is not None and getattr(config, "log_device_placement", False):
-        from ..._devices import set_log_placement
-
         set_log_placement(True)
     _enable()
 
@@ -55,6 +55,16 @@ def disable_resource_variables() -> None:
 def resource_variables_enabled() -> bool:
     """Whether variables are resources: they are."""
     return True
+
+
+def enable_tensor_equality() -> None:
+    """Compare tensors and variables by their values with == and !=."""
+    _mica.tf_set_equality(True)
+
+
+def disable_tensor_equality() -> None:
+    """Compare tensors and variables by what they are with == and !=, so that they are keys."""
+    _mica.tf_set_equality(False)
 
 
 def set_random_seed(seed) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as _np
+
 from ... import _dtypes
 from ... import initializers as _initializers
 from ..._missing import finder as _finder
@@ -20,7 +22,6 @@ def _typed(name: str, base: type, arguments: tuple) -> type:
         given = dict(zip((*arguments, "dtype"), args, strict=False), **kwargs)
         if "distribution" in given and given["distribution"] == "normal":
             given["distribution"] = "truncated_normal"
-        given.pop("verify_shape", None)
         self.dtype = _dtypes.as_dtype(given.pop("dtype", None) or _dtypes.float32)
         base.__init__(self, **given)
 
@@ -34,7 +35,25 @@ def _typed(name: str, base: type, arguments: tuple) -> type:
 
 zeros = _typed("zeros", _initializers.Zeros, ())
 ones = _typed("ones", _initializers.Ones, ())
-constant = _typed("constant", _initializers.Constant, ("value",))
+_Constant = _typed("constant", _initializers.Constant, ("value",))
+
+
+class constant(_Constant):
+    """As tf.initializers.constant; with verify_shape the values have the shape already."""
+
+    def __init__(self, value=0, dtype=None, verify_shape=False) -> None:
+        super().__init__(value, dtype=dtype)
+        self._verify_shape = verify_shape
+
+    def __call__(self, shape, dtype=None, partition_info=None, verify_shape=None):
+        """The values in the shape; of a part of a variable, as of a whole one."""
+        verify = self._verify_shape if verify_shape is None else verify_shape
+        found = _np.shape(self._value)
+        if verify and tuple(found) != tuple(shape):
+            raise TypeError(f"Expected values of the shape {tuple(shape)}, but got {found}.")
+        return super().__call__(shape, dtype, partition_info=partition_info)
+
+
 random_uniform = _typed("random_uniform", _initializers.RandomUniform, ("minval", "maxval", "seed"))
 random_normal = _typed("random_normal", _initializers.RandomNormal, ("mean", "stddev", "seed"))
 truncated_normal = _typed(

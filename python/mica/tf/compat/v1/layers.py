@@ -8,7 +8,7 @@ from ..._array import shape as _shape
 from ..._context import graph_of_variables
 from ..._control import cond
 from ..._core import convert_to_tensor, ops
-from ..._missing import finder as _finder
+from ..._missing import missing as _missing_name
 from ..._reduce import reduce_prod
 from ..._static import static_value
 from ..._windows import avg_pool2d as _avg_pool2d
@@ -454,4 +454,10 @@ def _update(training, momentum, fused, x, axis, averages, used) -> None:
             graph.add_to_collection(GraphKeys.UPDATE_OPS, update)
 
 
-__getattr__ = _finder(__name__)
+def __getattr__(name: str):
+    if name[:1].isupper():
+        from . import _layer_classes  # late: the classes are made of the functions above
+
+        if name in _layer_classes.__all__:
+            return getattr(_layer_classes, name)
+    raise _missing_name(__name__, name)
