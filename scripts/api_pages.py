@@ -19,7 +19,7 @@ HEADERS = FIRST + sorted(
     if (name := path.relative_to(ROOT / "include" / "mica").as_posix()) not in {*FIRST, *TABLES}
 )
 MODULES = ["mica", "mica.nn", "mica.nn.losses", "mica.nn.initializers", "mica.optim", "mica.tree",
-           "mica.random", "mica.linalg", "mica.fft", "mlcompute"]  # fmt: skip
+           "mica.data", "mica.random", "mica.linalg", "mica.fft", "mlcompute"]  # fmt: skip
 COMMENT = re.compile(r"/\*(.*?)\*/", re.DOTALL)
 # A comment, or nothing, before a declaration of the API; or a heading of a section.
 PART = re.compile(

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Takes pictures of the pages that `mica view` writes, into docs/ (or the folder given), with a
-# headless Chromium: a net, its graph, a convolutional net in the dark, a small GPT.
+# Takes pictures, into docs/ (or the folder given), with a headless Chromium: of the pages that `mica
+# view` writes (a net, its graph, a convolutional net in the dark, a small GPT), and of three pages of
+# the site that `make docs` builds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${1:-docs}
@@ -19,12 +20,13 @@ page() { # name of a program in tests/python/view
     build/bin/mica view --output "$pages/$1.html" "tests/python/view/$1.py" 2> /dev/null
 }
 
-shoot() { # page.html#place, picture, width, height, further options
-    local from=$1 to=$2 size=$3,$4
+shoot() { # page.html#place or a path, picture, width, height, further options
+    local from=$pages/$1 to=$2 size=$3,$4
+    case $1 in /*) from=$1 ;; esac
     shift 4
     "$browser" --headless=new --no-sandbox --disable-gpu --hide-scrollbars --no-first-run \
         --user-data-dir="$pages/profile" --window-size="$size" --virtual-time-budget=2000 "$@" \
-        --screenshot="$pages/shot.png" "file://$pages/$from" > "$pages/log" 2>&1 ||
+        --screenshot="$pages/shot.png" "file://$from" > "$pages/log" 2>&1 ||
         { cat "$pages/log" >&2; exit 1; }
     .venv/bin/python - "$pages/shot.png" "$folder/$to" << 'END'
 import sys
@@ -44,3 +46,8 @@ page convnet
 shoot convnet.html view-convnet.png 1440 1500 --blink-settings=preferredColorScheme=0
 page gpt
 shoot gpt.html view-gpt.png 1440 1500
+
+scripts/docs.sh > /dev/null
+shoot "$PWD/build/site/index.html" site-begin.png 1280 1100
+shoot "$PWD/build/site/architecture.html" site-architecture.png 1280 1500
+shoot "$PWD/build/site/room_src_ir.html" site-room.png 1280 1100

@@ -193,6 +193,16 @@ MICA_API size_t mica_executable_arena_bytes(const mica_executable *executable);
 MICA_API MICA_MUST_CHECK mica_status mica_executable_print(const mica_executable *executable,
                                                            char **out_text);
 
+/* The graph as one file of C that needs libc and libm alone, for gcc and clang: a function `name`
+ * with the bits of a run on the cpu, forward or training step alike, its memory in one static
+ * arena, nothing allocated. The file says how it is compiled and called. UNSUPPORTED, with the
+ * node, for what has no text: lists, callbacks, sorts, linear algebra, Fourier transforms,
+ * convolutions by Winograd's algorithm, attention and loops of LSTM and GRU that the cpu computes
+ * whole; products, windows and reductions of other dtypes than f32 and f64. Free with
+ * mica_string_free. */
+MICA_API MICA_MUST_CHECK mica_status mica_graph_write_c(const mica_graph *g, const char *name,
+                                                        char **out_text);
+
 typedef struct mica_run_args {
     size_t size; /* sizeof(mica_run_args) */
     mica_tensor *const *inputs;

@@ -153,7 +153,7 @@ enum { MICA_TF_MAX_ARGUMENTS = 16, MICA_TF_MAX_ATTRS = 20 };
 
 /* An input or output of a row. */
 typedef struct mica_tf_argument {
-    char name[32];
+    char name[40];
     int8_t dtype;      /* a mica_tf_dtype, or 0: */
     int8_t type_attr;  /* the attribute that says it, or -1 */
     int8_t count_attr; /* as many tensors as this INT attribute says, or -1; with a TYPES attribute
@@ -161,7 +161,7 @@ typedef struct mica_tf_argument {
 } mica_tf_argument;
 
 typedef struct mica_tf_attr_info {
-    char name[32];
+    char name[40];
     mica_tf_attr_kind kind;
     bool has_default;
     bool is_inferred;    /* it follows from the inputs */
@@ -334,6 +334,15 @@ MICA_API int32_t mica_tf_graph_segment_size(const mica_tf_graph *g, int32_t i);
 /* The steps of a run, segments as MLCSubgraphOp nodes with their ops, and the programs made so far;
  * free with mica_string_free. */
 MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_describe(mica_tf_graph *g, char **out_text);
+
+/* The primitives of a function that is one segment, for the sizes of its last new program, for
+ * mica_graph_write_c. Inputs are its arguments and the values of its variables, outputs its results
+ * and the new values of variables; out_notes has a line " *     inputs[i]  name" for each. Programs
+ * keep their graphs from mica_tf_keep_graphs(true) on. FAILED_PRECONDITION where there is none;
+ * UNSUPPORTED where a part runs on the host, draws from a generator or checks indices. */
+MICA_API void mica_tf_keep_graphs(bool keeps);
+MICA_API MICA_MUST_CHECK mica_status mica_tf_graph_lowered(mica_tf_graph *g, mica_graph **out_graph,
+                                                           char **out_notes);
 
 /* Programs of all segments: one for each combination of sizes that was run lately. The one used
  * longest ago makes room for a new one, in its segment and in the process. */

@@ -507,7 +507,12 @@ typedef enum mica_tf_op {
     MICA_TF_ResizeBilinearGrad = 500,
     MICA_TF_ResizeBicubicGrad = 501,
     MICA_TF_ResizeNearestNeighborGrad = 502,
-    MICA_TF_OP_COUNT = 503,
+    MICA_TF_StringNGrams = 503,
+    MICA_TF_CTCBeamSearchDecoder = 504,
+    MICA_TF_UniqueWithCounts = 505,
+    MICA_TF_UniqueV2 = 506,
+    MICA_TF_UniqueWithCountsV2 = 507,
+    MICA_TF_OP_COUNT = 508,
     MICA_TF_PARAMETER = MICA_TF_OP_COUNT /* a graph's parameter; not an op */
 } mica_tf_op;
 

@@ -104,6 +104,91 @@ static PyObject *graph_print(PyObject *self, PyObject *Py_UNUSED(unused)) {
     return graph_str(self);
 }
 
+/* g with constants in place of parameters: values has a tensor, or None, for each. */
+static mica_status bind(const mica_graph *g, PyObject *given, mica_graph *to) {
+    int32_t n = mica_graph_parameter_count(g), n_outputs = mica_graph_output_count(g);
+    mica_value *values = PyMem_Calloc((size_t)(n + n_outputs + 1), sizeof *values);
+    mica_status status = values ? NULL : mica_status_create(MICA_OUT_OF_MEMORY, "out of memory");
+    for (int32_t i = 0; !status && i < n; i++) {
+        const mica_type *type = mica_value_type(mica_graph_parameter(g, i));
+        PyObject *tensor = PyTuple_GET_ITEM(given, i);
+        if (tensor == Py_None) {
+            values[i] = mica_parameter(to, type);
+            continue;
+        }
+        size_t bytes = mica_type_bytes(type);
+        void *data = PyMem_Malloc(bytes + 1);
+        if (!data) status = mica_status_create(MICA_OUT_OF_MEMORY, "out of memory");
+        if (!status) status = mica_tensor_to_host(tensor_of(tensor), data, bytes);
+        if (!status) values[i] = mica_constant(to, (mica_data){type, data});
+        PyMem_Free(data);
+    }
+    if (!status) mica_inline(to, g, values, n, values + n);
+    for (int32_t i = 0; !status && i < n_outputs; i++) mica_output(to, values[n + i]);
+    if (!status) status = mica_graph_check(to);
+    PyMem_Free(values);
+    return status;
+}
+
+static bool check_bound(const mica_graph *g, PyObject *given) {
+    int32_t n = mica_graph_parameter_count(g);
+    if (PyTuple_GET_SIZE(given) != n) {
+        PyErr_Format(PyExc_ValueError, "[bind] %zd values for a graph of %d inputs",
+                     PyTuple_GET_SIZE(given), n);
+        return false;
+    }
+    for (int32_t i = 0; i < n; i++) {
+        PyObject *tensor = PyTuple_GET_ITEM(given, i);
+        if (tensor == Py_None) continue;
+        if (!is_tensor(tensor)) {
+            PyErr_Format(PyExc_TypeError, "[bind] value %d is a %s: it is a Tensor, or None", i,
+                         Py_TYPE(tensor)->tp_name);
+            return false;
+        }
+        const mica_type *type = mica_value_type(mica_graph_parameter(g, i));
+        if (!mica_type_equal(mica_tensor_type(tensor_of(tensor)), type)) {
+            PyObject *wanted = type_to_object(type);
+            PyErr_Format(PyExc_ValueError, "[bind] value %d is %R, input %d is %R", i, tensor, i,
+                         wanted ? wanted : Py_None);
+            Py_XDECREF(wanted);
+            return false;
+        }
+    }
+    return true;
+}
+
+static PyObject *graph_bind(PyObject *self, PyObject *values) {
+    const mica_graph *g = ((GraphObject *)self)->graph;
+    PyObject *given = PySequence_Tuple(values);
+    if (!given) return NULL;
+    mica_graph *to = NULL;
+    mica_status status = NULL;
+    bool is_right = check_bound(g, given);
+    if (is_right) status = mica_graph_create(mica_graph_name(g), &to);
+    if (is_right && !status) status = bind(g, given, to);
+    Py_DECREF(given);
+    if (is_right && !status) return graph_take(to);
+    mica_graph_release(to);
+    return status ? raise_status(status) : NULL;
+}
+
+static PyObject *graph_write_c(PyObject *self, PyObject *name) {
+    const char *chars = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+    if (!chars && !PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError, "[export] the name must be a str, not %s",
+                     Py_TYPE(name)->tp_name);
+    if (!chars) return NULL;
+    char *text = NULL;
+    mica_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = mica_graph_write_c(((GraphObject *)self)->graph, chars, &text);
+    Py_END_ALLOW_THREADS;
+    if (status) return raise_status(status);
+    PyObject *object = PyUnicode_FromString(text);
+    mica_string_free(text);
+    return object;
+}
+
 static PyObject *graph_repr(PyObject *self) {
     const mica_graph *g = ((GraphObject *)self)->graph;
     return PyUnicode_FromFormat("<Graph %s: %d inputs, %d outputs, %d nodes>", mica_graph_name(g),
@@ -231,6 +316,11 @@ static PyMethodDef graph_methods[] = {
     {"deserialize", graph_deserialize, METH_O | METH_STATIC,
      "deserialize(data)\n--\n\nA graph from its bytes."},
     {"serialize", graph_serialize, METH_NOARGS, "serialize()\n--\n\nThe graph as bytes."},
+    {"bind", graph_bind, METH_O,
+     "bind(values)\n--\n\nThe graph with inputs fixed: a Tensor for each of them, or None."},
+    {"write_c", graph_write_c, METH_O,
+     "write_c(name)\n--\n\nThe graph as a file of C that needs libc and libm alone: a function "
+     "`name`\nwith the bits of a run on the cpu."},
     {"verify", graph_verify, METH_NOARGS, "verify()\n--\n\nChecks every invariant of the graph."},
     {"compile", graph_compile, METH_O,
      "compile(device)\n--\n\nAn Executable of this graph; the same one when asked again."},

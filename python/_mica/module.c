@@ -167,6 +167,7 @@ PyMODINIT_FUNC PyInit__mica(void) {
         PyModule_AddFunctions(module, arrays_methods) < 0 ||
         PyModule_AddFunctions(module, callback_methods) < 0 ||
         PyModule_AddFunctions(module, tree_methods) < 0 || tf_add_to(module) < 0 ||
+        data_add_to(module) < 0 ||
         PyModule_AddStringConstant(module, "__version__", mica_version()) < 0)
         Py_CLEAR(module);
     return module;

@@ -143,4 +143,11 @@ extern PyMethodDef tf_tape_functions[];
 
 int tf_add_to(PyObject *module);
 
+/* ---- data.c -----------------------------------------------------------------------------------*/
+
+/* A function of mica.data, whose number is below zero; with Python's lock. */
+mica_status data_call(int64_t number, const mica_tf_value *inputs, int32_t n_inputs,
+                      mica_tf_value *outputs, int32_t n_outputs);
+int data_add_to(PyObject *module);
+
 #endif

@@ -212,6 +212,29 @@ static PyObject *describe_method(PyObject *object, PyObject *Py_UNUSED(unused)) 
     return result;
 }
 
+/* (bytes of the primitives, names of inputs and outputs); see mica_tf_graph_lowered. */
+static PyObject *lowered_method(PyObject *object, PyObject *Py_UNUSED(unused)) {
+    char *notes = NULL;
+    mica_graph *graph = NULL;
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    mica_status status = mica_tf_graph_lowered(((TFGraph *)object)->graph, &graph, &notes);
+    if (!status) status = mica_graph_serialize(graph, &bytes, &size);
+    PyObject *result = status ? tf_raise(status)
+                              : Py_BuildValue("y#s", (const char *)bytes, (Py_ssize_t)size, notes);
+    mica_bytes_free(bytes);
+    mica_string_free(notes);
+    mica_graph_release(graph);
+    return result;
+}
+
+static PyObject *keep_graphs_method(PyObject *Py_UNUSED(object), PyObject *keeps) {
+    int wanted = PyObject_IsTrue(keeps);
+    if (wanted < 0) return NULL;
+    mica_tf_keep_graphs(wanted);
+    Py_RETURN_NONE;
+}
+
 static PyObject *segments_method(PyObject *object, PyObject *Py_UNUSED(unused)) {
     mica_tf_graph *g = ((TFGraph *)object)->graph;
     int32_t n;
@@ -548,6 +571,8 @@ static PyMethodDef graph_methods[] = {
     {"_segments", segments_method, METH_NOARGS, NULL},
     {"_set_compiled", set_compiled_method, METH_NOARGS, NULL},
     {"_describe", describe_method, METH_NOARGS, NULL},
+    {"_lowered", lowered_method, METH_NOARGS, NULL},
+    {"_keep_graphs", keep_graphs_method, METH_O | METH_STATIC, NULL},
     {"_ints", ints_method, METH_O, NULL},
     {"_backward", backward_method, METH_O, NULL},
     {"_gradients", gradients_method, METH_VARARGS, NULL},
@@ -670,6 +695,11 @@ static mica_status call_python(void *context, int64_t function, const mica_tf_va
     PyGILState_STATE state;
     if (!python_enter(&state))
         return mica_status_create(MICA_CANCELLED, "[PyFunc] the interpreter is ending");
+    if (function < 0) {
+        mica_status status = data_call(function, inputs, n_inputs, outputs, n_outputs);
+        python_leave(state);
+        return status;
+    }
     PyObject *hook = tf_hook("py_func");
     tf_tapes hidden = tf_hide_tapes();
     PyObject *tensors = hook ? tensors_of(inputs, n_inputs) : NULL;

@@ -163,7 +163,8 @@ _WORDS_OF_PYTHON = ("and", "or", "not")
 and_, or_, not_, bool_ = (getattr(_mica, _name) for _name in ("and", "or", "not", "bool"))
 del _name
 
-from . import fft, linalg, nn, optim, random, tree  # noqa: E402  (after the names they use)
+from . import data, fft, linalg, nn, optim, random, tree  # noqa: E402  (after the names they use)
+from ._export import export  # noqa: E402
 from ._files import load, save  # noqa: E402  (they use the module tree)
 
 __all__ = [
@@ -197,10 +198,12 @@ __all__ = [
     "cumprod",
     "cumsum",
     "custom_gradient",
+    "data",
     "device",
     "devices",
     "einsum",
     "expand_dims",
+    "export",
     "eye",
     "fft",
     "flip",

@@ -108,7 +108,16 @@ from ._transforms import (
     vjp as vjp,
     vmap as vmap,
 )
-from . import fft as fft, linalg as linalg, nn as nn, optim as optim, random as random, tree as tree
+from . import (
+    data as data,
+    fft as fft,
+    linalg as linalg,
+    nn as nn,
+    optim as optim,
+    random as random,
+    tree as tree,
+)
+from ._export import export as export
 from ._files import load as load, save as save
 
 __all__: list[str]

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from . import _mica
+from ._control import custom_gradient
 from ._mica import DType, Tensor
 from ._tracing import as_array
 
@@ -544,6 +545,4 @@ def avg_pool(
 
 def stop_gradient(x: Array) -> Tensor:
     """The same value, constant for derivatives."""
-    from ._control import custom_gradient
-
     return custom_gradient(lambda v: v, lambda arguments, result, cotangent: (None,))(x)

@@ -21,6 +21,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import mica
+
 from ._bench_reasons import REASONS, Reason
 
 BOUND = 1.2  # slower than numpy by more than this needs a reason
@@ -178,7 +180,6 @@ def find_reason(reasons: list[Reason], op: str, what: str, dtype: str) -> str | 
 
 def run_ops(parts: list[str]) -> Iterator[dict]:
     """Time every row, or those whose names contain one of `parts`; a dict for each entry."""
-    import mica
     from mica import _bench_ops
 
     for row in mica.ops():
@@ -215,8 +216,6 @@ def run_ops(parts: list[str]) -> Iterator[dict]:
 def describe() -> dict:
     """What runs, on what."""
     import numpy
-
-    import mica
 
     versions = {"mica": mica.__version__, "numpy": numpy.__version__}
     try:
@@ -258,8 +257,6 @@ def bench_ops(arguments: argparse.Namespace) -> int:
     # BLAS reads its number of threads when numpy is first imported.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(arguments.threads)
-    import mica
-
     mica.set_threads(arguments.threads)
     facts = describe()
     if not arguments.json:

@@ -32,6 +32,7 @@ int cli_ops(int argc, char **argv);
 int cli_run(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 int cli_bench(int argc, char **argv);
+int cli_export(int argc, char **argv);
 int cli_view(int argc, char **argv);
 int cli_upgrade(int argc, char **argv);
 int cli_show(int argc, char **argv);

@@ -78,6 +78,14 @@ const cli_command cli_commands[] = {
      "IN and OUT are files or folders. Each change is printed with its line, and each place that\n"
      "needs a change by hand as TO DO. Programs that build graphs for sessions go on doing so.",
      {{0}}},
+    {"export",
+     cli_export,
+     "SCRIPT.py:FUNCTION --output FILE",
+     "run a script of Python and write a function of it for programs of C",
+     "FUNCTION is one of mica.jit or tf.function; types are those of its last call. FILE.c is C\n"
+     "that needs libc and libm alone, with the bits of the run; FILE.graph is for programs that\n"
+     "have the library (mica_graph_deserialize).",
+     {{"--output", "FILE", "FILE.c or FILE.graph"}}},
     {"doctor",
      cli_doctor,
      "[--device NAME]",

@@ -67,6 +67,21 @@ static void paste_header(mica_text *text, const char *name, uint32_t *pasted) {
     }
 }
 
+static void define_independent(mica_text *text) {
+    mica_text_append(text, "#if defined(__clang__)\n"
+                           "#define INDEPENDENT _Pragma(\"clang loop vectorize(assume_safety)\")\n"
+                           "#else\n"
+                           "#define INDEPENDENT _Pragma(\"GCC ivdep\")\n"
+                           "#endif\n");
+}
+
+void mica_write_host_prelude(mica_text *text) {
+    uint32_t pasted = 0;
+    define_independent(text);
+    paste_header(text, "codegen/prelude/host_contract.h", &pasted);
+    paste_header(text, "codegen/prelude/host_window.h", &pasted);
+}
+
 void mica_write_prelude(mica_text *text, mica_dialect dialect) {
     uint32_t pasted = 0;
     if (dialect == MICA_DIALECT_CUDA) {
@@ -74,11 +89,7 @@ void mica_write_prelude(mica_text *text, mica_dialect dialect) {
                                "#include \"codegen/prelude/reducers.h\"\n");
         return;
     }
-    mica_text_append(text, "#if defined(__clang__)\n"
-                           "#define INDEPENDENT _Pragma(\"clang loop vectorize(assume_safety)\")\n"
-                           "#else\n"
-                           "#define INDEPENDENT _Pragma(\"GCC ivdep\")\n"
-                           "#endif\n");
+    define_independent(text);
     paste_header(text, "codegen/prelude/reducers.h", &pasted);
     paste_header(text, "ir/scalar_stream.h", &pasted);
 }
@@ -332,8 +343,8 @@ static void write_prefetch(writer *w) {
     }
 }
 
-/* What is reduced lies side by side already: it is read as it is, or kept for later passes. */
-static bool lies_in_line(const writer *w, int32_t reduce, int32_t pass) {
+/* What is reduced is contiguous already: it is read as it is, or kept for later passes. */
+static bool is_contiguous(const writer *w, int32_t reduce, int32_t pass) {
     const mica_nest *nest = w->nest;
     const mica_use *x = &nest->uses[nest->uses[reduce].operands[0]];
     if (is_half(mica_value_type(x->value)->dtype)) return false;
@@ -344,7 +355,7 @@ static bool lies_in_line(const writer *w, int32_t reduce, int32_t pass) {
 
 /* Turns write what is reduced to t<reduce>; a GPU's add it to sum<reduce>. */
 static bool needs_line(const writer *w, int32_t reduce, int32_t pass) {
-    return w->is_gpu || !lies_in_line(w, reduce, pass);
+    return w->is_gpu || !is_contiguous(w, reduce, pass);
 }
 
 /* All that a turn of this pass needs; nothing is stored before everything is read, since a result

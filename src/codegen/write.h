@@ -27,6 +27,8 @@ typedef enum mica_dialect { MICA_DIALECT_C, MICA_DIALECT_CUDA } mica_dialect;
 /* The mathematics, once in front of all kernels of a file. */
 void mica_write_prelude(mica_text *text, mica_dialect dialect);
 void mica_write_kernel(mica_text *text, const mica_nest *nest);
+/* For programs of C that run without Mica: also the kernels of codegen/prelude/host_*.h. */
+void mica_write_host_prelude(mica_text *text);
 
 /* The same for a GPU. A kernel named ENTRY and, where groups of rows are put together, one named
  * FINISH_ENTRY after it; their argument is a struct of the operands' and the results' addresses,

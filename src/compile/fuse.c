@@ -311,7 +311,8 @@ static mica_value bring_in(const fusing *f, body *b, mica_value v, int32_t numbe
         return *slot = made ? mica_node_result(made, 0) : MICA_NULL_VALUE;
     }
     for (int32_t i = 0; i < b->n_arguments; i++)
-        if (mica_value_same(b->arguments[i], v)) return b->graph->parameters[i];
+        if (mica_value_same(b->arguments[i], v)) /* a graph that has failed stops growing */
+            return i < b->graph->n_parameters ? b->graph->parameters[i] : MICA_NULL_VALUE;
     b->arguments[b->n_arguments++] = v;
     mica_value parameter = mica_parameter(b->graph, mica_value_type(v));
     if (n->n_results == 1) *slot = parameter;
@@ -426,7 +427,8 @@ static mica_status make_node(fusing *f, const mica_node *n) {
     f->done[n->id] = true;
     for (int32_t i = 0; i < n->n_operands; i++) MICA_TRY(make_node(f, n->operands[i].node));
     mica_region_rule inside = f->alone ? mica_pass_wrap : mica_pass_fuse;
-    if (mica_node_is_claimed(n) || mica_node_is_contraction(n)) inside = NULL; /* one kernel */
+    if (mica_node_is_fused(n) || mica_node_is_claimed(n) || mica_node_is_contraction(n))
+        inside = NULL; /* one kernel */
     mica_rewrite_keep(&f->w, n, mica_rewrite_node(&f->w, n, inside));
     return NULL;
 }

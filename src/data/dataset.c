@@ -1,3 +1,4 @@
+#include "base/interrupt.h"
 #include "data/data.h"
 
 void mica_dataset_retain(mica_dataset *dataset) {
@@ -180,6 +181,7 @@ mica_status mica_iterator_next(mica_iterator *it, mica_tf_value *out_values, int
 }
 
 mica_status mica_iterator_pull(mica_iterator *it, int32_t i, mica_tf_value *out, bool *end) {
+    MICA_TRY_UNINTERRUPTED(); /* some pull many elements for one */
     return mica_iterator_next(it->inputs[i], out, it->dataset->inputs[i]->n_components, end);
 }
 

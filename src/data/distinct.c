@@ -2,7 +2,6 @@
 #include "data/archive.h"
 
 #include "base/hash.h"
-#include "base/interrupt.h"
 
 /* ---- unique -----------------------------------------------------------------------------------*/
 
@@ -189,7 +188,6 @@ static mica_status ignoring_next(mica_iterator *it, mica_tf_value *out, bool *en
         mica_status status = mica_iterator_pull(it, 0, out, end);
         if (!status || !is_of_element(mica_status_code(status))) return status;
         mica_status_release(status);
-        if (mica_interrupt_poll()) return mica_interrupt_status();
     }
 }
 

@@ -1,7 +1,6 @@
 /* Elements in groups by a key: windows of elements of one key, and one element for each key. */
 #include <stdlib.h>
 
-#include "base/interrupt.h"
 #include "data/archive.h"
 
 /* ---- keys -------------------------------------------------------------------------------------*/
@@ -399,9 +398,7 @@ static mica_status reduce_all(mica_iterator *it) {
     if (!values) return MICA_NO_MEMORY();
     mica_status status = NULL;
     while (!status) {
-        status = mica_interrupt_poll()
-                     ? mica_interrupt_status()
-                     : mica_iterator_pull(it, 0, values + d->n_state, &state->input_ended);
+        status = mica_iterator_pull(it, 0, values + d->n_state, &state->input_ended);
         if (status || state->input_ended) break;
         status = reduce_element(it, values);
         mica_values_release(values + d->n_state, width);

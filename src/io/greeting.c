@@ -48,7 +48,7 @@ static mica_status take(const mica_socket *s, uint8_t *bytes, size_t n, double d
     MICA_TRY(mica_socket_read(s, bytes, HEAD, deadline, &got));
     if (got < HEAD) return MICA_ERROR(MICA_UNAVAILABLE, "[peer] it ended the connection");
     if (memcmp(bytes, word, sizeof word) != 0)
-        return MICA_ERROR(MICA_DATA_LOSS, "[peer] it does not greet as one of Mica");
+        return MICA_ERROR(MICA_DATA_LOSS, "[peer] the greeting is not that of a Mica process");
     if (bytes[4] != VERSION || bytes[6] || bytes[7])
         return MICA_ERROR(MICA_DATA_LOSS, "[peer] it greets in version %d, not %d", bytes[4],
                           VERSION);

@@ -153,11 +153,11 @@ static mica_status data_of(npy *f, io_range stored, const void **out) {
     *out = stored.data;
     bool is_complex = mica_dtype_kind_of(f->type.dtype) == MICA_KIND_COMPLEX;
     size_t part = mica_dtype_bytes(f->type.dtype) / (is_complex ? 2 : 1);
-    bool is_swapped = f->is_swapped && part > 1, is_turned = f->is_fortran && f->type.rank > 1;
-    if (stored.n == 0 || (!is_swapped && !is_turned)) return NULL;
+    bool is_swapped = f->is_swapped && part > 1, is_transposed = f->is_fortran && f->type.rank > 1;
+    if (stored.n == 0 || (!is_swapped && !is_transposed)) return NULL;
     uint8_t *copy = mica_arena_alloc(&f->arrays->arena, stored.n);
     if (!copy) return MICA_NO_MEMORY();
-    if (is_turned)
+    if (is_transposed)
         reorder(&f->type, stored.data, copy);
     else
         memcpy(copy, stored.data, stored.n);

@@ -71,7 +71,7 @@ static mica_status find_listing(const mica_arrays *a, listing *out) {
     if (is_long && end >= LOCATOR && !memcmp(record - LOCATOR, "PK\6\7", 4)) {
         uint64_t at = number_at(record - LOCATOR + 8, 8);
         if (at > a->size || a->size - at < END64 || memcmp(a->bytes + at, "PK\6\6", 4) != 0)
-            return damaged(a, "the archive's long end is missing");
+            return damaged(a, "the archive's ZIP64 end record is missing");
         record = a->bytes + at;
         *out = (listing){number_at(record + 32, 8), number_at(record + 48, 8),
                          number_at(record + 40, 8)};

@@ -87,13 +87,14 @@ static bool take_escape(io_range *in, mica_text *to) {
     return true;
 }
 
+/* Without memory there is no string, and `to` has failed. */
 static bool take_string(io_range *in, mica_text *to) {
     mica_text_clear(to);
     if (!take_char(in, '"')) return false;
     while (in->n) {
         uint8_t c = *in->data;
         in->data++, in->n--;
-        if (c == '"') return true;
+        if (c == '"') return !mica_text_is_failed(to);
         if (c < 0x20) return false;
         if (c != '\\')
             mica_text_append_char(to, (char)c);
@@ -203,8 +204,6 @@ static mica_status read_header(header *h) {
         do {
             if (!take_string(&h->in, &h->name) || !take_char(&h->in, ':'))
                 return damaged(h, "an array has no name");
-            if (mica_text_is_failed(&h->name) || mica_text_is_failed(&h->word))
-                return MICA_NO_MEMORY();
             bool is_metadata = !strcmp(mica_text_data(&h->name), "__metadata__");
             MICA_TRY(is_metadata ? pass_metadata(h) : read_array(h));
         } while (take_char(&h->in, ','));
@@ -248,6 +247,10 @@ mica_status io_safetensors_read(mica_arrays *a) {
     mica_text_init(&h.name);
     mica_text_init(&h.word);
     mica_status status = read_header(&h);
+    if (mica_text_is_failed(&h.name) || mica_text_is_failed(&h.word)) {
+        mica_status_release(status);
+        status = MICA_NO_MEMORY();
+    }
     if (!status) status = check_places(&h);
     mica_text_deinit(&h.name);
     mica_text_deinit(&h.word);

@@ -115,8 +115,8 @@ static mica_value standard(mica_graph *g, mica_value x, mica_value weights, cons
     return turns ? mica_transpose(g, y, MICA_INTS(0, 3, 1, 2)) : y;
 }
 
-/* (I, O / groups, kH, kW) -> (O, I / groups, kH, kW), turned over in space. */
-static mica_value turned_weights(mica_graph *g, mica_value weights, const conv_plan *plan) {
+/* (I, O / groups, kH, kW) -> (O, I / groups, kH, kW), flipped in space. */
+static mica_value flipped_weights(mica_graph *g, mica_value weights, const conv_plan *plan) {
     const int64_t *d = plan->weights.dims;
     int64_t n = plan->groups, inputs = d[0] / n;
     weights = mica_reshape(g, weights, MICA_INTS(n, inputs, d[1], d[2], d[3]));
@@ -141,7 +141,7 @@ static mica_value transposed(mica_graph *g, mica_value x, mica_value weights,
         f.low[i] = reach - low;
         f.high[i] = o->strides[i] - 1 + low;
     }
-    weights = turned_weights(g, weights, plan);
+    weights = flipped_weights(g, weights, plan);
     return mica_conv(g, x, weights, o->channels_last ? "N01C,OI01,N01C" : "NC01,OI01,NC01",
                      MICA_INTS(1, 1), (mica_ints){f.low, 2}, (mica_ints){f.high, 2},
                      (mica_ints){o->strides, 2}, (mica_ints){o->dilations, 2}, plan->groups, 1);

@@ -36,7 +36,7 @@ static int64_t inside(int64_t i, int64_t low, int64_t high) {
     return i < low ? low : i > high ? high : i;
 }
 
-/* One axis as a slice upwards: a downward one is turned over afterwards. */
+/* One axis as a slice upwards: a downward one is reversed over afterwards. */
 static void slice_axis(int64_t size, int64_t *start, int64_t *end, int64_t *stride) {
     /* a step beyond the end is as good as any other, and overflows nothing */
     *stride = inside(*stride, -size - 1, size + 1);
@@ -61,8 +61,8 @@ mica_value mica_nn_slice(mica_graph *g, mica_value x, mica_ints start, mica_ints
     if (!mica_nn_check(g, "slice", &x, 1, 0, false)) return MICA_NULL_VALUE;
     mica_type type = mica_nn_type(x);
     int64_t starts[MICA_MAX_RANK], ends[MICA_MAX_RANK], strides[MICA_MAX_RANK];
-    int64_t turned[MICA_MAX_RANK];
-    int32_t n_turned = 0;
+    int64_t reversed[MICA_MAX_RANK];
+    int32_t n_reversed = 0;
     if (!mica_nn_check_ints(g, "slice", "start", start, type.rank) ||
         !mica_nn_check_ints(g, "slice", "end", end, type.rank) ||
         (stride.n && !mica_nn_check_ints(g, "slice", "stride", stride, type.rank)))
@@ -75,12 +75,12 @@ mica_value mica_nn_slice(mica_graph *g, mica_value x, mica_ints start, mica_ints
             MICA_NN_FAIL(g, "[slice] a stride of %s is 0", mica_nn_ints_text(stride).chars);
             return MICA_NULL_VALUE;
         }
-        if (strides[i] < 0) turned[n_turned++] = i;
+        if (strides[i] < 0) reversed[n_reversed++] = i;
         slice_axis(type.dims[i], &starts[i], &ends[i], &strides[i]);
     }
     x = mica_slice(g, x, (mica_ints){starts, type.rank}, (mica_ints){ends, type.rank},
                    (mica_ints){strides, type.rank});
-    return n_turned ? mica_reverse(g, x, (mica_ints){turned, n_turned}) : x;
+    return n_reversed ? mica_reverse(g, x, (mica_ints){reversed, n_reversed}) : x;
 }
 
 int32_t mica_nn_split_sizes(int64_t extent, int32_t count, int64_t *out_sizes) {

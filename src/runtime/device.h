@@ -48,6 +48,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/strings.h"
 #include "compile/plan.h"
 #include "ir/graph.h"
 #include "mica/runtime.h"
@@ -81,6 +82,15 @@ typedef struct mica_kernel {
     bool cannot_fail; /* once launched, it completes */
     bool waits;       /* its launch waits for the device */
 } mica_kernel;
+
+/* A kernel as C, for programs that run without Mica (runtime/write_c.c): constants in front of a
+ * function, and its statements over `x` and `y`, arrays of the operands' and results' addresses,
+ * and `scratch`. Their names end with `number`. */
+typedef struct mica_kernel_text {
+    mica_text *constants, *body;
+    int32_t number;
+    size_t scratch_bytes; /* that the text needs; not those of the kernel itself */
+} mica_kernel_text;
 
 typedef struct mica_device_vtable {
     const char *kind; /* "cpu" */
@@ -144,6 +154,11 @@ typedef struct mica_device_vtable {
     void (*unit_destroy)(mica_device *device, mica_unit *unit);
     mica_status (*unit_kernel)(mica_device *device, mica_unit *unit, int32_t i,
                                mica_kernel **out_kernel);
+
+    /* (optional: NULL, nothing can be written) The kernel of a node as text; UNSUPPORTED where
+     * there is none. */
+    mica_status (*kernel_write)(mica_device *device, const mica_kernel *kernel,
+                                const mica_node *node, mica_kernel_text *out);
 
     /* (optional: NULL, the runtime walks the commands) Runs a whole graph on host memory. */
     mica_status (*interpret)(mica_device *device, const mica_graph *g, const void *const *inputs,

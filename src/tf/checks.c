@@ -227,6 +227,7 @@ mica_value mica_tf_check_neutral(mica_graph *g, const mica_tf_check *check) {
 /* A bound for each element of a value, within what its dtype can hold. */
 static mica_value bound_like(mica_graph *g, mica_value value, const int64_t *bounds,
                              int32_t width) {
+    if (mica_value_is_null(value)) return MICA_NULL_VALUE;
     mica_type type = *mica_value_type(value);
     size_t size = mica_dtype_bytes(type.dtype);
     bool is_signed = mica_dtype_kind_of(type.dtype) == MICA_KIND_SIGNED;

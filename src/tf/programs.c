@@ -24,6 +24,8 @@ void mica_tf_program_release(mica_tf_program *program) {
     mica_free(program->written_types);
     mica_free(program->randoms);
     mica_free(program->checks);
+    mica_graph_release(program->graph);
+    mica_free(program->notes);
     mica_free(program);
 }
 

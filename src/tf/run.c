@@ -211,6 +211,22 @@ static mica_tier tier_of(const segment *s) {
     return waits ? MICA_TIER_COMPILED : (mica_tier)0;
 }
 
+/* For those who want the graph itself: which variable each input is. */
+static mica_status note_program(const segment *s, mica_tf_program *program, mica_graph *g) {
+    int32_t *handles = mica_calloc((size_t)s->n_handles + 1, sizeof *handles);
+    bool *has_value = mica_calloc((size_t)s->n_handles + 1, sizeof *has_value);
+    mica_status status = handles && has_value ? NULL : MICA_NO_MEMORY();
+    for (int32_t i = s->step->n_variables - 1; !status && i >= 0; i--)
+        if (s->unique[i] >= 0) handles[s->unique[i]] = s->step->variables[i];
+    for (int32_t i = 0; !status && i < s->n_handles; i++) has_value[i] = s->types[i].has_value;
+    if (!status)
+        status =
+            mica_tf_program_note(program, s->run->g, s->step, g, handles, has_value, s->n_handles);
+    mica_free(handles);
+    mica_free(has_value);
+    return status;
+}
+
 /* failed_node: where lowering gave up because a region's shapes vary; -1: not that. */
 static mica_status lower_segment(segment *s, mica_tf_program *program, int32_t *failed_node) {
     mica_tf_session session;
@@ -227,6 +243,7 @@ static mica_status lower_segment(segment *s, mica_tf_program *program, int32_t *
     if (!status) status = mica_graph_check(g);
     if (!status) status = collect_outputs(s, &session, frame, program);
     if (!status) status = collect_checks(s, &session, frame, program);
+    if (!status) status = note_program(s, program, g);
     mica_compile_options options = {.size = sizeof options, .tier = tier_of(s)};
     if (mica_tf_is_disabled()) options.passes = "-match,-fuse";
     if (!status) status = mica_executable_create(s->run->device, g, &options, &program->executable);
@@ -497,7 +514,7 @@ static mica_status run_host(run *r, const mica_tf_node *node) {
 
 /* ---- graphs -----------------------------------------------------------------------------------*/
 
-static mica_status get_steps(mica_tf_graph *g, mica_tf_steps **out_steps) {
+mica_status mica_tf_graph_steps(mica_tf_graph *g, mica_tf_steps **out_steps) {
     *out_steps = __atomic_load_n(&g->steps, __ATOMIC_ACQUIRE);
     if (*out_steps) return NULL;
     mica_tf_steps *made;
@@ -604,7 +621,7 @@ mica_status mica_tf_graph_run(mica_tf_graph *g, mica_device *device, const mica_
     mica_tf_value few[FEW];
     size_t n = (size_t)g->n_results + 1;
     run r = {.g = g, .device = device, .slots = few};
-    MICA_TRY(get_steps(g, &r.steps));
+    MICA_TRY(mica_tf_graph_steps(g, &r.steps));
     if (n > FEW && !(r.slots = mica_alloc(n * sizeof *r.slots))) return MICA_NO_MEMORY();
     memset(r.slots, 0, n * sizeof *r.slots);
     mica_tf_tape *tapes = mica_tf_tapes_hide();
@@ -618,7 +635,7 @@ mica_status mica_tf_graph_segments(mica_tf_graph *g, int32_t *out_n) {
     MICA_GIVEN(g, out_n);
     mica_tf_steps *steps;
     *out_n = 0;
-    MICA_TRY(get_steps(g, &steps));
+    MICA_TRY(mica_tf_graph_steps(g, &steps));
     for (int32_t i = 0; i < steps->n; i++) *out_n += steps->data[i].node < 0;
     return NULL;
 }
@@ -659,7 +676,7 @@ mica_status mica_tf_graph_describe(mica_tf_graph *g, char **out_text) {
     mica_text text;
     mica_status status = NULL;
     *out_text = NULL;
-    MICA_TRY(get_steps(g, &steps));
+    MICA_TRY(mica_tf_graph_steps(g, &steps));
     mica_text_init(&text);
     int32_t n = 0;
     for (int32_t i = 0; i < steps->n; i++) n += steps->data[i].node < 0;

@@ -132,7 +132,7 @@ static bool has_foreign_input(const mica_tf_graph *g, const mica_tf_node *node) 
     return false;
 }
 
-static mica_tf_lowers look_at(const mica_tf_graph *g) {
+static mica_tf_lowers decide(const mica_tf_graph *g) {
     mica_tf_lowers answer = MICA_TF_LOWERS;
     bool *foldable = mica_alloc(2 * (size_t)g->n_nodes + 2), *needed = foldable + g->n_nodes + 1;
     if (!foldable) return MICA_TF_STAYS_HOST;
@@ -157,7 +157,7 @@ static mica_tf_lowers look_at(const mica_tf_graph *g) {
 mica_tf_lowers mica_tf_graph_lowers(mica_tf_graph *g) {
     int8_t known = __atomic_load_n(&g->lowers, __ATOMIC_ACQUIRE);
     if (known) return (mica_tf_lowers)(known - 1);
-    mica_tf_lowers answer = look_at(g);
+    mica_tf_lowers answer = decide(g);
     __atomic_store_n(&g->lowers, (int8_t)(answer + 1), __ATOMIC_RELEASE);
     return answer;
 }

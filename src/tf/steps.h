@@ -41,6 +41,8 @@ typedef struct mica_tf_program {
     mica_tf_checked *checks;
     int32_t n_checks,
         n_checked_results; /* all; those at results, which follow those for variables */
+    mica_graph *graph; /* what was compiled, and its inputs and outputs: where graphs are kept */
+    char *notes;
     int64_t key[];
 } mica_tf_program;
 
@@ -72,6 +74,18 @@ MICA_MUST_CHECK mica_status mica_tf_programs_hold(mica_tf_step *step, mica_tf_pr
                                                   int32_t *out_n);
 /* No run uses the step any more. */
 void mica_tf_programs_forget(mica_tf_step *step);
+
+/* ---- lowered.c --------------------------------------------------------------------------------*/
+
+/* Keeps the graph with the names of its inputs and outputs, where mica_tf_keep_graphs asks for it.
+ * handles: by input that is a variable's value, a slot that holds the variable's handle; so
+ * many. */
+MICA_MUST_CHECK mica_status mica_tf_program_note(mica_tf_program *program, const mica_tf_graph *g,
+                                                 const mica_tf_step *step, mica_graph *lowered,
+                                                 const int32_t *handles, const bool *has_value,
+                                                 int32_t n_handles);
+/* A graph's steps, cut when they are first asked for (run.c). */
+MICA_MUST_CHECK mica_status mica_tf_graph_steps(mica_tf_graph *g, mica_tf_steps **out_steps);
 
 /* ---- segment.c --------------------------------------------------------------------------------*/
 

@@ -126,7 +126,10 @@ static void take_word(reader *r, char *out, size_t capacity) {
     size_t n = 0;
     skip_spaces(r);
     while (is_word(*r->at)) {
-        if (n + 1 < capacity) out[n++] = *r->at;
+        if (n + 1 < capacity)
+            out[n++] = *r->at;
+        else
+            r->failed = true;
         r->at++;
     }
     out[n] = 0;
@@ -192,7 +195,7 @@ static mica_tf_attr_kind list_of(mica_tf_attr_kind kind) {
 }
 
 static void read_kind(reader *r, mica_tf_attr_info *attr) {
-    char word[32];
+    char word[40];
     if (take(r, '{')) {
         if (skip_spaces(r), *r->at == '\'') {
             attr->kind = MICA_TF_STRING;
@@ -237,7 +240,7 @@ static void read_string(reader *r, mica_tf_attr_info *attr) {
 static const mica_tf_shape unknown_shape = {.rank = -1};
 
 static void read_default(reader *r, mica_tf_attr_info *attr) {
-    char word[32], *end = NULL;
+    char word[40], *end = NULL;
     attr->has_default = true;
     skip_spaces(r);
     switch (attr->kind) {
@@ -287,7 +290,7 @@ static int8_t find_attr(const mica_tf_op_info *info, const char *name) {
 }
 
 static void read_argument(mica_tf_op_info *info, reader *r, mica_tf_argument *argument) {
-    char word[32];
+    char word[40];
     *argument = (mica_tf_argument){.type_attr = -1, .count_attr = -1};
     take_word(r, argument->name, sizeof argument->name);
     if (!take(r, ':')) r->failed = true;

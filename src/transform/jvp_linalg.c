@@ -192,7 +192,7 @@ static mica_value turn_of(mica_graph *g, mica_value v, mica_value u) {
     return mica_div(g, across, mica_reduce(g, mica_mul(g, places, re), "sum", down));
 }
 
-static mica_value turned_back(mica_graph *g, mica_value v, mica_value u, mica_value turn) {
+static mica_value rotated_back(mica_graph *g, mica_value v, mica_value u, mica_value turn) {
     mica_value drift = mica_matrix_spread(g, mica_complex(g, mica_zeros_like(g, turn), turn),
                                           rows_of(v), columns_of(v), false);
     return mica_sub(g, u, mica_mul(g, v, drift));
@@ -218,7 +218,7 @@ MICA_JVP_RULE(eigh) {
     inner = mica_matrix_product_an(g, v, inner);
     mica_value gaps = mica_matrix_as(g, inverse_gaps(g, values), dtype);
     mica_value dv = mica_matrix_product(g, v, mica_mul(g, gaps, inner));
-    if (mica_matrix_is_complex(v) && !is_empty(n)) dv = turned_back(g, v, dv, turn_of(g, v, dv));
+    if (mica_matrix_is_complex(v) && !is_empty(n)) dv = rotated_back(g, v, dv, turn_of(g, v, dv));
     dy[0] = real_diagonal(g, inner);
     dy[1] = dv;
 }
@@ -254,8 +254,8 @@ static void turn_both(mica_graph *g, mica_value u, mica_value v, mica_value s, m
     between = mica_div(g, between, mica_matrix_spread(g, s, k, k, false));
     *du = mica_add(g, *du, mica_matrix_product(g, u, between));
     mica_value turn = turn_of(g, u, *du);
-    *du = turned_back(g, u, *du, turn);
-    *dv = turned_back(g, v, *dv, turn);
+    *du = rotated_back(g, u, *du, turn);
+    *dv = rotated_back(g, v, *dv, turn);
 }
 
 /* a = u s v*, P = u* da v, F = 1 / (s[j]^2 - s[i]^2): ds = diagonal of P, du and dv as above with P

@@ -117,14 +117,14 @@ static void each_entry_of(const char *folder, void (*visit)(const char *path)) {
     if (d) closedir(d);
 }
 
-static void give_to_nobody(const char *path) {
+static void give_to_other_user(const char *path) {
     if (chown(path, 65534, 65534) != 0) _exit(99);
 }
 
 /* Root may write everywhere. */
-static void be_nobody(const char *folder) {
+static void run_as_other_user(const char *folder) {
     if (getuid() != 0) return;
-    each_entry_of(folder, give_to_nobody);
+    each_entry_of(folder, give_to_other_user);
     if (chown(folder, 65534, 65534) != 0 || setgid(65534) != 0 || setuid(65534) != 0) _exit(99);
 }
 
@@ -151,7 +151,7 @@ TEST(a_child_does_what_it_is_told) {
     alarm(120);
     if (is_child("full disk") && !fill_disk(folder)) _exit(98);
     if (is_child("short files")) limit_files();
-    if (is_child("read only")) be_nobody(folder);
+    if (is_child("read only")) run_as_other_user(folder);
     if (is_child("with a forked child")) start_forking();
     if (is_child("no children")) signal(SIGCHLD, SIG_IGN);
     int found = compute();

@@ -1,4 +1,5 @@
-/* Gives a reader the files of folders, and each of them cut off and with bits changed. */
+/* Gives a reader the files of folders, each of them whole, cut off and with bits changed, and whole
+ * while one allocation after another fails, 60 of them; 20 when MICA_TEST_QUICK is set. */
 #include <string.h>
 
 #include "base/platform.h"
@@ -20,6 +21,18 @@ static void read_changed(const uint8_t *bytes, size_t size) {
     mica_free(changed);
 }
 
+static void read_without_memory(const uint8_t *bytes, size_t size) {
+    int64_t before = mica_memory_total_allocations();
+    LLVMFuzzerTestOneInput(bytes, size);
+    int64_t total = mica_memory_total_allocations() - before;
+    int64_t step = total / (getenv("MICA_TEST_QUICK") ? 20 : 60) + 1;
+    for (int64_t n = 1 + total % step; n <= total; n += step) {
+        mica_memory_fail_nth(n, false);
+        LLVMFuzzerTestOneInput(bytes, size);
+        mica_memory_fail_nth(0, false);
+    }
+}
+
 static void read_file(void *context, const char *name) {
     char path[1000];
     uint8_t *bytes;
@@ -29,6 +42,7 @@ static void read_file(void *context, const char *name) {
     read_check(!status);
     LLVMFuzzerTestOneInput(bytes, size);
     read_changed(bytes, size);
+    read_without_memory(bytes, size);
     mica_free(bytes);
     n_files++;
 }

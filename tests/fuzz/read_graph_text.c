@@ -15,12 +15,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     mica_status status = mica_graph_parse(text, &g);
     read_check((g == NULL) == (status != NULL));
     mica_status_release(status);
-    if (g) {
-        read_check(!mica_graph_verify(g));
-        read_check(!mica_graph_print(g, &printed));
-        read_check(!mica_graph_parse(printed, &again));
+    if (g && read_done(mica_graph_verify(g)) && read_done(mica_graph_print(g, &printed)) &&
+        read_done(mica_graph_parse(printed, &again)))
         read_check(mica_graph_equal(g, again));
-    }
     mica_string_free(printed);
     mica_graph_release(g);
     mica_graph_release(again);

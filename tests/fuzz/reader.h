@@ -23,4 +23,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
         }                                                                                          \
     } while (0)
 
+/* Whether it succeeded, as it must where no allocation fails (corpus.c has some fail). */
+static inline bool read_done(mica_status status) {
+    bool is_done = status == NULL;
+    read_check(is_done || mica_status_code(status) == MICA_OUT_OF_MEMORY);
+    mica_status_release(status);
+    return is_done;
+}
+
 #endif

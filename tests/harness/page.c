@@ -42,7 +42,7 @@ static void keep_example(const op_case *c, const mica_graph *g) {
     }
 }
 
-static void look_at(const op_case *c) {
+static void find_supported(const op_case *c) {
     for (int t = 0; t < MICA_DTYPE_COUNT; t++) {
         mica_type types[MOST_OPERANDS];
         mica_dtype dtype = (mica_dtype)t;
@@ -100,7 +100,7 @@ static void print_row(mica_op op) {
 
 void print_page(const case_table *const *tables, int32_t n_tables) {
     for (int32_t t = 0; t < n_tables; t++)
-        for (int32_t i = 0; i < tables[t]->n; i++) look_at(&tables[t]->cases[i]);
+        for (int32_t i = 0; i < tables[t]->n; i++) find_supported(&tables[t]->cases[i]);
     fputs("[\n", stdout);
     for (int op = 0; op < MICA_OP_COUNT; op++) {
         print_row((mica_op)op);

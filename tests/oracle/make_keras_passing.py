@@ -4,13 +4,16 @@
 
 PYTHON has TensorFlow 2.21, Keras 3.15.1 and the extra `conformance` of pyproject.toml. TensorFlow
 is first asked about what did not pass on Mica in the last stored run (tests/keras/mica.txt.gz),
-then, without --only-missing, about the rest; parts choose files. What a process has answered is
-stored at once and not asked again, so that the script can be ended and begun anew.
+then, without --only-missing, about the rest, what was quick on Mica first; parts choose files.
+Files of a folder share a process, as in Keras' own runs, but for those that set up devices. What a
+process has answered is stored at once and not asked again, so that the script can be ended and
+begun anew.
 """
 
 from __future__ import annotations
 
 import argparse
+import collections
 import pathlib
 import sys
 import tempfile
@@ -20,6 +23,10 @@ sys.path.insert(0, str(ROOT / "tests" / "keras"))
 
 import lists  # noqa: E402
 import suite  # noqa: E402
+
+ALONE = ("backend/tensorflow/", "distribution/", "swap_ema_weights_test")
+IDS_PER_PROCESS = 400
+SECONDS_PER_PROCESS = 30
 
 
 def collect(keras: pathlib.Path) -> dict[str, set[str]]:
@@ -36,19 +43,40 @@ def collect(keras: pathlib.Path) -> dict[str, set[str]]:
     return found
 
 
-def ask(runner: suite.Runner, answers: dict, jobs: list, workers: int) -> None:
-    """Runs (file, ids) jobs and stores the answers as they come."""
-    wanted = dict(jobs)
+def group(jobs: list, cost: dict[str, float]) -> list[list]:
+    """Puts (file, ids) jobs of a folder together, the quickest first."""
+    groups: list[list] = []
+    for name, ids in sorted(jobs, key=lambda job: (suite.folder(job[0]), cost[job[0]])):
+        last = groups[-1] if groups else []
+        together = [*last, (name, ids)]
+        if (
+            last
+            and suite.folder(last[0][0]) == suite.folder(name)
+            and not any(part in name for part in ALONE)
+            and sum(len(ids) for _, ids in together) <= IDS_PER_PROCESS
+            and sum(cost[name] for name, _ in together) <= SECONDS_PER_PROCESS
+        ):
+            last.append((name, ids))
+        else:
+            groups.append([(name, ids)])
+    return sorted(groups, key=lambda jobs: sum(cost[name] for name, _ in jobs))
+
+
+def ask(runner: suite.Runner, answers: dict, groups: list[list], workers: int) -> None:
+    """Runs groups of (file, ids) jobs and stores the answers as they come."""
+    wanted = {name: ids for jobs in groups for name, ids in jobs}
 
     def done(names, results):
-        (name,) = names
-        answer, asked = answers[name], wanted[name]
-        answer.passing |= {id for id in asked if id in results and results[id].outcome == "passed"}
-        answer.unasked -= asked
+        for name in names:
+            answer, asked = answers[name], wanted[name]
+            passed = {id for id in asked if id in results and results[id].outcome == "passed"}
+            answer.passing |= passed
+            answer.unasked -= asked
+            print(f"{name}: {len(passed)} of {len(asked)} pass", flush=True)
         lists.write_answers(answers)
-        print(f"{name}: {len(answer.passing & asked)} of {len(asked)} pass", flush=True)
 
-    suite.run_all(runner, [([name], ids) for name, ids in jobs], workers, done)
+    jobs = [([name for name, _ in jobs], set().union(*(ids for _, ids in jobs))) for jobs in groups]
+    suite.run_all(runner, jobs, workers, done)
 
 
 def main() -> int:
@@ -68,10 +96,13 @@ def main() -> int:
     record = lists.read_record()
     names = [name for name in answers if not options.parts or any(p in name for p in options.parts)]
     missing = [(name, answers[name].unasked - set(record)) for name in names]
-    ask(runner, answers, [(name, ids) for name, ids in missing if ids], options.workers)
+    cost = collections.Counter()
+    for id, seconds in record.items():
+        cost[id.split("::")[0]] += seconds
+    ask(runner, answers, group([job for job in missing if job[1]], cost), options.workers)
     if not options.only_missing:
         rest = [(name, set(answers[name].unasked)) for name in names if answers[name].unasked]
-        ask(runner, answers, rest, options.workers)
+        ask(runner, answers, group(rest, cost), options.workers)
     return 0
 
 

@@ -1,6 +1,7 @@
 /* Runs every signature of a SavedModel on arrays of a file and writes what comes out: doors_program
  * MODEL INPUTS.npz OUTPUTS.npz. An array's name is its signature's, a colon and the tensor's. What
- * a signature cannot do is told on standard output, a line each. */
+ * a signature cannot do is told on standard output, a line each. An array of texts is their bytes,
+ * one after the other; NAME#lengths has their lengths. */
 #include <mica/arrays.h>
 #include <mica/mica.h>
 #include <mica/saved_model.h>
@@ -18,18 +19,46 @@ typedef struct program {
     int64_t n, capacity;
 } program;
 
-static mica_status keep(program *p, const char *signature, const char *name, mica_tensor *tensor) {
+/* Room for an array of outputs. */
+static void *room_for(program *p, const char *signature, const char *name, const char *kind,
+                      mica_type type, size_t bytes) {
     if (p->n == p->capacity) {
         p->capacity = p->capacity ? 2 * p->capacity : 256;
         p->outputs = realloc(p->outputs, (size_t)p->capacity * sizeof *p->outputs);
     }
-    const mica_type *type = mica_tensor_type(tensor);
-    size_t bytes = (size_t)mica_type_bytes(type), length = strlen(signature) + strlen(name) + 2;
+    size_t length = strlen(signature) + strlen(name) + strlen(kind) + 2;
     char *text = malloc(length);
     void *data = malloc(bytes + 1);
-    snprintf(text, length, "%s:%s", signature, name);
-    p->outputs[p->n++] = (mica_array){text, *type, data};
-    return mica_tensor_to_host(tensor, data, bytes);
+    snprintf(text, length, "%s:%s%s", signature, name, kind);
+    p->outputs[p->n++] = (mica_array){text, type, data};
+    return data;
+}
+
+static mica_status keep(program *p, const char *signature, const char *name, mica_tensor *tensor) {
+    const mica_type *type = mica_tensor_type(tensor);
+    size_t bytes = (size_t)mica_type_bytes(type);
+    return mica_tensor_to_host(tensor, room_for(p, signature, name, "", *type, bytes), bytes);
+}
+
+/* The bytes of all texts, and another array with their lengths. */
+static void keep_strings(program *p, const char *signature, const char *name, mica_tf_value texts) {
+    mica_tf_shape shape;
+    mica_tf_value_shape(texts, &shape);
+    int64_t n = mica_tf_strings_count(texts), all = 0;
+    mica_type type = mica_type_make(MICA_DTYPE_i64, (mica_ints){shape.dims, shape.rank});
+    int64_t *lengths = room_for(p, signature, name, "#lengths", type, (size_t)n * sizeof *lengths);
+    for (int64_t i = 0; i < n; i++) {
+        size_t length;
+        mica_tf_strings_get(texts, i, &length);
+        all += lengths[i] = (int64_t)length;
+    }
+    type = mica_type_make(MICA_DTYPE_u8, MICA_INTS(all));
+    char *at = room_for(p, signature, name, "", type, (size_t)all);
+    for (int64_t i = 0; i < n; at += lengths[i++]) {
+        size_t length;
+        const char *text = mica_tf_strings_get(texts, i, &length);
+        memcpy(at, text, length);
+    }
 }
 
 /* Texts one after the other; another array has their lengths. */
@@ -72,13 +101,16 @@ static mica_status find_input(program *p, const mica_signature *s, int32_t i, mi
 static mica_status run(program *p, const mica_signature *s) {
     mica_tf_value inputs[MOST] = {{0}}, outputs[MOST] = {{0}};
     mica_status status = NULL;
-    if (s->n_inputs > MOST || s->n_outputs > MOST) return NULL;
+    if (s->n_inputs > MOST || s->n_outputs > MOST)
+        return mica_status_create(MICA_INVALID_ARGUMENT, "more than %d inputs or outputs", MOST);
     for (int32_t i = 0; i < s->n_inputs && !status; i++) status = find_input(p, s, i, &inputs[i]);
     if (!status)
         status =
             mica_saved_model_run(p->model, s->name, inputs, s->n_inputs, outputs, s->n_outputs);
     for (int32_t i = 0; i < s->n_outputs && !status; i++)
-        if (mica_tf_dtype_core(outputs[i].dtype) != MICA_DTYPE_COUNT)
+        if (outputs[i].dtype == MICA_TF_string)
+            keep_strings(p, s->name, s->outputs[i].name, outputs[i]);
+        else
             status = keep(p, s->name, s->outputs[i].name, outputs[i].object);
     for (int32_t i = 0; i < s->n_inputs; i++) mica_tf_value_release(inputs[i]);
     for (int32_t i = 0; i < s->n_outputs; i++) mica_tf_value_release(outputs[i]);

@@ -1,4 +1,4 @@
-"""The reference pages of the site have every function of the headers and of the packages."""
+"""The pages of the site that are made: of the API, and of the rooms of the house."""
 
 import importlib.util
 import re
@@ -8,11 +8,16 @@ import mlcompute
 import pytest
 from house import ROOT
 
-specification = importlib.util.spec_from_file_location(
-    "api_pages", ROOT / "scripts" / "api_pages.py"
-)
-pages = importlib.util.module_from_spec(specification)
-specification.loader.exec_module(pages)
+
+def script(name):
+    path = ROOT / "scripts" / f"{name}.py"
+    specification = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+pages, rooms = script("api_pages"), script("room_pages")
 
 
 @pytest.fixture(scope="module")
@@ -53,3 +58,26 @@ def test_every_public_function_of_python_is_on_the_page():
             value = getattr(package, name)
             if callable(value) and name.rstrip("_") not in primitives and value.__doc__:
                 assert f"### `{package.__name__}.{name}`" in page, name
+
+
+def test_every_room_has_a_page_with_its_files():
+    folders = {f"src/{path.name}" for path in (ROOT / "src").iterdir() if path.is_dir()}
+    folders |= {f"python/{path.name}" for path in (ROOT / "python").iterdir() if path.is_dir()}
+    assert folders <= set(rooms.purposes())
+    for room in rooms.purposes():
+        page = rooms.page(room)
+        assert len(re.findall(r"^\| `[\w.]+` \| \S", page, re.MULTILINE)) >= 2, room
+        headings = set(rooms.SECTIONS.get(room, []))
+        assert all(f"[{each}](architecture.md#" in page for each in headings), room
+    assert "| `pool.h` | the compute pool, one for the process" in rooms.page("src/base")
+    assert "`test_pool`" in rooms.page("src/base")
+
+
+def test_the_list_of_rooms_says_what_each_file_is():
+    unsaid = [
+        name
+        for room in rooms.purposes()
+        for name in rooms.tracked(room)
+        if name.endswith((".c", ".h", ".py")) and not rooms.about(name)
+    ]
+    assert unsaid == []

@@ -1,6 +1,7 @@
 """AutoGraph over tensors: 188 functions give eagerly and as tf.function what TensorFlow gives."""
 
 import gzip
+import importlib.util
 import json
 import subprocess
 import sys
@@ -441,6 +442,49 @@ for call in calls:
 def test_tracebacks_show_the_lines_that_failed(tmp_path):
     script = tmp_path / "lines.py"
     script.write_text(LINES)
+    command = [sys.executable, "-m", "mica.tf", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+TRAIN_STEP = """
+import traceback
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+
+class Model(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.dense = keras.layers.Dense(2)
+
+    def call(self, x):
+        return tf.matmul(self.dense(x), tf.zeros([7, 3]))  # call
+
+    def train_step(self, data):
+        x, y = data
+        predicted = self(x)  # train_step
+        return {"loss": tf.reduce_sum(predicted - y)}
+
+
+model = Model()
+model.compile("sgd", "mse")
+x = np.zeros((4, 2), "float32")
+try:
+    model.fit(x, x, verbose=0)  # fit
+except ValueError as error:
+    shown = traceback.extract_tb(error.__traceback__)
+own = [(f.name, f.line.partition("  # ")[2]) for f in shown if f.filename == __file__]
+assert own == [("<module>", "fit"), ("train_step", "train_step"), ("call", "call")], own
+"""
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("keras"), reason="keras is not installed")
+def test_tracebacks_show_the_lines_of_a_train_step_of_keras(tmp_path):
+    script = tmp_path / "train_step.py"
+    script.write_text(TRAIN_STEP)
     command = [sys.executable, "-m", "mica.tf", script]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -88,6 +88,9 @@ add = lambda a, b: a + b
 interrupted("reduce", lambda: numbers.reduce(np.int64(0), add))
 interrupted("a pipeline", lambda: numbers.map(lambda x: x + 1).prefetch(2).reduce(np.int64(0), add))
 interrupted("a filter", lambda: next(iter(numbers.filter(lambda x: x < 0))))
+interrupted("a skip", lambda: next(iter(numbers.skip(1 << 50))))
+boxes, scores = tf.random.uniform([200_000, 4]), tf.random.uniform([200_000])
+interrupted("boxes", lambda: tf.image.non_max_suppression(boxes, scores, 200_000, 0.999))
 assert int(numbers.take(4).reduce(np.int64(0), add)) == 6
 """
 
@@ -95,7 +98,8 @@ assert int(numbers.take(4).reduce(np.int64(0), add)) == 6
 def test_loops_and_pipelines_without_end_are_interrupted(run):
     done = run(ENDLESS)
     assert done.returncode == 0, done.stderr
-    names = "a loop,a loop over a variable,a jitted loop,reduce,a pipeline,a filter".split(",")
+    loops = ["a loop", "a loop over a variable", "a jitted loop"]
+    names = [*loops, "reduce", "a pipeline", "a filter", "a skip", "boxes"]
     assert done.stdout.splitlines() == [f"{name} interrupted" for name in names], done.stderr
 
 

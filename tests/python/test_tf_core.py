@@ -1,9 +1,11 @@
 """mica.tf: tensors, ops, functions, variables, derivatives, from end to end."""
 
+import gc
 import os
 import subprocess
 import sys
 import textwrap
+import weakref
 
 import mica.tf as tf
 import numpy as np
@@ -262,6 +264,37 @@ def test_custom_gradients():
     assert (float(y), float(tape.gradient(y, x))) == (4.0, 100.0)
 
 
+def test_a_custom_gradient_that_raises_matters_to_those_who_ask_for_it():
+    @tf.custom_gradient
+    def f(x):
+        def gradient(upstream):
+            raise ValueError(f"there is none for {upstream.dtype}")
+
+        return x * x, gradient
+
+    @tf.function
+    def inside(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return tape.gradient(y, x)
+
+    x = tf.constant(3.0)
+    outside = tf.function(f)
+    assert float(outside(x)) == 9.0
+    with (
+        pytest.raises(tf.errors.UnimplementedError, match="there is none for <dtype: 'float32'>"),
+        tf.GradientTape() as tape,
+    ):
+        tape.watch(x)
+        tape.gradient(outside(x), x)
+    with pytest.raises(ValueError, match="there is none"):
+        inside(x)
+    matrix = tf.constant([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])
+    solve = tf.function(lambda a: tf.linalg.lstsq(a, tf.ones([3, 1]), fast=False))
+    np.testing.assert_allclose(solve(matrix), [[0.0857143], [0.1714286]], rtol=1e-5)
+
+
 def test_a_symbolic_tensor_has_no_truth_and_does_not_leak():
     leaked = []
 
@@ -397,3 +430,59 @@ def test_a_tensor_of_many_rows_is_walked_over():
     assert tape.gradient(total, x).numpy().tolist() == [2.0] * 1100
     with pytest.raises(TypeError, match="scalar tensor"):
         iter(tf.constant(1))
+
+
+def test_bfloat16_is_shown_where_numpy_has_no_such_type():
+    program = """
+import sys
+sys.modules["ml_dtypes"] = None  # as if it were not installed
+import mica.tf as tf
+x = tf.constant([1.5, 2.0], tf.bfloat16)
+print(x, x[0], repr(tf.Variable(x[1])))
+tf.print(x, output_stream=sys.stdout)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=os.environ
+    )
+    assert done.stdout.splitlines() == [
+        "tf.Tensor([1.5 2. ], shape=(2,), dtype=bfloat16) "
+        "tf.Tensor(1.5, shape=(), dtype=bfloat16) "
+        "<tf.Variable 'Variable:0' shape=() dtype=bfloat16, numpy=2.0>",
+        "[1.5 2]",
+    ]
+
+
+def test_what_has_no_value_in_numpy_is_printed_by_its_dtype(capfd):
+    handle = tf.Variable(1.0).handle
+    dataset = tf.data.experimental.to_variant(tf.data.Dataset.range(3))
+    tf.print(handle, [dataset, tf.constant(["b"])], output_stream=sys.stdout)
+    assert capfd.readouterr().out == '<resource> [<variant>, ["b"]]\n'
+
+
+def test_a_slice_that_leaves_its_tensor_is_told_of_the_argument_that_is_wrong():
+    x = tf.ones([3, 3])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"begin\[0\] in \[0, 3\], but got 5"):
+        tf.slice(x, [5, 0], [1, 1])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"size\[1\] in \[0, 2\], but got 9"):
+        tf.slice(x, [0, 1], [1, 9])
+
+
+def test_what_a_python_function_computed_is_kept_until_its_gradient_is_asked():
+    kept = []
+
+    def square(x):
+        y = x * x
+        kept.append(weakref.ref(y))
+        return y
+
+    @tf.function
+    def f(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.py_function(square, [x], tf.float32)
+        return tape.gradient(y, x)
+
+    assert f(tf.constant(3.0)).numpy() == 6.0
+    gc.collect()
+    assert [reference() for reference in kept] == [None]
+    assert f(tf.constant(4.0)).numpy() == 8.0

@@ -47,6 +47,58 @@ def test_attributes_of_an_operation_are_read_by_name():
         product.get_attr("nonsense")
 
 
+def test_a_graph_def_has_the_functions_that_its_nodes_call_and_the_order_of_effects():
+    v = tf.Variable(1.0)
+
+    @tf.function
+    def effects(x):
+        v.assign(tf.cond(x > 0.0, lambda: x, lambda: -x))
+        first = v.read_value()
+        v.assign_add(2.0)
+        return first, v.read_value()
+
+    concrete = effects.get_concrete_function(tf.TensorSpec([]))
+    made = GraphDef.FromString(concrete.graph.as_graph_def().SerializeToString())
+    branches = {f.name for n in made.node for f in (n.attr["then_branch"].func,) if f.name}
+    assert branches and branches <= {f.signature.name for f in made.library.function}
+    by_op = {n.op: n for n in made.node}
+    reads = [n for n in made.node if n.op == "ReadVariableOp"]
+    assert [f"^{by_op['AssignVariableOp'].name}"] == list(reads[0].input)[1:]
+    assert f"^{reads[0].name}" in by_op["AssignAddVariableOp"].input
+    outputs = [tensor.name for tensor in concrete.graph._outputs()]
+    with tf.Graph().as_default() as again:
+        found = tf.graph_util.import_graph_def(made, return_elements=outputs)
+        handle = next(o for o in again.get_operations() if o.outputs[0].dtype == tf.resource)
+        feeds = {handle.outputs[0]: v.handle, "import/x:0": -3.0}
+        with tf.compat.v1.Session(graph=again) as session:
+            assert session.run(found, feeds) == [3.0, 5.0]
+
+
+def test_what_a_graph_def_lacks_is_named():
+    made = GraphDef()
+    made.node.add(name="a", op="NoSuchOp")
+    with tf.Graph().as_default():
+        with pytest.raises(NotImplementedError, match=r"'NoSuchOp': the node 'a'"):
+            tf.graph_util.import_graph_def(made)
+    held = GraphDef()
+    held.node.add(name="p", op="Placeholder").attr["dtype"].type = 1
+    held.node.add(name="y", op="Identity", input=["p"]).attr["T"].type = 1
+
+    @tf.function
+    def without_a_value():
+        return tf.graph_util.import_graph_def(held, return_elements=["y:0"])
+
+    with pytest.raises(ValueError, match="'p' has no value in a function: give one in input_map"):
+        without_a_value()
+    with pytest.raises(ValueError, match=r"call it in tf\.Graph"):
+        tf.graph_util.import_graph_def(made)
+    loop = GraphDef()
+    loop.node.add(name="a", op="Identity", input=["b"]).attr["T"].type = 1
+    loop.node.add(name="b", op="Identity", input=["a"]).attr["T"].type = 1
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="needs its own result"):
+        tf.graph_util.import_graph_def(loop)
+
+
 @pytest.mark.parametrize("value", [1.5, [1, 2, 3], [[True], [False]], [1 + 2j], ["a", "b"]])
 def test_tensors_become_messages_with_their_contents(value):
     tensor = tf.constant(value)

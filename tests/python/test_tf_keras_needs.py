@@ -1,8 +1,12 @@
 """What Keras asks of TensorFlow's inner modules, and faults that its own tests have found."""
 
+import json
 import os
 import subprocess
 import sys
+
+import numpy as np
+from house import ROOT
 
 SCRIPT = """
 import numpy as np
@@ -95,7 +99,7 @@ print("trained")
 """
 
 
-def run_script(tmp_path, text, **variables):
+def run_script(tmp_path, text, cwd=None, **variables):
     script = tmp_path / "script.py"
     script.write_text(text, encoding="utf-8")
     return subprocess.run(
@@ -104,6 +108,7 @@ def run_script(tmp_path, text, **variables):
         text=True,
         timeout=300,
         check=False,
+        cwd=cwd,
         env={**os.environ, **variables},
     )
 
@@ -120,3 +125,58 @@ def test_batch_sizes_are_found_and_the_context_is_reset(tmp_path):
     done = run_script(tmp_path, SCRIPT)
     assert done.returncode == 0, done.stderr
     assert "answered" in done.stdout
+
+
+OLDER = """
+import json
+import sys
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.keras.optimizers.legacy import SGD
+
+sys.path.insert(0, FOLDER)
+from legacy_optimizers import walk
+
+legacy = tf.keras.optimizers.legacy
+assert legacy.SGD is SGD and isinstance(SGD(0.5), legacy.Optimizer)
+optimizer = SGD(lr=0.5)
+optimizer.lr = 0.25
+assert float(optimizer.learning_rate) == 0.25
+for wrong, words in (({"decay": -1.0}, "decay"), ({"unknown": 1}, "unknown")):
+    try:
+        legacy.Adam(**wrong)
+    except (TypeError, ValueError) as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError(wrong)
+
+# A model keeps its optimizer.
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile(legacy.RMSprop(0.01, decay=0.1), "mse")
+model.fit(np.ones((4, 2)), np.ones((4, 1)), verbose=0)
+model.save("model.keras")
+loaded = tf.keras.models.load_model("model.keras")
+assert type(loaded.optimizer) is legacy.RMSprop
+assert int(loaded.optimizer.iterations) == 1
+
+# The loop over a cell of "Effective TensorFlow 2".
+for cell in (tf.keras.layers.LSTMCell(4), tf.keras.layers.GRUCell(4)):
+    x, state = tf.ones([3, 2, 5]), cell.zero_state(2, dtype=tf.float32)
+    for i in range(3):
+        output, state = cell(x[i], state)
+    assert output.shape == (2, 4)
+assert cell.zero_state(2, tf.float64)[0].dtype == tf.float64
+print(json.dumps(walk(legacy, tf)))
+"""
+
+
+def test_names_of_keras_2_train_as_they_did(tmp_path):
+    folder = ROOT / "tests" / "keras"
+    done = run_script(tmp_path, OLDER.replace("FOLDER", repr(str(folder))), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    golden = json.loads((folder / "legacy_optimizers.json").read_text())
+    assert found.keys() == golden.keys()
+    for name, wanted in golden.items():
+        np.testing.assert_allclose(found[name], wanted, rtol=2e-5, atol=1e-7, err_msg=name)

@@ -95,6 +95,36 @@ def test_hard_swish_is_one_operator(function):
     assert np.allclose(result, function(tf.constant(x)).numpy(), atol=1e-6)
 
 
+def _of_integers(x):
+    pixels = tf.cast(x, tf.int32)
+    return tf.image.resize(pixels, [7, 9]), tf.image.resize(pixels, [3, 8], method="nearest")
+
+
+@pytest.mark.parametrize(
+    ("function", "operators"),
+    [
+        (_of_integers, {"RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "CAST"}),
+        (
+            lambda x: (
+                tf.raw_ops.ResizeBilinear(images=x, size=[7, 9], align_corners=True),
+                tf.raw_ops.ResizeBilinear(images=x, size=[2, 3]),
+                tf.raw_ops.ResizeNearestNeighbor(images=x, size=[7, 9], align_corners=True),
+            ),
+            {"RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"},
+        ),
+    ],
+    ids=["integers", "places"],
+)
+def test_pictures_of_another_size_are_operators(function, operators):
+    data = _converter(function, [1, 5, 6, 2]).convert()
+    assert set(_ops(data)) == operators
+    x = np.random.default_rng(3).integers(0, 255, [1, 5, 6, 2]).astype(np.float32)
+    results = tf.lite.Interpreter(model_content=data).get_signature_runner()(x=x)
+    for (_, result), wanted in zip(sorted(results.items()), function(tf.constant(x)), strict=True):
+        assert result.dtype == wanted.dtype.as_numpy_dtype
+        assert np.allclose(result, wanted.numpy(), atol=1e-3)
+
+
 def test_an_op_without_an_operator_is_named():
     with pytest.raises(tf.lite.ConverterError, match=r"TF Select ops: Lgamma"):
         _converter(tf.math.lgamma, [3]).convert()

@@ -107,6 +107,18 @@ def test_generators():
     assert g.split(2)[0].state.numpy().tolist() == [0, 0, 8622760326148602425]
 
 
+def test_a_generator_draws_as_many_numbers_as_a_traced_shape_says():
+    @tf.function(input_signature=[tf.TensorSpec([None, 2])])
+    def like(x):
+        return generator.normal(tf.shape(x))
+
+    generator = tf.random.Generator.from_seed(3)
+    drawn = [like(tf.zeros((n, 2))).numpy() for n in (4, 1)]
+    generator = tf.random.Generator.from_seed(3)
+    assert np.array_equal(drawn[0], generator.normal((4, 2)).numpy())
+    assert np.array_equal(drawn[1], generator.normal((1, 2)).numpy())
+
+
 def test_without_a_seed_numbers_differ():
     tf.random.set_seed(3)
     a = tf.random.stateless_uniform([4], [1, 1]).numpy()

@@ -160,7 +160,8 @@ def test_somebody_who_speaks_otherwise_is_unavailable():
 
         thread = threading.Thread(target=answer)
         thread.start()
-        with pytest.raises(tf.errors.UnavailableError, match="does not greet as one of Mica"):
+        message = "greeting is not that of a Mica process"
+        with pytest.raises(tf.errors.UnavailableError, match=message):
             connect(f"localhost:{other.getsockname()[1]}")
         thread.join()
 

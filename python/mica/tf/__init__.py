@@ -72,6 +72,7 @@ _MODULES = frozenset(
         "distribute",
         "dtypes",
         "experimental",
+        "graph_util",
         "feature_column",
         "image",
         "initializers",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import types as _types
 
 from .. import _mica
-from . import _tracking
+from . import _tracking, cond, get_static_value
 from . import distribute as _distribute
 from ._composite import CompositeTensor, TensorLike
 from ._context import building
@@ -22,8 +22,6 @@ def _namespace(name: str, **members) -> _types.SimpleNamespace:
 
 def _smart_cond(pred, true_fn=None, false_fn=None, name=None):
     """The branch itself when the predicate is known now, else tf.cond."""
-    from . import cond, get_static_value
-
     if not callable(true_fn) or not callable(false_fn):
         raise TypeError("`true_fn` and `false_fn` must be callable.")
     known = pred if isinstance(pred, (bool, int)) else get_static_value(pred)

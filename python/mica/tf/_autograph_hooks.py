@@ -9,10 +9,14 @@ from .. import _mica
 from . import _dtypes, autograph, errors
 from . import _nest as nest
 from ._context import building, current_graph
+from ._control import cond, while_loop
 from ._core import Tensor, convert_to_tensor, ops
+from ._graph import FuncGraph
 from ._shapes import TensorShape, as_shape
 from ._static import static_value
 from ._variable import Variable
+from .autograph import _operators as operators
+from .data import Dataset
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -34,8 +38,6 @@ def _over_dataset(dataset, going_on, body, get, put, names, options) -> None:
 
 def _over_iterator(iterator, going_on, body, get, put, names, options) -> None:
     """Ask for elements until there is none; the body runs where there is one."""
-    from .autograph import _operators as operators
-
     more: object = convert_to_tensor(True)
 
     def get_all():
@@ -65,8 +67,6 @@ def _is_tensor(value: object) -> bool:
 
 
 def _scratch_graph():
-    from ._graph import FuncGraph
-
     return building(FuncGraph("scratch", current_graph()))
 
 
@@ -111,8 +111,6 @@ def _elements(tensor):
 
 
 def _while_loop(test, body, variables, shape_invariants=None, **options):
-    from ._control import while_loop
-
     if not variables:
         # A loop over the state of variables alone.
         while_loop(lambda unused: test(), lambda unused: (body(), (unused,))[1], (0,), **options)
@@ -126,8 +124,6 @@ def _while_loop(test, body, variables, shape_invariants=None, **options):
 
 
 def _cond(predicate, true_function, false_function):
-    from ._control import cond
-
     return cond(convert_to_tensor(predicate), true_function, false_function)
 
 
@@ -204,8 +200,6 @@ def _over_datasets(builtin, function):
     """The builtin, but for datasets, while a graph is built, the function."""
 
     def call(*arguments, **options):
-        from .data import Dataset
-
         if current_graph() is not None and any(isinstance(a, Dataset) for a in arguments):
             return function(*arguments, **options)
         return builtin(*arguments, **options)
@@ -215,8 +209,6 @@ def _over_datasets(builtin, function):
 
 
 def _zipped(*datasets, strict=False):
-    from .data import Dataset
-
     return Dataset.zip(datasets)
 
 

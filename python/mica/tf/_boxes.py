@@ -9,6 +9,7 @@ from . import _dtypes
 from ._array import range, reshape, shape, stack, where, zeros_like
 from ._core import convert_to_tensor, ops
 from ._elementwise import floor, is_finite
+from ._functional import map_fn
 from ._math import cast
 from ._refusals import operand
 from ._select import gather_nd
@@ -196,7 +197,6 @@ def non_max_suppression_padded(
             pad_to_max_output_size,
         )
         return found[0], found[2]
-    from ._functional import map_fn
 
     return map_fn(one, (boxes, scores), fn_output_signature=(_dtypes.int32, _dtypes.int32))
 

@@ -11,6 +11,7 @@ import os
 
 from . import _dtypes, errors
 from ._bundle import Bundle, write_bundle
+from ._checkpoint_files import latest_checkpoint, update_checkpoint_state
 from ._context import building
 from ._core import convert_to_tensor
 from ._reading import check_references, reading
@@ -337,8 +338,6 @@ class Checkpoint(AutoTrackable):
 
     def save(self, file_prefix, options: CheckpointOptions | None = None) -> str:
         """Write the variables to files numbered from 1 on; returns the path of this one."""
-        from ._checkpoint_files import update_checkpoint_state
-
         self._make_counter()
         with building(None):
             self._counter.assign_add(1)
@@ -363,8 +362,6 @@ class Checkpoint(AutoTrackable):
 
         What is not there yet gets its value when it is made. The answer asserts what was matched.
         """
-        from ._checkpoint_files import latest_checkpoint
-
         if save_path is not None and os.path.isdir(os.fspath(save_path)):
             save_path = latest_checkpoint(save_path) or save_path
         self._make_counter()

@@ -6,6 +6,7 @@ import collections
 
 from . import _dtypes
 from ._core import Tensor, convert_to_tensor, ops
+from .image import convert_image_dtype
 
 
 def _text(value) -> Tensor:
@@ -129,7 +130,6 @@ def decode_image(
     )
     if dtype in kept:
         return pixels
-    from .image import convert_image_dtype  # tf.image imports this module
 
     return convert_image_dtype(pixels, dtype)
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from .. import _mica
+from ._core import Tensor
+from ._variable import Variable
+
 
 class CompositeTensor:
     """Base of values that are made of tensors; `_type_spec` says how.
@@ -22,9 +26,6 @@ class TensorLike:
 
 def is_tensor(x: object) -> bool:
     """Whether it is a tensor, or a value that stands for one."""
-    from ._core import Tensor
-    from ._variable import Variable
-
     if isinstance(x, CompositeTensor):
         return x._is_tensor
     return isinstance(x, Tensor | Variable | TensorLike)
@@ -32,6 +33,4 @@ def is_tensor(x: object) -> bool:
 
 def is_symbolic_tensor(x: object) -> bool:
     """Whether it is a tensor of a graph."""
-    from .. import _mica
-
     return isinstance(x, _mica.TFSymbolicTensor)

@@ -11,7 +11,9 @@ from .. import _mica
 from . import _dtypes, nest
 from ._context import building
 from ._core import Tensor, convert_to_tensor, ops
-from ._graph import FuncGraph, operand, read_only_variables
+from ._function import GraphFunction
+from ._graph import FuncGraph, operand, read_only_variables, reads_in_front
+from ._print import Assert
 from ._shapes import TensorShape
 from ._specs import TensorSpec, TypeSpec
 
@@ -96,7 +98,6 @@ def _node(make, tensors: list, bodies: list):
         or _mica.tf_count_recording(tensors) <= 0
     ):
         return make(tensors)
-    from ._function import GraphFunction
 
     whole = FuncGraph("recorded", None)
     inner = [whole._parameter(t.dtype, t.shape, "args") for t in tensors]
@@ -167,8 +168,6 @@ def _no_default(predicates: list, last):
     """The last function, which runs when its predicate is true, else none is."""
 
     def run():
-        from ._print import Assert
-
         given = ops["Pack"]([convert_to_tensor(p, _dtypes.bool) for p in predicates])
         Assert(given[-1], ["Input error: None of conditions evaluated as True:", given])
         return last()
@@ -205,8 +204,6 @@ def case(pred_fn_pairs, default=None, exclusive=False, strict=False, name="case"
 
 
 def _at_most_one(predicates: list) -> None:
-    from ._print import Assert
-
     given = ops["Pack"]([convert_to_tensor(p, _dtypes.bool) for p in predicates])
     count = ops["Sum"](ops["Cast"](given, DstT=_dtypes.int32), operand([0], _dtypes.int32))
     told = "Input error: exclusive=True: more than 1 conditions evaluated as True:"
@@ -391,8 +388,6 @@ def _loop_at_once(cond, body, loop_vars, maximum_iterations):
 
 def _trace_loop(graph, cond, body, structure, flat, shapes, limit, frozen, given):
     """Trace both functions and make the node; None when it has to be tried again."""
-    from ._graph import reads_in_front
-
     n = len(flat)
     body_graph = FuncGraph("while_body", graph)
     with read_only_variables(graph, frozen), building(body_graph):

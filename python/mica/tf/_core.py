@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import sys
 
+import numpy
+
 from .. import _mica
 from . import _dtypes, errors
 from ._shapes import TensorShape
@@ -19,8 +21,6 @@ _INTEGER, _FLOATING, _COMPLEX = 1, 2, 3
 
 
 def _numpy():
-    import numpy
-
     return numpy
 
 
@@ -371,8 +371,6 @@ def register_py_function(function) -> int:
 
 def _call_py_function(number: int, tensors: list):
     if number not in _py_functions:
-        from . import errors
-
         raise errors.NotFoundError(
             None,
             None,

@@ -19,6 +19,8 @@ from ._slices import IndexedSlices
 from ._tape import GradientTape, UnconnectedGradients, stop_recording
 from ._variable import Variable
 
+_NO_GRADIENT = -1  # a place of CustomGradient's attribute `connected`: the body's name is an error
+
 
 def custom_gradient(f=None):
     """Give a function a gradient of one's own.
@@ -126,18 +128,36 @@ def _flows(tensor) -> bool:
     return tensor.dtype.is_floating or tensor.dtype.is_complex
 
 
+def _traced(gradient: _Gradient, inputs: list, results: list, body: FuncGraph) -> tuple:
+    """The gradients, traced into `body`, and the places of the inputs that they are of."""
+    with read_only_variables(body.outer_graph), building(body):
+        cotangents = _cotangents(body, results)
+        found = gradient(cotangents, results)
+        connected = [i for i, g in enumerate(found) if g is not None and _flows(inputs[i])]
+        return [operand(found[i], inputs[i].dtype) for i in connected], connected
+
+
+def _cotangents(body: FuncGraph, results: list) -> list:
+    return [body._parameter(r.dtype, r.shape, "cotangent") if _flows(r) else None for r in results]
+
+
+def _refusing(error: Exception, graph, results: list) -> tuple:
+    """A body that says to whoever asks for the gradient what its function raised."""
+    body = FuncGraph(str(error) or type(error).__name__, graph)
+    with building(body):
+        outputs = [c for c in _cotangents(body, results) if c is not None][:1]
+    return body, outputs, [_NO_GRADIENT] * len(outputs)
+
+
 def _node(gradient: _Gradient, inputs: list, results: list) -> list:
     """The results with the gradient function, as one node of the current graph."""
     graph = _mica.tf_current_graph()
     results = [operand(r) for r in results]
     body = FuncGraph("custom_gradient", graph)
-    with read_only_variables(graph), building(body):
-        cotangents = [
-            body._parameter(r.dtype, r.shape, "cotangent") if _flows(r) else None for r in results
-        ]
-        found = gradient(cotangents, results)
-        connected = [i for i, g in enumerate(found) if g is not None and _flows(inputs[i])]
-        outputs = [operand(found[i], inputs[i].dtype) for i in connected]
+    try:
+        outputs, connected = _traced(gradient, inputs, results, body)
+    except Exception as error:  # the gradient's: no matter where nobody asks for it
+        body, outputs, connected = _refusing(error, graph, results)
     captured = [external for external, _ in body._captures()]
     with stop_recording():
         return list(

@@ -6,6 +6,7 @@ import sys
 from typing import NamedTuple
 
 from .. import _mica
+from . import errors
 
 
 class PhysicalDevice(NamedTuple):
@@ -323,8 +324,6 @@ class device:
         if kind == "FAKE" and library_name(kind, number):
             return
         if not _soft_placement:
-            from . import errors
-
             known = ", ".join(d.name for d in logical_devices())
             raise errors.InvalidArgumentError(
                 None,

@@ -436,6 +436,11 @@ def _from_numpy(value: object) -> DType | None:
     return found
 
 
+def has_numpy_type(dtype: DType) -> _builtins.bool:
+    """Whether numpy, with the packages that are there, has such elements."""
+    return _numpy_type(_ROW_OF[dtype.base_dtype._name][4]) is not None
+
+
 def is_refused(dtype: DType) -> _builtins.bool:
     """Whether the dtype is known by name only: no tensor of it can be made."""
     return dtype.base_dtype._name in _REFUSED

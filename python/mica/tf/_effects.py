@@ -9,6 +9,8 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
+import logging
+import time
 
 import numpy as np
 
@@ -16,7 +18,9 @@ from . import _dtypes
 from . import _nest as nest
 from ._context import current_graph, executing_eagerly
 from ._core import convert_to_tensor, ops, register_py_function
+from ._custom_gradient import custom_gradient
 from ._graph import Operation, last_operation, operand
+from ._tape import GradientTape
 
 
 def _node_of(graph, value) -> int | None:
@@ -106,7 +110,7 @@ def _listed(result) -> list:
 
 
 class _PythonFunction:
-    """A function of Python as a node: its tape is kept for the gradient of the last call."""
+    """A function of Python as a node: its tape is kept until the last call's gradient is asked."""
 
     def __init__(self, function, kinds: list, takes_arrays: bool) -> None:
         self.function, self.kinds, self.takes_arrays = function, kinds, takes_arrays
@@ -127,7 +131,6 @@ class _PythonFunction:
     def __call__(self, *tensors) -> list:
         if self.takes_arrays or not any(t.dtype.is_floating for t in tensors):
             return self.results(tensors)
-        from ._tape import GradientTape
 
         with GradientTape(persistent=True) as tape:
             for tensor in tensors:
@@ -145,7 +148,7 @@ class _PythonFunction:
             for a, b in zip(arguments, self.last[1], strict=True)
         ):
             self(*arguments)  # another call came in between
-        tape, tensors, results = self.last
+        (tape, tensors, results), self.last = self.last, None
         found = tape.gradient(
             results, list(tensors), output_gradients=list(cotangents), unconnected_gradients="zero"
         )
@@ -170,8 +173,6 @@ def _call(function, inp, Tout, takes_arrays: bool):
 
 
 def _added(node: _PythonFunction, tensors: list) -> list:
-    from ._custom_gradient import custom_gradient
-
     number = register_py_function(node)
     if node.takes_arrays or not node.kinds or not any(t.dtype.is_floating for t in tensors):
         return ops["PyFunc"](tensors, token=number, Tout=node.kinds)
@@ -212,16 +213,12 @@ def numpy_function(func=None, inp=None, Tout=None, stateful=True, name=None):
 
 def timestamp(name=None):
     """Seconds since 1970, as float64."""
-    import time
-
     return numpy_function(lambda: np.float64(time.time()), [], _dtypes.float64)
 
 
 @functools.cache
 def get_logger():
     """The logger of the package, named ``tensorflow``."""
-    import logging
-
     return logging.getLogger("tensorflow")
 
 

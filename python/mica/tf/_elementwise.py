@@ -6,7 +6,9 @@ from . import _dtypes
 from ._array import where, zeros_like
 from ._context import executing_eagerly
 from ._core import Tensor, convert_to_tensor, ops
-from ._math import _pair, cast, reduce_sum
+from ._math import _pair, add_n, cast, reduce_sum
+from ._shapes import TensorShape
+from ._slices import IndexedSlices
 from .errors import InvalidArgumentError
 
 # Names of tf as well as of tf.math.
@@ -248,8 +250,6 @@ def _within(value, dtype):
 
 def clip_by_value(t, clip_value_min, clip_value_max, name=None):
     """Return t within two bounds."""
-    from ._slices import IndexedSlices
-
     if isinstance(t, IndexedSlices):
         values = clip_by_value(t.values, clip_value_min, clip_value_max)
         return IndexedSlices(values, t.indices, t.dense_shape)
@@ -259,8 +259,6 @@ def clip_by_value(t, clip_value_min, clip_value_max, name=None):
 
 def clip_by_norm(t, clip_norm, axes=None, name=None):
     """Return t scaled down so that its norm is at most clip_norm."""
-    from ._slices import IndexedSlices
-
     values = convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t)
     total = reduce_sum(values * values, axes, keepdims=True)
     positive = total > 0
@@ -275,9 +273,6 @@ def clip_by_norm(t, clip_norm, axes=None, name=None):
 
 def global_norm(t_list, name=None):
     """Return the square root of the sum of all squares of several tensors."""
-    from ._math import add_n
-    from ._slices import IndexedSlices
-
     tensors = [t.values if isinstance(t, IndexedSlices) else t for t in t_list if t is not None]
     halves = [_half_of_squares(convert_to_tensor(t)) for t in tensors]
     if not halves:
@@ -296,8 +291,6 @@ def _half_of_squares(t):
 
 def clip_by_global_norm(t_list, clip_norm, use_norm=None, name=None):
     """Return tensors scaled down together, and their norm before."""
-    from ._slices import IndexedSlices
-
     if use_norm is None:
         use_norm = global_norm(t_list)
     one = convert_to_tensor(1.0, use_norm.dtype)
@@ -314,9 +307,6 @@ def clip_by_global_norm(t_list, clip_norm, use_norm=None, name=None):
 
 def accumulate_n(inputs, shape=None, tensor_dtype=None, name=None):
     """Return the sum of tensors of one shape and dtype, which may be given."""
-    from ._math import add_n
-    from ._shapes import TensorShape
-
     words = "inputs must be a list of at least one Tensor with the same dtype and shape"
     if not inputs or not isinstance(inputs, list | tuple):
         raise ValueError(words)

@@ -11,12 +11,13 @@ import typing
 from collections.abc import Mapping
 
 from . import _nest as nest
+from . import _spec_registry
 from ._composite import CompositeTensor
 from ._core import Tensor, convert_to_tensor, ops
 from ._specs import TensorSpec, TypeSpec
 
 _RESERVED = ("Spec", "_type_spec")
-_NOTHING = inspect.Parameter.empty
+_NO_DEFAULT = inspect.Parameter.empty
 
 
 class ExtensionTypeSpec(TypeSpec):
@@ -108,6 +109,8 @@ class ExtensionType(CompositeTensor):
             if name in _RESERVED:
                 raise ValueError(f"The field annotation {name!r} is reserved.")
         cls.Spec = type("Spec", (ExtensionTypeSpec,), {"_value_class": cls})
+        if "__name__" in vars(cls):
+            _spec_registry.register(f"{vars(cls)['__name__']}.Spec")(cls.Spec)
         own = vars(cls).get("__init__")
         if own is None:
             cls.__init__ = _made_constructor(cls)
@@ -126,7 +129,7 @@ class ExtensionType(CompositeTensor):
         except (NameError, TypeError):
             hints = {}
         return [
-            (name, hints.get(name, kind), getattr(cls, name, _NOTHING))
+            (name, hints.get(name, kind), getattr(cls, name, _NO_DEFAULT))
             for name, kind in found.items()
         ]
 
@@ -204,7 +207,7 @@ def _made_constructor(cls: type):
             given[name] = value
         for name, _, default in fields:
             if name not in given:
-                if default is _NOTHING:
+                if default is _NO_DEFAULT:
                     raise TypeError(f"missing a required argument: {name!r}")
                 given[name] = default
         self.__dict__.update(given)

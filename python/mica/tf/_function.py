@@ -27,6 +27,7 @@ from ._signature import (
     unbound,
     without_first,
 )
+from ._slices import gathered
 from ._specs import DenseSpec, TensorSpec
 from ._trace_key import join_keys, key_covers, key_of, spec_key, with_shapes
 from ._tracking import Trackable
@@ -145,7 +146,6 @@ def _answer(answers, count: int, source):
     """The gradient of one input: None, a tensor, or slices of count - 1 gathers."""
     if count < 2:
         return next(answers) if count else None
-    from ._slices import gathered
 
     return gathered(source, [(next(answers), next(answers)) for _ in range(count - 1)])
 

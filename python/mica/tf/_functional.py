@@ -7,9 +7,11 @@ from . import _nest as nest
 from ._context import building, current_graph
 from ._control import while_loop
 from ._core import convert_to_tensor, ops
+from ._graph import FuncGraph
 from ._shapes import TensorShape
 from ._specs import TensorSpec, TypeSpec
 from ._tensor_array import TensorArray
+from .ragged import RaggedTensor, stack
 
 
 def _int(value):
@@ -171,8 +173,6 @@ def _tensors(structure: object, what: str) -> tuple[list, object]:
 
 def _outputs_of(function, flat: list, structure: object, extra: list) -> list[TensorSpec]:
     """What one call gives, as far as it is known while tracing."""
-    from ._graph import FuncGraph
-
     graph = FuncGraph("scratch", current_graph())
     with building(graph):
         parts = [graph._parameter(t.dtype, t.shape[1:], "element") for t in flat]
@@ -267,8 +267,6 @@ def _width(kind: TypeSpec) -> int:
 
 def _stacked_rows(kind: TypeSpec, parts: list):
     """Ragged results, each as a variant, as a vector of variants."""
-    from .ragged import RaggedTensor, stack
-
     rows = stack([kind._from_tensor_list([part]) for part in parts])
     if not isinstance(rows, RaggedTensor):
         rows = RaggedTensor.from_tensor(rows)

@@ -12,6 +12,7 @@ from ._reduce import reduce_max, reduce_min
 from ._refusals import refusal
 from ._select import gather_nd
 from ._static import of_rank, static_value
+from .image import convert_image_dtype
 
 # ---- glimpses ------------------------------------------------------------------------------------
 
@@ -211,8 +212,6 @@ def stateless_sample_distorted_bounding_box(
 
 def adjust_jpeg_quality(image, jpeg_quality, dct_method="", name=None) -> Tensor:
     """Return a picture as it comes back from a JPEG file of a quality of 0 to 100."""
-    from .image import convert_image_dtype  # tf.image imports this module
-
     image = convert_to_tensor(image)
     original = image.dtype
     pixels = convert_image_dtype(image, _dtypes.uint8, saturate=True)

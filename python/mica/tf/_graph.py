@@ -7,7 +7,10 @@ import weakref
 
 from .. import _mica
 from . import _dtypes
+from ._context import building
 from ._core import convert_to_tensor, ops
+from ._devices import device
+from ._names import name_scope
 from ._variable import Variable
 
 
@@ -221,14 +224,10 @@ class Graph(_mica.TFGraph):
 
     def name_scope(self, name):
         """Return a context in which names of this graph begin so."""
-        from ._names import name_scope
-
         return name_scope(name or "/")
 
     def device(self, device_name_or_function):
         """Return a context of tf.device."""
-        from ._devices import device
-
         return device(device_name_or_function)
 
     def unique_name(self, name, mark_as_used=True) -> str:
@@ -280,8 +279,6 @@ class Graph(_mica.TFGraph):
 
     def as_default(self):
         """Return a context in which ops are added to this graph."""
-        from ._context import building
-
         return building(self)
 
     def as_graph_def(self, from_version=None, add_shapes: bool = False):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from .. import _mica
 from . import _dtypes
 from ._proto import extend, message
+from ._rows import row_of
 
 _PRODUCER = 2474  # the version of graphs that TensorFlow 2.21 makes
 
@@ -75,7 +77,47 @@ NodeDef = message(
     attr=(5, {AttrValue}),
 )
 VersionDef = message("VersionDef", producer=(1, "int"), min_consumer=(2, "int"))
-GraphDef = message("GraphDef", node=(1, [NodeDef]), versions=(4, VersionDef))
+ArgDef = message(
+    "ArgDef",
+    name=(1, "string"),
+    description=(2, "string"),
+    type=(3, DataType),
+    type_attr=(4, "string"),
+    number_attr=(5, "string"),
+    type_list_attr=(6, "string"),
+    is_ref=(16, "bool"),
+)
+AttrDef = message("AttrDef", name=(1, "string"), type=(2, "string"), default_value=(3, AttrValue))
+OpDef = message(
+    "OpDef",
+    name=(1, "string"),
+    input_arg=(2, [ArgDef]),
+    output_arg=(3, [ArgDef]),
+    attr=(4, [AttrDef]),
+    is_stateful=(17, "bool"),
+    control_output=(20, "string*"),
+)
+ArgAttrs = message("ArgAttrs", attr=(1, {AttrValue}))
+FunctionDef = message(
+    "FunctionDef",
+    signature=(1, OpDef),
+    node_def=(3, [NodeDef]),
+    ret=(4, ("string", "string")),
+    attr=(5, {AttrValue}),
+    control_ret=(6, ("string", "string")),
+    arg_attr=(7, ("int", ArgAttrs)),
+)
+RegisteredGradient = message(
+    "RegisteredGradient", gradient_func=(1, "string"), registered_op_type=(2, "string")
+)
+FunctionDefLibrary = message(
+    "FunctionDefLibrary",
+    function=(1, [FunctionDef]),
+    registered_gradients=(3, [RegisteredGradient]),
+)
+GraphDef = message(
+    "GraphDef", node=(1, [NodeDef]), library=(2, FunctionDefLibrary), versions=(4, VersionDef)
+)
 
 
 def shape_proto(shape) -> TensorShapeProto:
@@ -137,15 +179,33 @@ def _attr(kind: str, value) -> AttrValue:
 
 
 def graph_def(graph, add_shapes: bool = False) -> GraphDef:
-    """Return a graph as a GraphDef."""
+    """Return a graph as a GraphDef, with the functions that its nodes call."""
+    from .saved_model._export_graph import EffectOrder, Functions
+
     made = GraphDef(versions=VersionDef(producer=_PRODUCER))
+    functions = Functions()
+    effects = EffectOrder(graph)
     for operation in graph.get_operations():
         node = node_def(operation)
+        if graph.building_function and operation.type != "Placeholder":
+            waits = effects.add(node.name, row_of(operation.type), operation._inputs)
+            node.input.extend(f"^{name}" for name in waits)
+        _name_functions(operation, node, functions)
         if add_shapes:
             shapes = [shape_proto(_sizes(tensor)) for tensor in operation.outputs]
             node.attr["_output_shapes"] = AttrValue(list=ListValue(shape=shapes))
         made.node.append(node)
+    made.library.function.extend(functions.definitions.values())
     return made
+
+
+def _name_functions(operation, node: NodeDef, functions) -> None:
+    """Let a node's attributes that are functions name those of the library."""
+    for name, kind, _ in operation._attributes():
+        if kind in ("function", "functions"):
+            entries = _mica.tf_functions(operation.graph, operation._number)[name]
+            named = [functions.inner(*entry) for entry in entries]
+            node.attr[name] = _attr(kind, named if kind == "functions" else named[0])
 
 
 def _sizes(tensor) -> list | None:
@@ -158,6 +218,7 @@ def node_def(operation) -> NodeDef:
     for tensor in operation.inputs:
         name, _, index = tensor.name.rpartition(":")
         node.input.append(name if index == "0" else tensor.name)
+    node.input.extend(f"^{each.name}" for each in operation.control_inputs)
     if operation.type == "Placeholder":
         (tensor,) = operation.outputs
         node.attr["dtype"].type = tensor.dtype.as_datatype_enum

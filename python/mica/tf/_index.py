@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import _mica
-from . import _dtypes
+from . import _dtypes, boolean_mask
 from ._core import Tensor, ops
 
 _INTEGERS = "tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors are valid indices"
@@ -104,6 +104,4 @@ def _vectors(*lists):
 
 
 def _boolean_mask(tensor, mask):
-    from . import boolean_mask
-
     return boolean_mask(tensor, mask)

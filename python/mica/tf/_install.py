@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.machinery
 import importlib.util
 import os
 import sys
@@ -10,8 +11,15 @@ import sys
 _NAME = "tensorflow"
 _OURS = __name__.rpartition(".")[0]
 _KERAS = "tensorflow.keras"
-_MNIST = "keras.src.datasets.mnist"
 _REAL_KERAS = "keras._tf_keras.keras"  # the real Keras 3, with TensorFlow's names
+
+# Modules of Keras' -> the module here, and its function, that prepare them once they have run.
+_PREPARED = {
+    _REAL_KERAS: ("._keras_legacy", "add_names"),
+    "keras.src.datasets.mnist": ("._keras_data", "prepare"),
+    "keras.optimizers.legacy": ("._keras_legacy", "add_optimizers"),
+    "keras._tf_keras.keras.optimizers.legacy": ("._keras_legacy", "add_optimizers"),
+}
 
 
 class _Alias:
@@ -33,13 +41,30 @@ class _Alias:
             module.__path__ = path
 
 
+class _Preparing:
+    """Runs a module of Keras', then prepares it."""
+
+    def __init__(self, loader, preparer: str, name: str) -> None:
+        self.loader, self.preparer, self.name = loader, preparer, name
+
+    def create_module(self, spec):
+        """As Keras' own loader does."""
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module) -> None:
+        """Run and prepare it."""
+        self.loader.exec_module(module)
+        getattr(importlib.import_module(self.preparer, __package__), self.name)(module)
+
+
 class _Finder:
     def find_spec(self, fullname: str, path=None, target=None):
         """Answer for tensorflow and everything below it."""
-        if fullname == _MNIST:
-            from . import _keras_data  # late: it needs numpy, and few programs ask for it
-
-            return _keras_data.find_spec(path)
+        if fullname in _PREPARED:
+            spec = importlib.machinery.PathFinder.find_spec(fullname, path)
+            if spec is not None:
+                spec.loader = _Preparing(spec.loader, *_PREPARED[fullname])
+            return spec
         if fullname != _NAME and not fullname.startswith(_NAME + "."):
             return None
         ours = _OURS + fullname[len(_NAME) :]
@@ -83,19 +108,10 @@ def keras():
     """Return tf.keras: the real Keras 3 on this package."""
     prepare_keras()
     try:
-        module = importlib.import_module(_REAL_KERAS)
+        return importlib.import_module(_REAL_KERAS)
     except ModuleNotFoundError as error:
         if error.name != "keras":
             raise
         raise ModuleNotFoundError(
             "tf.keras needs the package keras (3.x): pip install 'mica[keras]'", name="keras"
         ) from None
-    _older_names(module)
-    return module
-
-
-def _older_names(module) -> None:
-    """Names that TensorFlow 2's own documents use and Keras 3 has dropped."""
-    metric = module.metrics.Metric
-    if not hasattr(metric, "reset_states"):
-        metric.reset_states = lambda self: self.reset_state()

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import functools
 import gzip
-import importlib.machinery
 from pathlib import Path
 
 import numpy as np
 
-MODULE = "keras.src.datasets.mnist"
 FOLDER = Path(__file__).resolve().parents[3] / "data" / "mnist"
 
 
@@ -46,27 +44,3 @@ def prepare(module) -> None:
         return _own_copy()
 
     module.load_data = load_data
-
-
-class Loader:
-    """Runs Keras' module, then prepares it."""
-
-    def __init__(self, loader) -> None:
-        self._loader = loader
-
-    def create_module(self, spec):
-        """As Keras' own loader does."""
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module) -> None:
-        """Run and prepare it."""
-        self._loader.exec_module(module)
-        prepare(module)
-
-
-def find_spec(path):
-    """The spec of Keras' module; None: it is not there."""
-    spec = importlib.machinery.PathFinder.find_spec(MODULE, path)
-    if spec is not None:
-        spec.loader = Loader(spec.loader)
-    return spec

@@ -8,6 +8,7 @@ from __future__ import annotations
 from . import _dtypes
 from ._composite import CompositeTensor
 from ._core import Tensor, _abs, _truediv, convert_to_tensor, ops
+from ._slices import IndexedSlices
 
 add = ops["AddV2"]
 subtract = ops["Sub"]
@@ -79,7 +80,6 @@ def cast(x, dtype, name=None):
 
 def _cast_parts(x, dtype):
     """Slices and sparse tensors stay what they are: their values are of another dtype."""
-    from ._slices import IndexedSlices
     from .sparse import SparseTensor
 
     if isinstance(x, IndexedSlices):

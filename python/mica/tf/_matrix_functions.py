@@ -11,10 +11,20 @@ from ._array import range as number
 from ._control import while_loop
 from ._core import Tensor, convert_to_tensor, ops
 from ._math import cast, reduce_sum
-from ._reduce import reduce_max
+from ._reduce import argsort, invert_permutation, reduce_max
 from ._refusals import check_true
 from ._select import eye, pad
-from .linalg import band_part, diag, eigh, eigvalsh, matmul, solve, triangular_solve
+from .linalg import (
+    band_part,
+    diag,
+    diag_part,
+    eigh,
+    eigvalsh,
+    matmul,
+    matrix_transpose,
+    solve,
+    triangular_solve,
+)
 
 # Of the rational function of order 13 that comes nearest to e^x.
 _PADE = (
@@ -149,8 +159,6 @@ def lu_reconstruct(lower_upper, perm, validate_args=False, name=None):
 
 
 def _inverse_order(perm):
-    from ._reduce import argsort, invert_permutation
-
     return invert_permutation(perm) if perm.shape.rank == 1 else argsort(perm)
 
 
@@ -180,8 +188,6 @@ def _three(diagonals, diagonals_format: str):
     if diagonals_format == "compact":
         return diagonals[..., 0, :], diagonals[..., 1, :], diagonals[..., 2, :]
     if diagonals_format == "matrix":
-        from .linalg import diag_part
-
         before = [[0, 0]] * (diagonals.shape.rank - 2)
         return (
             pad(diag_part(diagonals, k=1), [*before, [0, 1]]),
@@ -244,8 +250,6 @@ def tridiagonal_solve(
     if is_vector:
         rhs = rhs[..., None]
     elif transpose_rhs:
-        from .linalg import matrix_transpose
-
         rhs = matrix_transpose(rhs)
     if not middle.shape[-1:].is_compatible_with(rhs.shape[-2:-1]):
         raise ValueError(

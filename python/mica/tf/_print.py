@@ -26,6 +26,10 @@ def _stream(output_stream) -> str:
     raise ValueError(f"Unknown output stream: {output_stream!r}")
 
 
+def _has_array(value) -> bool:
+    return isinstance(value, _mica.TFEagerTensor) and value.dtype.is_numpy_compatible
+
+
 def _is_one_string(inputs) -> bool:
     return len(inputs) == 1 and isinstance(inputs[0], Tensor) and inputs[0].shape.rank == 0
 
@@ -50,7 +54,7 @@ def print(*inputs, output_stream=None, summarize=3, sep=" ", end="\n", name=None
     stream = _stream(output_stream)
     pieces, tensors = _printing.template_of(inputs, is_tensor, sep)
     values = [convert_to_tensor(tensor) for tensor, _ in tensors]
-    if all(isinstance(v, _mica.TFEagerTensor) for v in values) and _mica.tf_executing_eagerly():
+    if _mica.tf_executing_eagerly() and all(map(_has_array, values)):
         texts = [
             _printing.tensor_text(_printing.array_of(v), summarize, quoted)
             for v, (_, quoted) in zip(values, tensors, strict=True)

@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from .. import _mica
 from . import _nest as nest
+from ._dtypes import float32, has_numpy_type
 
 # What TensorFlow puts where the text of a tensor will stand.
 PLACEHOLDER = "{}"
@@ -62,14 +64,19 @@ def variable_repr(name: str, shape: object, dtype_name: str, array: np.ndarray |
 
 
 def array_of(tensor: object) -> np.ndarray:
-    """The value of an eager tensor or variable as an array; strings are objects."""
+    """The value of an eager tensor or variable as an array; strings are objects.
+
+    A dtype that numpy has by a package which is not there is shown as float32.
+    """
+    if tensor.dtype.is_floating and not has_numpy_type(tensor.dtype):
+        from ._core import ops  # late: it imports what prints
+
+        tensor = ops["Cast"](tensor, DstT=float32)
     value = tensor.numpy()
     return np.array(value, dtype=object) if isinstance(value, bytes) else np.asarray(value)
 
 
 def _is_eager(tensor: object) -> bool:
-    from .. import _mica
-
     return isinstance(tensor, _mica.TFEagerTensor)
 
 

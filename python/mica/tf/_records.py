@@ -6,6 +6,7 @@ import os
 from typing import ClassVar
 
 from .. import _mica
+from .errors import FailedPreconditionError
 
 _COMPRESSIONS = ("", "ZLIB", "GZIP")
 _NAMES = {None: "", 0: "", 1: "ZLIB", 2: "GZIP"}
@@ -97,8 +98,6 @@ class TFRecordWriter:
 
     def _open(self):
         if self._writer is None:
-            from .errors import FailedPreconditionError
-
             raise FailedPreconditionError(None, None, "Writer is closed.")
         return self._writer
 

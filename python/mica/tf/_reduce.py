@@ -5,6 +5,8 @@ from __future__ import annotations
 from builtins import range as builtin_range
 from collections import namedtuple
 
+import numpy
+
 from .. import _mica
 from . import _dtypes, errors
 from ._array import (
@@ -426,8 +428,6 @@ def invert_permutation(x, name=None):
 
 def norm(tensor, ord="euclidean", axis=None, keepdims=None, name=None):
     """Return the norm of vectors or matrices."""
-    import numpy
-
     x = convert_to_tensor(tensor)
     keep = bool(keepdims)
     _check_norm(ord, axis)

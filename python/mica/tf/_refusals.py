@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import _mica
 from . import errors
 from ._core import Tensor, convert_to_tensor, ops
+from ._print import Assert
 
 
 def refusal(message: str) -> Exception:
@@ -31,7 +32,5 @@ def operand(value, dtype, op: str, place: int) -> Tensor:
 
 def check_true(condition, message: str) -> None:
     """Refuse, when the function runs, that an element of a condition is false."""
-    from ._print import Assert
-
     axes = ops["Range"](0, ops["Rank"](condition), 1)
     Assert(ops["All"](condition, axes), [message])

@@ -384,8 +384,6 @@ def broadcast_dynamic_shape(shape_x, shape_y):
 
 def broadcast_static_shape(shape_x, shape_y):
     """Return the shape that two known shapes broadcast to."""
-    from ._shapes import TensorShape
-
     x, y = TensorShape(shape_x).as_list(), TensorShape(shape_y).as_list()
     n = max(len(x), len(y))
     x, y = [1] * (n - len(x)) + x, [1] * (n - len(y)) + y

@@ -17,10 +17,15 @@ from ._array import (
     where,
 )
 from ._core import convert_to_tensor, ops
+from ._effects import control_dependencies
+from ._functional import map_fn, scan
 from ._math import cast, reduce_sum
 from ._reduce import reduce_logsumexp
 from ._refusals import check_true, refusal
+from ._select import unique
 from ._static import of_rank
+from .debugging import assert_positive
+from .sparse import SparseTensor, to_dense
 
 _NEVER = -1e30  # the logarithm of what does not happen
 _LEAST = -706.893609  # log(1e-307) in float32: TensorFlow's weight of ends that do not count
@@ -41,10 +46,6 @@ def _shifted(x, by: int):
 
 def _dense_labels(labels, label_length, blank_index):
     """Labels of a batch as a matrix, and how many each row has."""
-    from ._effects import control_dependencies
-    from .debugging import assert_positive
-    from .sparse import SparseTensor, to_dense
-
     if not isinstance(labels, SparseTensor):
         labels = convert_to_tensor(labels)
         if labels.dtype not in (_dtypes.uint8, _dtypes.int8, _dtypes.int32, _dtypes.int64):
@@ -118,8 +119,6 @@ def ctc_loss(
 
     `unique` changes no result: it lets TPUs compute the same with less memory.
     """
-    from ._functional import scan
-
     labels, lengths = _dense_labels(labels, label_length, blank_index)
     labels, logits = of_rank(labels, 2), of_rank(convert_to_tensor(logits), 3)
     narrow = logits.dtype in (_dtypes.float16, _dtypes.bfloat16)
@@ -159,9 +158,6 @@ def ctc_loss(
 
 def ctc_unique_labels(labels, name=None):
     """Return the labels of each row without repetitions, filled up with 0, and where each went."""
-    from ._functional import map_fn
-    from ._select import unique
-
     def of_row(row):
         found, places = unique(row)
         missing = shape(row)[0] - shape(found)[0]
@@ -174,8 +170,6 @@ def ctc_unique_labels(labels, name=None):
 
 def ctc_greedy_decoder(inputs, sequence_length, merge_repeated=True, blank_index=None):
     """Return the likeliest class at each time, without blanks and repetitions."""
-    from .sparse import SparseTensor
-
     x = ops["StopGradient"](of_rank(convert_to_tensor(inputs), 3))
     lengths = cast(of_rank(convert_to_tensor(sequence_length), 1), _dtypes.int32)
     if x.shape.rank != 3 or lengths.shape.rank != 1:
@@ -211,6 +205,21 @@ def ctc_greedy_decoder(inputs, sequence_length, merge_repeated=True, blank_index
     tops = ops["Transpose"](ops["Max"](x, 2), [1, 0])
     scores = -reduce_sum(where(inside, tops, ops["ZerosLike"](tops)), 1, True)
     return [SparseTensor(indices, values, dense)], scores
+
+
+def ctc_beam_search_decoder(inputs, sequence_length, beam_width=100, top_paths=1):
+    """Return the likeliest label sequences, and the logarithms of their probabilities."""
+    from .sparse import SparseTensor
+
+    *parts, scores = ops["CTCBeamSearchDecoder"](  # the lists one after the other
+        inputs,
+        sequence_length,
+        beam_width=beam_width,
+        top_paths=top_paths,
+        merge_repeated=False,
+    )
+    lists = (parts[i * top_paths : (i + 1) * top_paths] for i in (0, 1, 2))
+    return [SparseTensor(*each) for each in zip(*lists, strict=True)], scores
 
 
 def collapse_repeated(labels, seq_length, name=None):

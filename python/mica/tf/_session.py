@@ -10,13 +10,18 @@ from __future__ import annotations
 import sys
 import threading
 
+import numpy
+
 from .. import _mica
 from . import _dtypes, errors
 from ._composite import CompositeTensor
 from ._context import building, current_graph, graph_of_variables
 from ._core import Tensor, convert_to_tensor, ops
+from ._devices import placement_text
 from ._graph import Graph, Operation
 from ._variable import Variable
+from .compat.v1._values import IndexedSlicesValue, SparseTensorValue
+from .config import list_logical_devices
 
 _PROTO_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
 
@@ -164,8 +169,6 @@ class _Fetches:
         return self._leaf(fetch)
 
     def _composite(self, fetch):
-        from .compat.v1._values import IndexedSlicesValue, SparseTensorValue
-
         shape = fetch.dense_shape
         parts = [self._leaf(fetch.values), self._leaf(fetch.indices)]
         parts += [] if shape is None else [self._leaf(shape)]
@@ -244,8 +247,6 @@ def _fed(tensor, value):
 
 
 def _converted(value, dtype):
-    import numpy
-
     if isinstance(value, _mica.TFEagerTensor):
         return value if value.dtype == dtype else convert_to_tensor(value.numpy(), dtype)
     if dtype == _dtypes.string:
@@ -373,7 +374,6 @@ class BaseSession:
         if self._is_placement_shown or not getattr(self._config, "log_device_placement", False):
             return
         self._is_placement_shown = True
-        from ._devices import placement_text
 
         print(placement_text(self._graph), file=sys.stderr)
 
@@ -418,8 +418,6 @@ class BaseSession:
 
     def list_devices(self) -> list:
         """Return the devices of this process."""
-        from .config import list_logical_devices
-
         return list_logical_devices()
 
     def as_default(self):

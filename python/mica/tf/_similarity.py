@@ -8,6 +8,8 @@ from ._core import convert_to_tensor, ops
 from ._math import cast, reduce_mean
 from ._reduce import reduce_prod
 from ._select import pad
+from .image import convert_image_dtype
+from .nn import avg_pool2d, depthwise_conv2d
 
 
 def _gauss(size: int, sigma: float):
@@ -20,8 +22,6 @@ def _gauss(size: int, sigma: float):
 
 def _parts(x, y, largest, compensation, size, sigma, k1, k2, as_map=False):
     """The index, and its part without brightness, of each channel."""
-    from .nn import depthwise_conv2d
-
     depth = shape(x)[-1]
     kernel = tile(_gauss(size, sigma), stack([1, 1, depth, 1]))
 
@@ -44,8 +44,6 @@ def _parts(x, y, largest, compensation, size, sigma, k1, k2, as_map=False):
 
 
 def _floats(img1, img2, max_val):
-    from .image import convert_image_dtype
-
     img1, img2 = convert_to_tensor(img1), convert_to_tensor(img2)
     largest = convert_image_dtype(cast(max_val, img1.dtype), _dtypes.float32)
     return (
@@ -76,8 +74,6 @@ def ssim(
 
 def _halved(image):
     """Pictures of half the size; odd ones repeat their last row or column."""
-    from .nn import avg_pool2d
-
     odd = stack([shape(image)[1] % 2, shape(image)[2] % 2])
     zero = ops["ZerosLike"](odd)
     paddings = ops["ConcatV2"]([[[0, 0]], stack([zero, odd], 1), [[0, 0]]], 0)

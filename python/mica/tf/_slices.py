@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from . import _dtypes
+from . import _dtypes, _static
 from ._composite import CompositeTensor
 from ._core import Tensor, convert_to_tensor, ops
 from ._shapes import TensorShape
 from ._specs import TensorSpec, TypeSpec
+from ._static import static_value
 
 
 class IndexedSlicesSpec(TypeSpec):
@@ -87,8 +88,6 @@ class IndexedSlices(CompositeTensor):
     @property
     def shape(self):
         """The shape of the whole, as far as it is known."""
-        from . import _static
-
         if self._dense_shape is None:
             return TensorShape(None)
         return _static.shape_of_value(self._dense_shape)
@@ -125,8 +124,6 @@ def gather_gradient(params, indices, axis, cotangent):
 
     Without an axis it is gather_nd's, whose indices are columns of one number.
     """
-    from ._static import static_value
-
     if axis is None:
         if indices.shape.rank != 2 or indices.shape[1] != 1:
             return None

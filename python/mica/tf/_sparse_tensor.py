@@ -7,7 +7,7 @@ import collections
 import numpy as np
 
 from .. import _mica
-from . import _dtypes
+from . import _dtypes, _spec_registry
 from ._composite import CompositeTensor
 from ._core import Tensor, convert_to_tensor, ops
 from ._shapes import TensorShape
@@ -17,6 +17,7 @@ from ._static import shape_of_value
 SparseTensorValue = collections.namedtuple("SparseTensorValue", "indices values dense_shape")
 
 
+@_spec_registry.register("tf.SparseTensorSpec")
 class SparseTensorSpec(TypeSpec):
     """The spec of a SparseTensor.
 

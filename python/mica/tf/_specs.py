@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from .. import _mica
+from . import _spec_registry
+from ._core import Tensor, convert_to_tensor
 from ._dtypes import DType, as_dtype, float32
 from ._shapes import TensorShape, as_shape
 
@@ -50,8 +52,6 @@ def type_spec_from_value(value: object) -> TypeSpec:
     if isinstance(value, (np.ndarray, np.generic)):
         return TensorSpec(value.shape, value.dtype)
     if isinstance(value, (bool, int, float, complex, str, bytes, list, tuple)):
-        from . import convert_to_tensor
-
         try:
             return type_spec_from_value(convert_to_tensor(value))
         except (TypeError, ValueError):
@@ -127,7 +127,7 @@ class TypeSpec(TraceType):
             if type(found) is not type(other):
                 return None
             merged = _supertype(found._serialize(), other._serialize())
-            if merged is _NOTHING:
+            if merged is _NO_MERGE:
                 return None
             found = self._deserialize(merged)
         return found
@@ -173,7 +173,7 @@ def _remake(kind: type[TypeSpec], serialization: tuple) -> TypeSpec:
     return kind._deserialize(serialization)
 
 
-_NOTHING = object()
+_NO_MERGE = object()
 
 
 def _key(part: object) -> object:
@@ -217,15 +217,15 @@ def _supertype(a: object, b: object) -> object:
     if isinstance(a, (tuple, list, dict)):
         pairs = _pairs(a, b)
         if pairs is None:
-            return _NOTHING
+            return _NO_MERGE
         merged = [_supertype(x, y) for x, y in pairs]
-        if any(part is _NOTHING for part in merged):
-            return _NOTHING
+        if any(part is _NO_MERGE for part in merged):
+            return _NO_MERGE
         return dict(zip(a, merged, strict=True)) if isinstance(a, dict) else type(a)(merged)
     if isinstance(a, (TensorShape, TypeSpec, DType)) and type(a) is type(b):
         found = a.most_specific_common_supertype([b])
-        return _NOTHING if found is None else found
-    return a if _key(a) == _key(b) else _NOTHING
+        return _NO_MERGE if found is None else found
+    return a if _key(a) == _key(b) else _NO_MERGE
 
 
 class DenseSpec(TypeSpec):
@@ -274,6 +274,7 @@ class DenseSpec(TypeSpec):
         )
 
 
+@_spec_registry.register("tf.TensorSpec")
 class TensorSpec(DenseSpec):
     """The shape, dtype and name of a tensor that is not there yet.
 
@@ -298,8 +299,6 @@ class TensorSpec(DenseSpec):
     @property
     def value_type(self) -> type:
         """The class `tf.Tensor`."""
-        from . import Tensor
-
         return Tensor
 
     @property
@@ -357,6 +356,7 @@ class TensorSpec(DenseSpec):
         return TensorSpec(self._shape[1:], self._dtype)
 
 
+@_spec_registry.register("tf.BoundedTensorSpec")
 class BoundedTensorSpec(TensorSpec):
     """A `TensorSpec` with the smallest and the largest value of the elements."""
 

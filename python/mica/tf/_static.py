@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy
+
 from .. import _mica
 from ._core import Tensor, errors, ops
 from ._shapes import TensorShape
@@ -9,8 +11,6 @@ from ._shapes import TensorShape
 
 def static_value(tensor, partial: bool = False):
     """Return the value as numpy's when it is known now, else None."""
-    import numpy
-
     if not isinstance(tensor, Tensor):
         return numpy.asarray(tensor)
     if isinstance(tensor, _mica.TFEagerTensor):

@@ -6,7 +6,9 @@ import enum
 
 from .. import _mica
 from . import nest
+from ._context import building
 from ._core import Tensor, convert_to_tensor, ops
+from ._graph import FuncGraph, operand
 from ._variable import Variable
 
 
@@ -268,9 +270,6 @@ class GradientTape:
 
     def _at_once(self, target, flat, seeds, unconnected_gradients):
         """The same as one vectorised function; None when that is not possible."""
-        from ._context import building
-        from ._graph import FuncGraph, operand
-
         body = FuncGraph("jacobian", _mica.tf_current_graph())
         with building(body):
             seed = body._parameter(target.dtype, target.shape, "seed")

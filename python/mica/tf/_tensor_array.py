@@ -10,8 +10,9 @@ share what is known of it.
 from __future__ import annotations
 
 from .. import _mica
-from . import _dtypes, errors
+from . import _dtypes, _spec_registry, errors
 from . import _nest as nest
+from ._control import cond
 from ._core import Tensor, convert_to_tensor, ops
 from ._shapes import TensorShape, as_shape, unknown_shape
 from ._specs import TensorSpec, TypeSpec
@@ -31,6 +32,7 @@ class _Shared:
         self.name = name or "TensorArray"
 
 
+@_spec_registry.register("tf.TensorArraySpec")
 class TensorArraySpec(TypeSpec):
     """What is known of a TensorArray."""
 
@@ -531,8 +533,6 @@ def _gather(tensor, indices):
 
 def _of_rank(buffer, value):
     """The elements, or when they are blank (of another rank), as many zeros like the value."""
-    from ._control import cond
-
     def zeros():
         count = ops["Reshape"](_first(ops["Shape"](buffer)), _ints(1))
         dims = ops["ConcatV2"]([count, ops["Shape"](value)], _int(0))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import weakref
 
+import numpy
+
 from .. import _mica
 from . import _dtypes, nest
 from ._core import Tensor, convert_to_tensor
@@ -55,8 +57,6 @@ def key_of(value, tensors: list):
 
 
 def _other_key(value, tensors: list):
-    import numpy
-
     if isinstance(value, numpy.ndarray | numpy.generic) and value.dtype.kind not in "OV":
         tensor = convert_to_tensor(value)
         tensors.append(tensor)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .saved_model._objects import children_of
+
 
 class TrackableView:
     """The objects that a root holds, and that those hold."""
@@ -17,8 +19,6 @@ class TrackableView:
     @classmethod
     def children(cls, obj, save_type: str = "checkpoint", **kwargs) -> dict:
         """Return the objects that an object holds, by name."""
-        from .saved_model._objects import children_of
-
         return children_of(obj, save_type)
 
     def descendants(self) -> list:

@@ -7,6 +7,7 @@ dicts still and are trackable themselves.
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable
 
@@ -185,8 +186,6 @@ class ListWrapper(Trackable, list):
         return ListWrapper(self)
 
     def __deepcopy__(self, memo):
-        import copy
-
         return ListWrapper([copy.deepcopy(v, memo) for v in self])
 
 
@@ -223,8 +222,6 @@ class _DictWrapper(Trackable, dict):
         return _DictWrapper(self)
 
     def __deepcopy__(self, memo):
-        import copy
-
         return _DictWrapper({k: copy.deepcopy(v, memo) for k, v in self.items()})
 
 

@@ -8,6 +8,8 @@ import operator
 import threading
 import weakref
 
+import numpy
+
 from .. import _mica, _notebook
 from . import _dtypes
 from ._context import building, graph_of_variables
@@ -402,8 +404,6 @@ class Variable(Updates, Trackable):
         return self._read()
 
     def __array__(self, dtype=None, copy=None):
-        import numpy
-
         if copy is False:
             raise ValueError(
                 "Unable to avoid copy while creating an array as requested: "

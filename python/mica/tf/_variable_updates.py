@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from . import _dtypes
+from . import _array, _dtypes
 from ._core import convert_to_tensor, ops
 from ._shapes import TensorShape
 from ._specs import DenseSpec
@@ -51,8 +51,6 @@ class VariableSpec(DenseSpec):
 
 def _rows(variable, slices) -> tuple:
     """The coordinates and the new rows of an IndexedSlices."""
-    from . import _array
-
     if not hasattr(slices, "indices"):
         raise TypeError(f"sparse_delta is not IndexedSlices: {slices}")
     indices = convert_to_tensor(slices.indices)
@@ -94,7 +92,6 @@ class Updates:
 
     def _row_by_row(self, op: str, sparse_delta):
         """Combine rows one after the other: an index may come several times."""
-        from . import _array
         from ._control import while_loop
 
         coordinates, values = _rows(self, sparse_delta)
@@ -161,8 +158,6 @@ class Updates:
 
 def _assign_part(variable, key, op: str | None, value, name=None, read_value=True):
     """Write a slice: numbers in its place name what is written."""
-    from . import _array
-
     whole = variable._read()
     size = ops["Size"](whole)
     numbers = ops["Range"](convert_to_tensor(0), size, convert_to_tensor(1))

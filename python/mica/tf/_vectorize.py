@@ -6,6 +6,7 @@ from .. import _mica
 from . import nest
 from ._context import building
 from ._core import convert_to_tensor, ops
+from ._function import function
 from ._graph import FuncGraph, operand, read_only_variables
 from ._specs import TensorSpec
 
@@ -22,8 +23,6 @@ def vectorized_map(fn, elems, fallback_to_while_loop=True, warn=True):
     """
     tensors = nest.map_structure(convert_to_tensor, elems)
     if _mica.tf_executing_eagerly():
-        from ._function import function
-
         return function(lambda given: _traced(fn, given, fallback_to_while_loop), autograph=False)(
             tensors
         )

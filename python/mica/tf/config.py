@@ -8,6 +8,7 @@ from ._devices import LogicalDevice, LogicalDeviceConfiguration, PhysicalDevice
 from ._function import functions_run_eagerly, run_functions_eagerly
 from ._missing import finder as _finder
 from ._missing import namespace as _namespace
+from .distribute._connections import connect_to_cluster, connect_to_host
 
 
 def list_physical_devices(device_type=None) -> list[PhysicalDevice]:
@@ -59,8 +60,6 @@ def experimental_connect_to_cluster(
     cluster_device_filters=None,
 ) -> None:
     """Connect to the servers of a cluster, in place of those of another one."""
-    from .distribute._connections import connect_to_cluster
-
     connect_to_cluster(
         cluster_spec_or_resolver,
         job_name,
@@ -73,8 +72,6 @@ def experimental_connect_to_cluster(
 
 def experimental_connect_to_host(remote_host=None, job_name="worker") -> None:
     """Connect to a server, or to a list of them, which become the tasks of a job."""
-    from .distribute._connections import connect_to_host
-
     connect_to_host(remote_host, job_name)
 
 

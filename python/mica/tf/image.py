@@ -7,6 +7,7 @@ from builtins import range as builtins_range
 
 from .. import _mica
 from . import _dtypes
+from . import random as _random
 from ._array import concat, expand_dims, range, reshape, shape, stack, tile, where
 from ._array import transpose as permute
 from ._core import Tensor, convert_to_tensor, ops
@@ -16,6 +17,7 @@ from ._missing import missing as _missing_name
 from ._reduce import reduce_max
 from ._select import pad, reverse
 from ._static import of_rank, sizes_of, static_value
+from .errors import FailedPreconditionError, InvalidArgumentError
 
 
 class ResizeMethod:
@@ -79,8 +81,6 @@ def _is_eager(*tensors) -> bool:
 
 
 def _refuse(message: str):
-    from .errors import InvalidArgumentError
-
     raise InvalidArgumentError(None, None, message)
 
 
@@ -518,7 +518,6 @@ def _colours(images, op: str):
         message = f"[{op}] images must have 3 channels, not the shape {x.shape}"
         if not _is_eager(x):
             raise ValueError(message)
-        from .errors import FailedPreconditionError
 
         raise FailedPreconditionError(None, None, message)
     return x
@@ -871,52 +870,41 @@ def _cropped(value, size, draw):
 
 def random_crop(value, size, seed=None, name=None):
     """Return a part of a tensor of a given size, somewhere."""
-    from . import random
-
     top = _dtypes.int32.max
     return _cropped(
-        value, size, lambda n: random.uniform(n, 0, top, dtype=_dtypes.int32, seed=seed)
+        value, size, lambda n: _random.uniform(n, 0, top, dtype=_dtypes.int32, seed=seed)
     )
 
 
 def stateless_random_crop(value, size, seed, name=None):
     """Return a part of a tensor of a given size, where a seed says."""
-    from . import random
-
     top = _dtypes.int32.max
-    return _cropped(value, size, lambda n: random.stateless_uniform(n, seed, 0, top, _dtypes.int32))
+    draw = _random.stateless_uniform
+    return _cropped(value, size, lambda n: draw(n, seed, 0, top, _dtypes.int32))
 
 
 def stateless_random_brightness(image, max_delta, seed):
     """Return a picture with a value within max_delta added."""
-    from . import random
-
     _check_delta(max_delta)
-    return adjust_brightness(image, random.stateless_uniform([], seed, -max_delta, max_delta))
+    return adjust_brightness(image, _random.stateless_uniform([], seed, -max_delta, max_delta))
 
 
 def stateless_random_contrast(image, lower, upper, seed):
     """Return a picture with its contrast scaled by a factor between two bounds."""
-    from . import random
-
     _check_factors(lower, upper)
-    return adjust_contrast(image, random.stateless_uniform([], seed, lower, upper))
+    return adjust_contrast(image, _random.stateless_uniform([], seed, lower, upper))
 
 
 def random_brightness(image, max_delta, seed=None):
     """Return a picture with a value within max_delta added."""
-    from . import random
-
     _check_delta(max_delta)
-    return adjust_brightness(image, random.uniform([], -max_delta, max_delta, seed=seed))
+    return adjust_brightness(image, _random.uniform([], -max_delta, max_delta, seed=seed))
 
 
 def random_contrast(image, lower, upper, seed=None):
     """Return a picture with its contrast scaled by a factor between two bounds."""
-    from . import random
-
     _check_factors(lower, upper)
-    return adjust_contrast(image, random.uniform([], lower, upper, seed=seed))
+    return adjust_contrast(image, _random.uniform([], lower, upper, seed=seed))
 
 
 def _check_delta(max_delta) -> None:
@@ -933,18 +921,14 @@ def _check_factors(lower, upper) -> None:
 
 def random_saturation(image, lower, upper, seed=None):
     """Return a picture with its saturation scaled by a factor between two bounds."""
-    from . import random
-
     _check_factors(lower, upper)
-    return adjust_saturation(image, random.uniform([], lower, upper, seed=seed))
+    return adjust_saturation(image, _random.uniform([], lower, upper, seed=seed))
 
 
 def stateless_random_saturation(image, lower, upper, seed=None):
     """Return a picture with its saturation scaled by a factor between two bounds."""
-    from . import random
-
     _check_factors(lower, upper)
-    return adjust_saturation(image, random.stateless_uniform([], seed, lower, upper))
+    return adjust_saturation(image, _random.stateless_uniform([], seed, lower, upper))
 
 
 def _check_hue(max_delta) -> None:
@@ -954,18 +938,14 @@ def _check_hue(max_delta) -> None:
 
 def random_hue(image, max_delta, seed=None):
     """Return a picture with its hue moved by at most max_delta."""
-    from . import random
-
     _check_hue(max_delta)
-    return adjust_hue(image, random.uniform([], -max_delta, max_delta, seed=seed))
+    return adjust_hue(image, _random.uniform([], -max_delta, max_delta, seed=seed))
 
 
 def stateless_random_hue(image, max_delta, seed):
     """Return a picture with its hue moved by at most max_delta."""
-    from . import random
-
     _check_hue(max_delta)
-    return adjust_hue(image, random.stateless_uniform([], seed, -max_delta, max_delta))
+    return adjust_hue(image, _random.stateless_uniform([], seed, -max_delta, max_delta))
 
 
 def _flipped(image, axis: int, draw):
@@ -989,30 +969,22 @@ def _flipped(image, axis: int, draw):
 
 def random_flip_left_right(image, seed=None):
     """Return a picture, mirrored from left to right or not."""
-    from . import random
-
-    return _flipped(image, -2, lambda n: random.uniform(n, seed=seed))
+    return _flipped(image, -2, lambda n: _random.uniform(n, seed=seed))
 
 
 def random_flip_up_down(image, seed=None):
     """Return a picture, mirrored from top to bottom or not."""
-    from . import random
-
-    return _flipped(image, -3, lambda n: random.uniform(n, seed=seed))
+    return _flipped(image, -3, lambda n: _random.uniform(n, seed=seed))
 
 
 def stateless_random_flip_left_right(image, seed):
     """Return a picture, mirrored from left to right or not, as a seed says."""
-    from . import random
-
-    return _flipped(image, -2, lambda n: random.stateless_uniform(n, seed))
+    return _flipped(image, -2, lambda n: _random.stateless_uniform(n, seed))
 
 
 def stateless_random_flip_up_down(image, seed):
     """Return a picture, mirrored from top to bottom or not, as a seed says."""
-    from . import random
-
-    return _flipped(image, -3, lambda n: random.stateless_uniform(n, seed))
+    return _flipped(image, -3, lambda n: _random.stateless_uniform(n, seed))
 
 
 # Names of other files, found when they are first touched.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math as _math
 
 from . import _dtypes
+from . import random as _random
 from ._composite import is_tensor
 from ._core import convert_to_tensor, ops
 from ._shapes import as_shape
@@ -99,12 +100,10 @@ class Constant(Initializer):
 
 def _draw(what: str, seed, shape, first, second, dtype):
     """Return random numbers; with a seed always the same ones."""
-    from . import random
-
     sizes = _sizes(shape)
     if seed is None:
-        return getattr(random, what)(sizes, first, second, dtype)
-    return getattr(random, f"stateless_{what}")(sizes, [seed, 0], first, second, dtype)
+        return getattr(_random, what)(sizes, first, second, dtype)
+    return getattr(_random, f"stateless_{what}")(sizes, [seed, 0], first, second, dtype)
 
 
 def _number(dtype, integers: bool = False) -> _dtypes.DType:

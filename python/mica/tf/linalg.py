@@ -8,6 +8,9 @@ from builtins import min as builtins_min
 from builtins import range as builtins_range
 from collections import namedtuple
 
+import numpy as _numpy
+
+from .. import _mica
 from . import _dispatch, _dtypes
 from ._array import (
     broadcast_to,
@@ -24,7 +27,9 @@ from ._array import (
     zeros_like,
 )
 from ._context import executing_eagerly
+from ._control import cond
 from ._core import Tensor, convert_to_tensor, ops
+from ._custom_gradient import custom_gradient
 from ._elementwise import global_norm, imag, is_finite, real
 from ._math import _pair, cast, reduce_sum
 from ._missing import missing as _missing_name
@@ -33,6 +38,7 @@ from ._refusals import check_true, refusal
 from ._select import einsum, eye, pad, pad_along, scatter_nd, tensordot
 from ._shapes import TensorShape
 from ._static import static_value
+from .errors import InvalidArgumentError
 
 cholesky = ops["Cholesky"]
 det = ops["MatrixDeterminant"]
@@ -156,15 +162,11 @@ def solve(matrix, rhs, adjoint=False, name=None):
 
 def _invertible(operands, result, message):
     """Raise eagerly where finite operands gave no finite result."""
-    from .. import _mica
-    from .errors import InvalidArgumentError
-
     if _mica.tf_executing_eagerly() and operands[0].shape.num_elements():
         numbers = result.numpy()
-        import numpy
 
-        finite = all(numpy.isfinite(x.numpy()).all() for x in operands)
-        if finite and not numpy.isfinite(numbers).all():
+        finite = all(_numpy.isfinite(x.numpy()).all() for x in operands)
+        if finite and not _numpy.isfinite(numbers).all():
             raise InvalidArgumentError(None, None, message)
     return result
 
@@ -216,15 +218,12 @@ def lstsq(matrix, rhs, l2_regularizer=0.0, fast=True, name=None):
 
     if None not in known:
         return tall() if m >= n else wide()
-    from ._control import cond
 
     return cond(m >= n, tall, wide)
 
 
 def _least_norm(a, y):
     """Return of all y that make |a y - rhs| smallest the shortest; there is no gradient."""
-    from ._custom_gradient import custom_gradient
-
     @custom_gradient
     def solve(matrix, rhs):
         def refuse(*_):

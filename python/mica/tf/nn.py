@@ -7,6 +7,7 @@ import importlib as _importlib
 
 from .. import _mica
 from . import _dispatch, _dtypes
+from . import random as _random
 from ._array import (
     concat,
     gather,
@@ -26,11 +27,18 @@ from ._elementwise import clip_by_norm, softsign
 from ._math import cast, reduce_mean, reduce_sum, sigmoid, tanh
 from ._missing import missing as _missing
 from ._missing import namespace as _namespace
+from ._partition import dynamic_partition, dynamic_stitch
 from ._patches import dilation2d, erosion2d, max_pool_with_argmax
 from ._reduce import in_top_k, reduce_logsumexp, reduce_max, top_k, zero_fraction
 from ._refusals import refusal
 from ._select import batch_to_space, one_hot, space_to_batch
-from ._sequences import collapse_repeated, ctc_greedy_decoder, ctc_loss, ctc_unique_labels
+from ._sequences import (
+    collapse_repeated,
+    ctc_beam_search_decoder,
+    ctc_greedy_decoder,
+    ctc_loss,
+    ctc_unique_labels,
+)
 from ._static import of_rank, static_value
 from ._windows import (
     atrous_conv2d,
@@ -425,8 +433,6 @@ lrn = local_response_normalization
 
 def _rows_of_parts(params, ids):
     """Return rows of a table in parts, which are as even as its rows allow, the larger first."""
-    from ._partition import dynamic_partition, dynamic_stitch
-
     if not params:
         raise ValueError("Argument `params` must have at least one table")
     ids = convert_to_tensor(ids)
@@ -484,10 +490,8 @@ def _noise_shape(x, noise_shape):
 
 def dropout(x, rate, noise_shape=None, seed=None, name=None):
     """Return x with elements set to zero at random and the others scaled up."""
-    from . import random
-
     return _dropped(
-        x, rate, noise_shape, lambda sizes, dtype: random.uniform(sizes, seed=seed, dtype=dtype)
+        x, rate, noise_shape, lambda sizes, dtype: _random.uniform(sizes, seed=seed, dtype=dtype)
     )
 
 
@@ -498,13 +502,11 @@ class experimental:
     @staticmethod
     def stateless_dropout(x, rate, seed, rng_alg="auto_select", noise_shape=None, name=None):
         """Return x with elements set to zero by a seed and the others scaled up."""
-        from . import random
-
         return _dropped(
             x,
             rate,
             noise_shape,
-            lambda sizes, dtype: random.stateless_uniform(
+            lambda sizes, dtype: _random.stateless_uniform(
                 sizes, seed, dtype=dtype, alg="auto_select" if rng_alg is None else rng_alg
             ),
         )

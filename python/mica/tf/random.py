@@ -7,12 +7,18 @@ import enum as _enum
 import random as _python_random
 import weakref as _weakref
 
+import numpy as _numpy
+
 from .. import _mica
 from . import _dtypes, errors
-from ._array import shape_operand
+from ._array import broadcast_to, shape_operand
+from ._context import init_scope
 from ._core import convert_to_tensor, ops
+from ._math import cast
 from ._missing import finder as _finder
 from ._missing import namespace as _namespace
+from ._reduce import reduce_prod
+from ._select import broadcast_dynamic_shape
 from ._variable import Variable
 
 _MOST = 2**31 - 1
@@ -159,8 +165,6 @@ def _is_plain(*numbers) -> bool:
 def _check_range(low, high) -> None:
     if isinstance(low, _mica.TFEagerTensor) and isinstance(high, _mica.TFEagerTensor):
         if low.shape.rank == 0 and high.shape.rank == 0 and int(low) >= int(high):
-            from . import errors
-
             raise errors.InvalidArgumentError(
                 None, None, f"Need minval < maxval, got {int(low)} >= {int(high)}"
             )
@@ -209,15 +213,10 @@ def categorical(logits, num_samples, dtype=None, seed=None, name=None):
 
 
 def _least(dtype) -> float:
-    import numpy
-
-    return float(numpy.finfo(dtype.as_numpy_dtype).tiny) if dtype != _dtypes.bfloat16 else 1e-38
+    return float(_numpy.finfo(dtype.as_numpy_dtype).tiny) if dtype != _dtypes.bfloat16 else 1e-38
 
 
 def _gamma_parameters(alpha, beta, dtype):
-    from ._array import broadcast_to
-    from ._select import broadcast_dynamic_shape
-
     alpha = convert_to_tensor(alpha, dtype)
     beta = convert_to_tensor(1.0 if beta is None else beta, dtype)
     sizes = broadcast_dynamic_shape(ops["Shape"](alpha), ops["Shape"](beta))
@@ -354,9 +353,6 @@ def stateless_poisson(shape, seed, lam, dtype=_dtypes.int32, name=None):
 
 def stateless_binomial(shape, seed, counts, probs, output_dtype=_dtypes.int32, name=None):
     """Return binomially distributed numbers that depend on the seed alone."""
-    from ._array import broadcast_to
-    from ._select import broadcast_dynamic_shape
-
     probs = convert_to_tensor(probs, dtype_hint=_dtypes.float32)
     counts = ops["Cast"](convert_to_tensor(counts, dtype_hint=probs.dtype), DstT=probs.dtype)
     sizes = broadcast_dynamic_shape(ops["Shape"](counts), ops["Shape"](probs))
@@ -488,8 +484,6 @@ class Generator:
             for n in static:
                 count *= n
         else:
-            from ._math import cast, reduce_prod
-
             count = cast(reduce_prod(sizes), _dtypes.uint64)
         state = self.skip(count)
         words = ops["Bitcast"](state, type=_dtypes.uint64)
@@ -554,8 +548,6 @@ def get_global_generator() -> Generator:
     """Return the generator that all share."""
     global _global_generator
     if _global_generator is None:
-        from ._context import init_scope
-
         with init_scope():
             if _global_seed is None:
                 _global_generator = Generator.from_non_deterministic_state()

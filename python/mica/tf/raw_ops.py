@@ -22,13 +22,35 @@ def _with_axis(op, name: str, own: str):
     return call
 
 
+def _with_lists(op, row):
+    """The op, each of whose outputs that is several tensors is a list of them."""
+
+    def size(output, keywords) -> int:
+        if output.count is not None:
+            return int(keywords[output.count])
+        return len(keywords[output.type]) if output.is_list else 1
+
+    @_functools.wraps(op, assigned=("__doc__",), updated=())
+    def call(*args, **keywords):
+        parts = iter(op(*args, **keywords))
+        return tuple(
+            next(parts) if output.is_plain else [next(parts) for _ in range(size(output, keywords))]
+            for output in row.outputs
+        )
+
+    call.__name__ = row.name
+    return call
+
+
 def __getattr__(name: str):
     try:
         op = _mica.tf_ops[name]
     except KeyError:
         raise _missing_name(__name__, name) from None
-    own = _rows.row_of(name).axis
-    return op if own is None else _with_axis(op, name, own)
+    row = _rows.row_of(name)
+    if len(row.outputs) > 1 and not all(output.is_plain for output in row.outputs):
+        op = _with_lists(op, row)
+    return op if row.axis is None else _with_axis(op, name, row.axis)
 
 
 def __dir__():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from builtins import range as builtins_range
 
+import numpy as _numpy
+
 from . import _dtypes, errors
 from ._array import concat, expand_dims, range, reshape, shape, stack, transpose
 from ._context import in_graph
@@ -358,8 +360,6 @@ def linear_to_mel_weight_matrix(
     name=None,
 ):
     """Return the matrix that turns a linear spectrogram into one on the mel scale."""
-    import numpy
-
     dtype = _dtypes.as_dtype(dtype)
     if num_mel_bins <= 0:
         raise ValueError(f"num_mel_bins must be positive. Got: {num_mel_bins}")
@@ -369,10 +369,10 @@ def linear_to_mel_weight_matrix(
         )
 
     def mel(hertz):
-        return 1127.0 * numpy.log(1.0 + hertz / 700.0)
+        return 1127.0 * _numpy.log(1.0 + hertz / 700.0)
 
     def row(start, stop, n):
-        return numpy.linspace(start, stop, n)
+        return _numpy.linspace(start, stop, n)
 
     if upper_edge_hertz > sample_rate / 2:
         raise ValueError(
@@ -383,8 +383,8 @@ def linear_to_mel_weight_matrix(
     edges = row(mel(lower_edge_hertz), mel(upper_edge_hertz), num_mel_bins + 2)
     low, center, high = (edges[i : i + num_mel_bins][None] for i in (0, 1, 2))
     rising, falling = (bins - low) / (center - low), (high - bins) / (high - center)
-    weights = numpy.maximum(0.0, numpy.minimum(rising, falling))
-    padded = numpy.pad(weights, [[1, 0], [0, 0]])
+    weights = _numpy.maximum(0.0, _numpy.minimum(rising, falling))
+    padded = _numpy.pad(weights, [[1, 0], [0, 0]])
     return convert_to_tensor(padded.astype(dtype.as_numpy_dtype))
 
 

@@ -567,6 +567,21 @@ def _sparse_weights(values: SparseTensor, weights, dtype=None) -> Tensor:
         return ops["Identity"](weights.values)
 
 
+def _ragged_weights(values, weights) -> Tensor:
+    """The flat weights of ragged values: both have the same rows."""
+    if not isinstance(weights, type(values)):
+        raise ValueError(
+            "Argument `weights` must be a tf.RaggedTensor if `values` is a tf.RaggedTensor. "
+            f"Received argument weights={weights} of type: {type(weights).__name__}."
+        )
+    if weights.row_splits is values.row_splits:
+        return weights.flat_values
+    text = "'weights' and 'values' must have the same row splits."
+    check = debugging.assert_equal(weights.row_splits, values.row_splits, message=text)
+    with _effects.control_dependencies([] if check is None else [check]):
+        return ops["Identity"](weights.flat_values)
+
+
 def _dense_weights(values: Tensor, weights, dtype=None) -> Tensor:
     if weights is None:
         return convert_to_tensor([], dtype or values.dtype)
@@ -591,13 +606,18 @@ def bincount(
 
     With axis -1 each row is counted on its own.
     """
+    from .ragged import RaggedTensor  # late: ragged tensors are made of these modules
+
     axis = 0 if axis is None else axis
-    if not isinstance(values, SparseTensor):
+    if not isinstance(values, SparseTensor | RaggedTensor):
         values = convert_to_tensor(values)
-    if weights is not None and not isinstance(weights, SparseTensor):
+    if weights is not None and not isinstance(weights, SparseTensor | RaggedTensor):
         weights = convert_to_tensor(weights)
     _check_counted(weights, binary_output, axis)
-    if axis == 0 and isinstance(values, SparseTensor):
+    if axis == 0 and isinstance(values, RaggedTensor):
+        weights = None if weights is None else _ragged_weights(values, weights)
+        values = values.flat_values
+    elif axis == 0 and isinstance(values, SparseTensor):
         weights = None if weights is None else _sparse_weights(values, weights)
         values = values.values
     elif axis == 0:
@@ -612,6 +632,13 @@ def bincount(
     if isinstance(values, SparseTensor):
         weights = _sparse_weights(values, weights)
         made = ops["SparseCountSparseOutput"](*_parts(values), weights, **attributes)
+    elif isinstance(values, RaggedTensor):
+        if weights is None:
+            weights = convert_to_tensor([], values.dtype)
+        else:
+            weights = _ragged_weights(values, weights)
+        splits = cast(values.row_splits, _dtypes.int64)
+        made = ops["RaggedCountSparseOutput"](splits, values.values, weights, **attributes)
     else:
         weights = _dense_weights(values, weights)
         made = ops["DenseCountSparseOutput"](values, weights, **attributes)

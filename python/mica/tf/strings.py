@@ -5,10 +5,17 @@ from __future__ import annotations
 import functools as _functools
 import re as _re
 
-from . import _dispatch, _dtypes, errors
+import numpy as _np
+
+from . import _dispatch, _dtypes, cumsum, errors
+from . import math as _math
+from . import range as number
 from ._core import Tensor, convert_to_tensor, ops
+from ._effects import numpy_function
 from ._missing import finder as _finder
+from ._printing import check_template
 from ._refusals import operand, refusal
+from .ragged import RaggedTensor
 
 _POSIX = {
     "alnum": "0-9A-Za-z",
@@ -121,8 +128,6 @@ def to_hash_bucket_strong(input, num_buckets, key, name=None) -> Tensor:
 
 def format(template, inputs, placeholder="{}", summarize=3, name=None) -> Tensor:
     """A text with tensors in place of the placeholders."""
-    from ._printing import check_template
-
     values = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
     check_template(template, len(values), placeholder)
     return ops["StringFormat"](
@@ -142,7 +147,6 @@ def _ragged(values, row_splits, source: Tensor):
     rank = source.shape.rank
     if rank == 0:
         return values
-    from .ragged import RaggedTensor
 
     found = RaggedTensor.from_row_splits(values, row_splits, validate=False)
     if rank in (None, 1):
@@ -177,9 +181,8 @@ def split(input, sep=None, maxsplit=-1, name=None):
     )
     if source.shape.rank == 0:
         return values
-    from . import cumsum, math
 
-    counts = math.bincount(
+    counts = _math.bincount(
         ops["Cast"](indices[:, 0], DstT=_dtypes.int32),
         minlength=ops["Cast"](shape[0], DstT=_dtypes.int32),
         dtype=_dtypes.int64,
@@ -197,8 +200,6 @@ def _decoded(input, op: str, **options):
 
 def _characters(codes: Tensor, encoding: str, replacement: int) -> Tensor:
     """Each code point as a string of its own."""
-    from . import range as number
-
     count = ops["Shape"](codes, out_type=_dtypes.int64)[0]
     return ops["UnicodeEncode"](
         codes, number(count + 1), output_encoding=encoding, replacement_char=replacement
@@ -275,8 +276,6 @@ def unicode_encode(
     input, output_encoding, errors="replace", replacement_char=65533, name=None
 ) -> Tensor:
     """Strings of code points; each row is a string."""
-    from .ragged import RaggedTensor
-
     if output_encoding is None:
         raise TypeError("Expected string for argument 'output_encoding' not None.")
     how = {
@@ -297,7 +296,6 @@ def unicode_encode(
         end = ops["Shape"](codes, out_type=_dtypes.int64)
         splits = ops["ConcatV2"]([convert_to_tensor([0], _dtypes.int64), end], 0)
         return ops["Reshape"](ops["UnicodeEncode"](codes, splits, **how), [], name=name)
-    from . import range as number
 
     sizes = ops["Shape"](codes, out_type=_dtypes.int64)
     rows, columns = ops["Prod"](sizes[:-1], 0), sizes[-1]
@@ -334,8 +332,6 @@ def bytes_split(input, name=None):
     input = convert_to_tensor(input, _dtypes.string)
     source, flat = _flat(input)
     lengths = ops["Cast"](ops["StringLength"](flat), DstT=_dtypes.int64)
-    from . import cumsum
-    from . import range as number
 
     splits = ops["ConcatV2"]([convert_to_tensor([0], _dtypes.int64), cumsum(lengths)], 0)
     whole = ops["Reshape"](ops["ReduceJoin"](flat, [0]), [1])
@@ -349,14 +345,10 @@ def bytes_split(input, name=None):
 
 def _mapped(change, input, dtype=_dtypes.string) -> Tensor:
     """A function of Python on each string; a node of its own in graphs."""
-    from ._effects import numpy_function
-
     def run(array):
-        import numpy as np
-
-        array = np.asarray(array, dtype=object)
+        array = _np.asarray(array, dtype=object)
         flat = [change(text) for text in array.ravel().tolist()]
-        made = np.empty(len(flat), dtype=object if dtype == _dtypes.string else bool)
+        made = _np.empty(len(flat), dtype=object if dtype == _dtypes.string else bool)
         made[:] = flat
         return made.reshape(array.shape)
 
@@ -426,53 +418,77 @@ def ngrams(
     padding_width=None,
     preserve_short_sequences=False,
     name=None,
-) -> Tensor:
-    """Runs of ngram_width strings along the last axis, joined; of several widths in turn."""
-    data = _text(data)
-    left, right = pad_values if isinstance(pad_values, list | tuple) else (pad_values, pad_values)
-    made = []
-    if data.shape.rank in (0, None):
+):
+    """Runs of ngram_width strings along the last axis, joined; of several widths in turn.
+
+    Rows of a dense tensor are filled up with empty strings.
+    """
+    from .ragged import RaggedTensor
+
+    widths = [ngram_width] if isinstance(ngram_width, int) else list(ngram_width)
+    if any(width < 1 for width in widths):
+        raise ValueError(f"All ngram_widths must be greater than 0. Received: {ngram_width}")
+    if padding_width is not None and padding_width < 0:
+        raise ValueError(f"padding_width must be greater than 0. Received: {padding_width}")
+    if padding_width is not None and pad_values is None:
+        raise ValueError(
+            f"pad_values must be provided if padding_width is set. Received: {padding_width}"
+        )
+    pads = pad_values if isinstance(pad_values, list | tuple) else (pad_values, pad_values)
+    if pad_values is None:
+        pads, padding_width = ("", ""), 0
+    if len(pads) != 2 or not all(isinstance(pad, str | bytes) for pad in pads):
+        raise TypeError(
+            "pad_values must be a string, tuple of strings, or None. "
+            f"Received: {type(pad_values).__name__}"
+        )
+    options = {
+        "separator": separator,
+        "ngram_widths": widths,
+        "left_pad": pads[0],
+        "right_pad": pads[1],
+        "pad_width": -1 if padding_width is None else padding_width,
+        "preserve_short_sequences": preserve_short_sequences,
+        "name": name,
+    }
+    is_ragged = isinstance(data, RaggedTensor)
+    data = data if is_ragged else _text(data)
+    rank = data.shape.rank
+    if not rank:
         raise ValueError("tf.strings.ngrams needs data of a known rank of at least 1.")
-    for width in [ngram_width] if isinstance(ngram_width, int) else ngram_width:
-        if width < 1:
-            raise ValueError(f"All ngram_widths must be greater than 0. Received: {width}")
-        pads = 0
-        if pad_values is not None:
-            pads = width - 1 if padding_width is None else min(padding_width, width - 1)
-        line = _padded(data, left, right, pads)
-        size = ops["Shape"](line)[-1]
-        count = ops["Maximum"](size - (width - 1), 0)
-        parts = [line[..., k : k + count] for k in range(width)]
-        made.append(ops["StringJoin"](parts, separator=separator))
-        if preserve_short_sequences:
-            whole = ops["ReduceJoin"](line, [-1], separator=separator, keep_dims=True)
-            is_short = ops["LogicalAnd"](size < width, ops["Shape"](data)[-1] > 0)
-            made.append(whole[..., : ops["Cast"](is_short, DstT=_dtypes.int32)])
-    if not made:
-        return data[..., :0]
-    found = made[0] if len(made) == 1 else ops["ConcatV2"](made, -1)
-    return found if data.shape.rank == 1 else _without_rows(found, data)
-
-
-def _without_rows(found: Tensor, data: Tensor) -> Tensor:
-    """Where there are no rows at all a matrix has one column, and what has more axes none."""
-    static = data.shape[:-1]
-    if static.is_fully_defined() and static.num_elements() > 0:
+    if rank == 1:
+        ends = ops["Pack"]([0, ops["Size"](data)], axis=0)
+        return ops["StringNGrams"](data, ends, **options)[0]
+    if is_ragged:
+        return _within_rows(data, options)
+    if rank == 2:
+        found = _within_rows(RaggedTensor.from_tensor(data), options).to_tensor("")
+        # No rows at all have one column.
+        columns = ops["SelectV2"](ops["Shape"](data)[0] > 0, ops["Shape"](found)[1], 1)
+        found = ops["Reshape"](found, ops["Pack"]([ops["Shape"](found)[0], columns], axis=0))
+        found.set_shape([data.shape[0], None])
         return found
-    sizes = ops["Shape"](found)
-    rows, columns = ops["Prod"](sizes[:-1], 0), int(data.shape.rank == 2)
-    columns = ops["SelectV2"](rows > 0, sizes[-1], columns)
-    found = ops["Reshape"](found, ops["ConcatV2"]([sizes[:-1], ops["ExpandDims"](columns, 0)], 0))
-    found.set_shape([*static.as_list(), None])
+    # The axes before the last two are those of the data, of which there may be none at all.
+    sizes = ops["Shape"](data)
+    rows = ops["Reshape"](data, ops["Pack"]([ops["Prod"](sizes[:-1], 0), sizes[-1]], axis=0))
+    found = _within_rows(RaggedTensor.from_tensor(rows), options).to_tensor("")
+    shape = ops["ConcatV2"]([sizes[:-1], ops["Shape"](found)[-1:]], 0)
+    found = ops["Reshape"](found, shape)
+    found.set_shape([*data.shape[:-1].as_list(), None])
     return found
 
 
-def _padded(data: Tensor, left, right, count: int) -> Tensor:
-    if not count:
-        return data
-    column = data[..., :1]
-    sides = [ops["BroadcastTo"](_text(text), ops["Shape"](column)) for text in (left, right)]
-    return ops["ConcatV2"]([*sides[:1] * count, data, *sides[1:] * count], -1)
+def _within_rows(data, options: dict):
+    """The n-grams of a ragged tensor, or of dense parts of one."""
+    from .ragged import RaggedTensor
+
+    inner = data.values
+    if not isinstance(inner, RaggedTensor) and inner.shape.rank != 1:
+        inner = RaggedTensor.from_tensor(inner, ragged_rank=inner.shape.rank - 1)
+    if isinstance(inner, RaggedTensor):
+        return data.with_values(_within_rows(inner, options))
+    found, splits = ops["StringNGrams"](inner, data.row_splits, **options)
+    return RaggedTensor.from_row_splits(found, splits, validate=False)
 
 
 __all__ = [

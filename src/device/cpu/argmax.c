@@ -1,7 +1,8 @@
 /* argmax and argmin along one axis: the first of equals; NaN beats everything. */
 #include <string.h>
 
-#include "device/cpu/kernel.h"
+#include "codegen/write.h"
+#include "device/cpu/write_c.h"
 #include "ir/scalar.h"
 
 #define GRAIN_WORK 16384
@@ -236,6 +237,23 @@ static void run_argmax(const cpu_kernel *kernel, const void *const *operands, vo
                        &run);
 }
 
+static mica_status write_argmax(const cpu_kernel *kernel, const mica_node *node,
+                                mica_kernel_text *out) {
+    const argmax_kernel *k = (const argmax_kernel *)kernel;
+    mica_dtype dtype = mica_operand_type(node, 0)->dtype, index = node->results[0].dtype;
+    const char *type;
+    MICA_TRY(mica_cpu_write_float(node, dtype, &type));
+    mica_text_printf(out->body,
+                     "    for (int64_t i = 0; i < %lld; i++)\n"
+                     "        ((%s *)y[0])[i] = mica_convert_i64_%s(mica_best_%s_%s(\n"
+                     "            (const %s *)x[0] + i / %lld * %lld + i %% %lld, %lld, %lld));\n",
+                     (long long)(k->outer * k->inner), mica_storage_type(index),
+                     mica_dtype_name(index), mica_op_name(node->op), mica_dtype_name(dtype), type,
+                     (long long)k->inner, (long long)(k->size * k->inner), (long long)k->inner,
+                     (long long)k->inner, (long long)k->size);
+    return NULL;
+}
+
 mica_status mica_cpu_create_argmax(const mica_node *node, cpu_kernel **out) {
     const mica_type *x = mica_operand_type(node, 0);
     int64_t axis = mica_node_int(node, "axis");
@@ -245,6 +263,7 @@ mica_status mica_cpu_create_argmax(const mica_node *node, cpu_kernel **out) {
     if (!find || !store) return mica_cpu_unsupported(node, x->dtype);
     argmax_kernel *k;
     MICA_TRY(mica_cpu_kernel_new(sizeof *k, run_argmax, &k));
+    k->base.write = write_argmax;
     const mica_cpu_isa *isa = mica_cpu_isa_current();
     bool smaller = node->op == MICA_OP_argmin;
     mica_cpu_reduction kind = smaller ? CPU_MIN : CPU_MAX;

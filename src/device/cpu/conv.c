@@ -16,6 +16,7 @@
 #include "device/cpu/contract.h"
 #include "device/cpu/conv.h"
 #include "device/cpu/winograd.h"
+#include "device/cpu/write_c.h"
 
 #define MOST_PHASES 256 /* more: conv_plain.c */
 
@@ -77,6 +78,27 @@ static void run_conv_finished(const cpu_kernel *kernel, const void *const *opera
 static void run_conv(const cpu_kernel *kernel, const void *const *operands, void *const *results,
                      void *scratch) {
     run_conv_finished(kernel, operands, results, scratch, NULL);
+}
+
+static mica_status write_conv(const cpu_kernel *kernel, const mica_node *node,
+                              mica_kernel_text *out) {
+    const conv_kernel *k = (const conv_kernel *)kernel;
+    const char *type;
+    MICA_TRY(mica_cpu_write_float(node, node->results[0].dtype, &type));
+    out->scratch_bytes = k->padded_bytes;
+    if (k->pads) {
+        if (k->copy.n != k->padded_n)
+            mica_text_printf(out->body, "    memset(scratch, 0, %zu);\n", k->padded_bytes);
+        mica_cpu_write_copy(out, 0, &k->copy, "x[0]", k->x_offset, "scratch", k->padded_offset);
+    }
+    if (k->zeros) mica_text_printf(out->body, "    memset(y[0], 0, %zu);\n", k->result_bytes);
+    for (int32_t i = 0; i < k->n_phases; i++) {
+        const conv_phase *phase = &k->phases[i];
+        MICA_TRY(mica_cpu_write_contraction(out, i, node, &phase->contract,
+                                            k->pads ? "scratch" : "x[0]", phase->x, "x[1]",
+                                            phase->y, phase->c, k->padded_bytes));
+    }
+    return NULL;
 }
 
 static conv_axis read_axis(const mica_node *node, const mica_conv_layout *l, int32_t i) {
@@ -339,6 +361,7 @@ mica_status mica_cpu_create_conv(const mica_node *node, cpu_kernel **out) {
     MICA_TRY(mica_cpu_kernel_new(sizeof *k + sizeof *k->phases * (size_t)count, run_conv, &k));
     int64_t strides[MICA_MAX_RANK];
     mica_cpu_strides(x, strides);
+    k->base.write = write_conv;
     k->pads = pads;
     k->bytes = (int32_t)mica_dtype_bytes(x->dtype);
     k->result_bytes = mica_type_bytes(&node->results[0]);

@@ -123,6 +123,12 @@ static void cpu_kernel_destroy(mica_device *device, mica_kernel *kernel) {
     mica_cpu_kernel_destroy(kernel);
 }
 
+static mica_status cpu_kernel_write(mica_device *device, const mica_kernel *kernel,
+                                    const mica_node *node, mica_kernel_text *out) {
+    (void)device;
+    return mica_cpu_kernel_write(kernel, node, out);
+}
+
 static mica_status cpu_launch(mica_device_stream *stream, const mica_kernel *kernel,
                               const mica_address *operands, const mica_address *results,
                               mica_address scratch) {
@@ -163,6 +169,7 @@ static const mica_device_vtable cpu_vtable = {
     .unit_create = mica_cpu_unit_create,
     .unit_destroy = mica_cpu_unit_destroy,
     .unit_kernel = mica_cpu_unit_kernel,
+    .kernel_write = cpu_kernel_write,
 };
 
 static const char *instruction_set(void) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "device/cpu/contract.h"
+#include "device/cpu/write_c.h"
 
 typedef struct dot_kernel {
     cpu_kernel base;
@@ -18,6 +19,15 @@ static void run_dot_finished(const cpu_kernel *kernel, const void *const *operan
 static void run_dot(const cpu_kernel *kernel, const void *const *operands, void *const *results,
                     void *scratch) {
     run_dot_finished(kernel, operands, results, scratch, NULL);
+}
+
+static mica_status write_dot(const cpu_kernel *kernel, const mica_node *node,
+                             mica_kernel_text *out) {
+    const dot_kernel *k = (const dot_kernel *)kernel;
+    if (k->contract.mode != CONTRACT_ZERO)
+        return mica_cpu_write_contraction(out, 0, node, &k->contract, "x[0]", 0, "x[1]", 0, 0, 0);
+    mica_text_printf(out->body, "    memset(y[0], 0, %zu);\n", mica_type_bytes(&node->results[0]));
+    return NULL;
 }
 
 /* ---- a matrix and a vector --------------------------------------------------------------------*/
@@ -101,6 +111,21 @@ static void run_vector(const cpu_kernel *kernel, const void *const *operands, vo
         run.x = scratch;
     }
     mica_parallel_for(k->n, cpu_max(1, VECTOR_PIECE / k->k), run_vector_rows, &run);
+}
+
+static mica_status write_vector(const cpu_kernel *kernel, const mica_node *node,
+                                mica_kernel_text *out) {
+    const vector_kernel *k = (const vector_kernel *)kernel;
+    mica_dtype dtype = node->results[0].dtype;
+    const char *type;
+    MICA_TRY(mica_cpu_write_float(node, dtype, &type));
+    mica_text_printf(out->body,
+                     "    mica_%s_by_vector_%s((const %s *)x[%d], %lld, (const %s *)x[%d], %lld, "
+                     "%lld, (%s *)y[0]);\n",
+                     k->by_rows ? "rows" : "columns", mica_dtype_name(dtype), type, k->matrix,
+                     (long long)k->stride, type, 1 - k->matrix, (long long)k->n, (long long)k->k,
+                     type);
+    return NULL;
 }
 
 /* The stride of a space of one axis at most; -1 when it has more. */
@@ -192,6 +217,7 @@ mica_status mica_cpu_create_dot(const mica_node *node, cpu_kernel **out) {
         vector_kernel *v;
         MICA_TRY(mica_cpu_kernel_new(sizeof *v, run_vector, &v));
         vector.base = v->base;
+        vector.base.write = write_vector;
         *v = vector;
         if (!v->by_rows)
             v->base.head.scratch_bytes = (size_t)((v->blocks - 1) * v->n * v->bytes);
@@ -205,6 +231,7 @@ mica_status mica_cpu_create_dot(const mica_node *node, cpu_kernel **out) {
         return mica_cpu_unsupported(node, x->dtype);
     }
     k->base.run_finished = run_dot_finished;
+    k->base.write = write_dot;
     k->base.head.scratch_bytes = c->scratch_bytes;
     *out = &k->base;
     return NULL;

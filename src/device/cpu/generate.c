@@ -1,7 +1,8 @@
 /* iota and rng_bits: values made from their position alone. */
 #include <string.h>
 
-#include "device/cpu/kernel.h"
+#include "codegen/write.h"
+#include "device/cpu/write_c.h"
 
 #define CHUNK 512
 #define IOTA_GRAIN 32768
@@ -87,6 +88,18 @@ static void run_iota(const cpu_kernel *kernel, const void *const *operands, void
     mica_parallel_walk(k->n, IOTA_GRAIN, run_iota_range, &run);
 }
 
+static mica_status write_iota(const cpu_kernel *kernel, const mica_node *node,
+                              mica_kernel_text *out) {
+    const iota_kernel *k = (const iota_kernel *)kernel;
+    const char *name = mica_dtype_name(node->results[0].dtype);
+    const char *storage = mica_storage_type(node->results[0].dtype);
+    mica_text_printf(out->body,
+                     "    for (int64_t i = 0; i < %lld; i++)\n"
+                     "        ((%s *)y[0])[i] = mica_convert_i64_%s(i / %lld %% %lld);\n",
+                     (long long)k->n, storage, name, (long long)k->inner, (long long)k->size);
+    return NULL;
+}
+
 mica_status mica_cpu_create_iota(const mica_node *node, cpu_kernel **out) {
     const mica_type *type = &node->results[0];
     int64_t axis = mica_node_int(node, "axis");
@@ -97,6 +110,7 @@ mica_status mica_cpu_create_iota(const mica_node *node, cpu_kernel **out) {
     if (!convert) return mica_cpu_unsupported(node, type->dtype);
     iota_kernel *k;
     MICA_TRY(mica_cpu_kernel_new(sizeof *k, run_iota, &k));
+    k->base.write = write_iota;
     k->convert = is_short && type->dtype == MICA_DTYPE_i32 ? NULL : convert;
     k->is_short = is_short;
     k->bytes = (int32_t)mica_dtype_bytes(type->dtype);
@@ -129,9 +143,21 @@ static void run_rng(const cpu_kernel *kernel, const void *const *operands, void 
     mica_parallel_walk(cpu_ceil_div((int64_t)k->bytes, 16), RNG_GRAIN, run_rng_range, &run);
 }
 
+static mica_status write_rng(const cpu_kernel *kernel, const mica_node *node,
+                             mica_kernel_text *out) {
+    const rng_kernel *k = (const rng_kernel *)kernel;
+    (void)node;
+    mica_text_printf(out->body,
+                     "    mica_host_random((const uint32_t *)x[0], (const uint32_t *)x[1], %zu, "
+                     "y[0]);\n",
+                     k->bytes);
+    return NULL;
+}
+
 mica_status mica_cpu_create_rng_bits(const mica_node *node, cpu_kernel **out) {
     rng_kernel *k;
     MICA_TRY(mica_cpu_kernel_new(sizeof *k, run_rng, &k));
+    k->base.write = write_rng;
     k->philox = mica_cpu_isa_current()->philox;
     k->bytes = mica_type_bytes(&node->results[0]);
     *out = &k->base;

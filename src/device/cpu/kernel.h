@@ -26,6 +26,8 @@ struct cpu_kernel {
     /* Or NULL: this kernel cannot tell. */
     void (*run_finished)(const cpu_kernel *kernel, const void *const *operands,
                          void *const *results, void *scratch, const cpu_finish *finish);
+    /* What run does as C (codegen/prelude/host_*.h), in the same order of sums; NULL: no text. */
+    mica_status (*write)(const cpu_kernel *kernel, const mica_node *node, mica_kernel_text *out);
     void (*destroy)(cpu_kernel *kernel); /* NULL: it is one block of memory */
     /* Its jobs may be left half way (base/interrupt.h): it takes no index from what they write. */
     bool may_be_left;

@@ -22,6 +22,11 @@ void mica_cpu_kernel_destroy(mica_kernel *kernel);
 void mica_cpu_kernel_run(const mica_kernel *kernel, const void *const *operands,
                          void *const *results, void *scratch);
 
+/* The kernel of `node` as C (runtime/device.h); UNSUPPORTED, with the op and its result, for what
+ * has no text. */
+mica_status mica_cpu_kernel_write(const mica_kernel *kernel, const mica_node *node,
+                                  mica_kernel_text *out);
+
 /* The instruction set that kernels created from now on use: "baseline", "avx2" or "avx512". */
 const char *mica_cpu_isa_name(void);
 /* For tests: kernels created from now on use this one; NULL goes back to the best. false, with

@@ -8,7 +8,7 @@
  * aligned power of two of parts can therefore be computed by any thread. */
 #include <string.h>
 
-#include "device/cpu/kernel.h"
+#include "device/cpu/write_c.h"
 
 #define GROUP 8             /* parts of a row that are reduced side by side: a subtree */
 #define GROUP_LEVEL 3       /* 2^GROUP_LEVEL is GROUP */
@@ -314,6 +314,31 @@ static void plan_pieces(reduce_kernel *k) {
             (size_t)(k->kept.n * k->chunks * (k->by_rows ? 1 : k->inner) * k->reducer.bytes);
 }
 
+static mica_status write_reduce(const cpu_kernel *kernel, const mica_node *node,
+                                mica_kernel_text *out) {
+    static const char *const kinds[] = {"sum", "add", "prod", "mul", "max", "max", "min", "min"};
+    const reduce_kernel *k = (const reduce_kernel *)kernel;
+    const char *type, *kind = mica_node_string(node, "kind"), *name = NULL;
+    MICA_TRY(mica_cpu_write_float(node, node->results[0].dtype, &type));
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i += 2)
+        if (!strcmp(kind, kinds[i])) name = kinds[i + 1];
+    if (!name || mica_type_elements(mica_operand_type(node, 0)) == 0)
+        return MICA_ERROR(MICA_UNSUPPORTED, "[reduce] '%s' of %s cannot be written as C", kind,
+                          mica_type_text(mica_operand_type(node, 0)).chars);
+    mica_text_printf(out->constants, "static const mica_host_reduction reduction%d = {\n",
+                     out->number);
+    mica_cpu_write_space(out->constants, "kept", k->kept.rank, k->kept.n, k->kept.sizes,
+                         k->kept.strides);
+    mica_cpu_write_space(out->constants, "reduced", k->reduced.rank, k->reduced.n, k->reduced.sizes,
+                         k->reduced.strides);
+    mica_text_printf(out->constants, "    .inner = %lld};\n", (long long)k->inner);
+    mica_text_printf(out->body,
+                     "    mica_reduce_%s_%s_%s(&reduction%d, (const %s *)x[0], (%s *)y[0]);\n",
+                     k->by_rows ? "rows" : "columns", name, mica_dtype_name(node->results[0].dtype),
+                     out->number, type, type);
+    return NULL;
+}
+
 static bool find_reducer(const mica_node *node, mica_cpu_reducer *out) {
     static const char *const names[CPU_REDUCTION_COUNT] = {"sum", "prod", "max",
                                                            "min", "and",  "or"};
@@ -336,6 +361,7 @@ mica_status mica_cpu_create_reduce(const mica_node *node, cpu_kernel **out) {
     if (!find_reducer(node, &reducer)) return mica_cpu_unsupported(node, x->dtype);
     reduce_kernel *k;
     MICA_TRY(mica_cpu_kernel_new(sizeof *k, run_reduce, &k));
+    k->base.write = write_reduce;
     k->reducer = reducer;
     k->x_bytes = k->y_bytes = (int32_t)mica_dtype_bytes(x->dtype);
     uint32_t reduced = 0;

@@ -1,8 +1,9 @@
 /* Shape ops: each is one or several copies (copy.c) with the right strides. They move bits, so
  * every dtype is served. */
+#include <stdio.h>
 #include <string.h>
 
-#include "device/cpu/kernel.h"
+#include "device/cpu/write_c.h"
 
 typedef struct shape_kernel {
     cpu_kernel base;
@@ -133,6 +134,77 @@ static void run_dynamic_update_slice(const cpu_kernel *kernel, const void *const
     mica_cpu_copy_run(&k->copy, operands[1], (char *)results[0] + position * k->copy.bytes);
 }
 
+/* ---- as C -------------------------------------------------------------------------------------*/
+
+static mica_status write_copy(const cpu_kernel *kernel, const mica_node *node,
+                              mica_kernel_text *out) {
+    const shape_kernel *k = (const shape_kernel *)kernel;
+    (void)node;
+    mica_cpu_write_copy(out, 0, &k->copy, "x[0]", k->x_offset, "y[0]", k->y_offset);
+    return NULL;
+}
+
+static mica_status write_reshape(const cpu_kernel *kernel, const mica_node *node,
+                                 mica_kernel_text *out) {
+    (void)kernel;
+    mica_text_printf(out->body, "    if (y[0] != x[0]) memcpy(y[0], x[0], %zu);\n",
+                     mica_type_bytes(&node->results[0]));
+    return NULL;
+}
+
+static mica_status write_pad(const cpu_kernel *kernel, const mica_node *node,
+                             mica_kernel_text *out) {
+    const pad_kernel *k = (const pad_kernel *)kernel;
+    for (int32_t i = 0; i < k->n_fills; i++)
+        mica_cpu_write_copy(out, i + 1, &k->fills[i].copy, "x[1]", 0, "y[0]", k->fills[i].offset);
+    return write_copy(kernel, node, out);
+}
+
+static mica_status write_concat(const cpu_kernel *kernel, const mica_node *node,
+                                mica_kernel_text *out) {
+    const concat_kernel *k = (const concat_kernel *)kernel;
+    (void)node;
+    for (int32_t i = 0; i < k->n; i++) {
+        char source[16];
+        snprintf(source, sizeof source, "x[%d]", i);
+        mica_cpu_write_copy(out, i, &k->parts[i].copy, source, 0, "y[0]", k->parts[i].offset);
+    }
+    return NULL;
+}
+
+/* Where a dynamic slice begins, in elements: `start`. */
+static void write_start(const shape_kernel *k, mica_kernel_text *out, int32_t operand) {
+    bool is_signed = mica_dtype_kind_of(k->start_dtype) == MICA_KIND_SIGNED;
+    mica_text_append(out->body, "    int64_t start = 0;\n");
+    for (int32_t i = 0; i < k->rank; i++)
+        mica_text_printf(out->body,
+                         "    start += mica_host_start(x[%d], %d, %d, %d, %lld) * %lld;\n", operand,
+                         i, (int)mica_dtype_bytes(k->start_dtype), is_signed,
+                         (long long)k->last_start[i], (long long)k->strides[i]);
+}
+
+static mica_status write_dynamic_slice(const cpu_kernel *kernel, const mica_node *node,
+                                       mica_kernel_text *out) {
+    const shape_kernel *k = (const shape_kernel *)kernel;
+    char source[64];
+    (void)node;
+    write_start(k, out, 1);
+    snprintf(source, sizeof source, "x[0] + start * %d", k->copy.bytes);
+    mica_cpu_write_copy(out, 0, &k->copy, source, 0, "y[0]", 0);
+    return NULL;
+}
+
+static mica_status write_dynamic_update_slice(const cpu_kernel *kernel, const mica_node *node,
+                                              mica_kernel_text *out) {
+    const shape_kernel *k = (const shape_kernel *)kernel;
+    char target[64];
+    MICA_TRY(write_reshape(kernel, node, out));
+    write_start(k, out, 2);
+    snprintf(target, sizeof target, "y[0] + start * %d", k->copy.bytes);
+    mica_cpu_write_copy(out, 0, &k->copy, "x[1]", 0, target, 0);
+    return NULL;
+}
+
 /* ---- creating
  * ----------------------------------------------------------------------------------*/
 
@@ -256,6 +328,7 @@ static mica_status create_copy(const mica_node *node, cpu_kernel **out) {
     shape_kernel *k;
     size_t bytes = node->op == MICA_OP_pad ? sizeof(pad_kernel) : sizeof *k;
     MICA_TRY(mica_cpu_kernel_new(bytes, run_copy, &k));
+    k->base.write = write_copy;
     shape_plan p = {.rank = type->rank};
     memcpy(p.sizes, type->dims, sizeof p.sizes);
     mica_cpu_strides(type, p.y);
@@ -268,18 +341,22 @@ static mica_status create_copy(const mica_node *node, cpu_kernel **out) {
         plan_pad(node, &p);
         plan_fills(node, &p, (pad_kernel *)k);
         k->base.run = run_pad;
+        k->base.write = write_pad;
         break;
     case MICA_OP_dynamic_slice:
         plan_dynamic(node, k, &p);
         k->base.run = run_dynamic_slice;
+        k->base.write = write_dynamic_slice;
         break;
     case MICA_OP_dynamic_update_slice:
         plan_dynamic(node, k, &p);
         k->base.run = run_dynamic_update_slice;
+        k->base.write = write_dynamic_update_slice;
         break;
     default: /* reshape, bitcast */
         mica_cpu_strides(type, p.x);
         k->base.run = run_reshape;
+        k->base.write = write_reshape;
         k->base.head.in_place_operands = 1;
     }
     k->n = mica_type_elements(type);
@@ -297,6 +374,7 @@ static mica_status create_concat(const mica_node *node, cpu_kernel **out) {
     concat_kernel *k;
     MICA_TRY(mica_cpu_kernel_new(sizeof *k + (size_t)node->n_operands * sizeof k->parts[0],
                                  run_concat, &k));
+    k->base.write = write_concat;
     mica_cpu_strides(type, y);
     k->n = node->n_operands;
     for (int32_t i = 0; i < k->n; i++) {

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "device/cpu/write_c.h"
 #include "ir/window_layout.h"
 
 #define GRAIN_WORK 16384
@@ -345,12 +346,59 @@ static mica_status create(const mica_node *node, const mica_cpu_windower *window
     return NULL;
 }
 
+static void write_windows(const window_kernel *k, mica_kernel_text *out) {
+    mica_text_printf(out->constants,
+                     "static const mica_host_windows windows%d = {.rank = %d, .rows = %lld, "
+                     ".elements = %lld, .axes = {\n",
+                     out->number, k->windows.rank, (long long)k->rows, (long long)k->elements);
+    for (int32_t i = 0; i < k->windows.rank; i++) {
+        const mica_window_axis *a = &k->windows.axes[i];
+        mica_text_printf(out->constants,
+                         "    {.size = %lld, .window = %lld, .stride = %lld, .low = %lld,\n"
+                         "     .base_dilation = %lld, .window_dilation = %lld, .results = %lld,\n"
+                         "     .x_stride = %lld},\n",
+                         (long long)a->size, (long long)a->window, (long long)a->stride,
+                         (long long)a->low, (long long)a->base_dilation,
+                         (long long)a->window_dilation, (long long)a->results,
+                         (long long)k->strides[i]);
+    }
+    mica_text_append(out->constants, "}};\n");
+}
+
+static mica_status write_reduce_window(const cpu_kernel *kernel, const mica_node *node,
+                                       mica_kernel_text *out) {
+    const window_kernel *k = (const window_kernel *)kernel;
+    const char *type, *kind = mica_node_string(node, "kind");
+    MICA_TRY(mica_cpu_write_float(node, node->results[0].dtype, &type));
+    write_windows(k, out);
+    const char *op = !strcmp(kind, "sum") ? "add" : !strcmp(kind, "prod") ? "mul" : kind;
+    mica_text_printf(out->body,
+                     "    mica_window_%s_%s(&windows%d, (const %s *)x[0], (%s *)y[0]);\n", op,
+                     mica_dtype_name(node->results[0].dtype), out->number, type, type);
+    return NULL;
+}
+
+static mica_status write_select_and_scatter(const cpu_kernel *kernel, const mica_node *node,
+                                            mica_kernel_text *out) {
+    const window_kernel *k = (const window_kernel *)kernel;
+    const char *type;
+    MICA_TRY(mica_cpu_write_float(node, node->results[0].dtype, &type));
+    write_windows(k, out);
+    mica_text_printf(out->body,
+                     "    mica_select_%s_%s(&windows%d, (const %s *)x[0], (const %s *)x[1], (%s "
+                     "*)y[0]);\n",
+                     mica_node_string(node, "select"), mica_dtype_name(node->results[0].dtype),
+                     out->number, type, type, type);
+    return NULL;
+}
+
 mica_status mica_cpu_create_reduce_window(const mica_node *node, cpu_kernel **out) {
     window_kernel *k;
     MICA_TRY(create(
         node,
         mica_cpu_windower_of(mica_node_string(node, "kind"), mica_operand_type(node, 0)->dtype),
         run_reduce_window, &k));
+    k->base.write = write_reduce_window;
     *out = &k->base;
     return NULL;
 }
@@ -360,6 +408,7 @@ mica_status mica_cpu_create_select_and_scatter(const mica_node *node, cpu_kernel
     window_kernel *k;
     MICA_TRY(create(node, mica_cpu_windower_of(mica_node_string(node, "select"), dtype),
                     run_select_and_scatter, &k));
+    k->base.write = write_select_and_scatter;
     k->adder = mica_cpu_windower_of("sum", dtype);
     k->base.head.scratch_bytes = cpu_align((size_t)k->results * 8);
     if (!sums_in_place(k)) k->base.head.scratch_bytes += (size_t)(k->elements * k->adder->bytes);

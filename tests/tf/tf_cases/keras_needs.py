@@ -275,3 +275,182 @@ def _(tf):
     slices = tf.IndexedSlices(tf.ones([2, 3]), tf.constant([0, 2]), tf.constant([4, 3]))
     (found,) = tf.distribute.get_replica_context().all_reduce("SUM", [slices])
     return [isinstance(found, tf.IndexedSlices), found.values, found.indices, found.dense_shape]
+
+
+def _ngrams(tf, x, *args, **options):
+    return tf.strings.ngrams(x, *args, **options)
+
+
+for _what, _args, _options in (
+    ("pairs", (2,), {}),
+    ("two widths", ([2, 3],), {"separator": "+"}),
+    ("pads", (3,), {"pad_values": ("<", ">")}),
+    ("one pad", ([1, 4],), {"pad_values": "_", "padding_width": 1}),
+    ("short rows", ([3, 4],), {"preserve_short_sequences": True}),
+    (
+        "short rows with pads",
+        (6,),
+        {"preserve_short_sequences": True, "pad_values": "_", "padding_width": 1},
+    ),
+):
+
+    @plain("tf.strings.ngrams", f"of ragged tensors: {_what}")
+    def _(tf, args=_args, options=_options):
+        rows = tf.ragged.constant([["a", "b", "c", "d"], [], ["e"], ["f", "g"]])
+        deep = tf.ragged.constant([[["a", "b", "c"]], [], [["d"], ["e", "f"]]])
+        found = [_ngrams(tf, x, *args, **options) for x in (rows, deep)]
+        dense = tf.constant([["a", "b", "c"], ["d", "e", "f"]])
+        parts = [[x.flat_values, list(x.nested_row_splits)] for x in found]
+        return [*parts, _ngrams(tf, dense, *args, **options)]
+
+
+for _what, _words, _given in (
+    ("a width", "ngram_widths", lambda tf: _ngrams(tf, ["a"], 0)),
+    ("pads", "pad_values", lambda tf: _ngrams(tf, ["a"], 2, padding_width=1)),
+    ("a kind of pads", "pad_values", lambda tf: _ngrams(tf, ["a"], 2, pad_values=1)),
+):
+    raises("tf.strings.ngrams", _what, _words, _given)
+
+
+def _grams(tf, splits, dtype):
+    return tf.raw_ops.StringNGrams(
+        data=["a", "b", "c"],
+        data_splits=tf.constant(splits, dtype),
+        separator="\0",
+        ngram_widths=[2],
+        left_pad="<<",
+        right_pad=">",
+        pad_width=-1,
+        preserve_short_sequences=False,
+    )
+
+
+@plain("tf.raw_ops.StringNGrams", "splits of both dtypes")
+def _(tf):
+    return [list(_grams(tf, [0, 2, 2, 3], dtype)) for dtype in (tf.int32, tf.int64)]
+
+
+for _splits, _words in (
+    ([1, 3], "First split value must be 0"),
+    ([0, 4], "Invalid split value 4"),
+    ([0, 2, 1, 3], "Invalid split value 1"),
+    ([0, 2], "Last split value must be data size"),
+):
+    raises(
+        "tf.raw_ops.StringNGrams",
+        f"splits {_splits}",
+        _words,
+        lambda tf, splits=_splits: _grams(tf, splits, tf.int64),
+    )
+
+
+def _counted(tf, **options):
+    numbers = tf.ragged.constant([[1, 1, 3], [], [0, 5]], dtype=tf.int64)
+    weights = options.pop("weights", None)
+    if weights is not None:
+        weights = tf.RaggedTensor.from_row_splits(weights, [0, 3, 3, 5])
+    found = tf.sparse.bincount(numbers, weights, **options)
+    return [found.indices, found.values, found.dense_shape]
+
+
+@plain("tf.sparse.bincount", "of ragged tensors")
+def _(tf):
+    return [
+        _counted(tf),
+        _counted(tf, axis=-1),
+        _counted(tf, axis=-1, minlength=8),
+        _counted(tf, axis=-1, maxlength=4),
+        _counted(tf, axis=-1, binary_output=True),
+        _counted(tf, weights=[1.0, 2.0, 3.0, 4.0, 5.0]),
+        _counted(tf, axis=-1, weights=[1.0, 2.0, 3.0, 4.0, 5.0]),
+    ]
+
+
+@plain("tf.gather", "ragged indices along an inner axis")
+def _(tf):
+    x = tf.reshape(tf.range(60), [3, 4, 5])
+    rows = tf.ragged.constant([[2], [0, 3, 1], []])
+    deep = tf.ragged.constant([[[2, 1]], [], [[0], [3, 3]]])
+    blocks = tf.RaggedTensor.from_row_splits([[0, 1], [2, 3], [1, 1]], [0, 1, 3])
+    ragged = tf.ragged.constant([[0, 1, 2, 3], [4, 5, 6, 7, 8]])
+    found = [tf.gather(x, rows, axis=axis) for axis in (1, 2, -1)]
+    found += [tf.gather(x, indices, axis=1) for indices in (deep, blocks)]
+    found += [tf.gather(ragged, rows, axis=1)]
+    return [[each.flat_values, each.bounding_shape(), each.to_list()] for each in found]
+
+
+@plain(("tf.raw_ops.UniqueV2", "tf.raw_ops.UniqueWithCountsV2"), "slices along axes")
+def _(tf):
+    x = tf.constant([[1, 0, 1, 0], [2, 3, 2, 3], [1, 0, 1, 0]])
+    texts = tf.constant([["a", "b"], ["a", "c"], ["a", "b"]])
+    reals = tf.constant([[0.0, -0.0, 1.0], [2.0, 2.0, 2.0]])
+    found = []
+    for tensor in (x, texts, reals, tf.cast(x, tf.float64), tf.zeros([2, 0])):
+        for axis in ([0], [1], [-1]):
+            found.append(list(tf.raw_ops.UniqueV2(x=tensor, axis=axis)))
+            found.append(list(tf.raw_ops.UniqueWithCountsV2(x=tensor, axis=axis)))
+    none = tf.constant([], tf.int32)
+    found.append(list(tf.raw_ops.UniqueV2(x=[3, 1, 3], axis=none, out_idx=tf.int64)))
+    found.append(list(tf.raw_ops.UniqueWithCountsV2(x=[3, 1, 3], axis=none, out_idx=tf.int64)))
+    found.append(list(tf.raw_ops.UniqueWithCounts(x=["b", "a", "b"])))
+    traced = tf.function(lambda x: tf.raw_ops.UniqueV2(x=x, axis=[1]))
+    return [*found, list(traced(x)), [y.shape.as_list() for y in traced(x)]]
+
+
+for _what, _words, _given in (
+    ("an axis beyond the end", "axis", lambda tf: tf.raw_ops.UniqueV2(x=[1], axis=[1])),
+    ("two axes", "axis", lambda tf: tf.raw_ops.UniqueV2(x=[[1]], axis=[0, 1])),
+    ("no axis", "1D vector", lambda tf: tf.raw_ops.UniqueV2(x=[[1]], axis=tf.zeros([0], tf.int32))),
+):
+    raises("tf.raw_ops.UniqueV2", _what, _words, _given)
+
+
+def _beam(tf, shape, lengths, dtype="float32", **options):
+    x = np.random.default_rng(shape[0] + shape[2]).standard_normal(shape) * 2
+    found, scores = tf.nn.ctc_beam_search_decoder(tf.constant(x, dtype), lengths, **options)
+    return [[[y.indices, y.values, y.dense_shape] for y in found], scores]
+
+
+@plain("tf.nn.ctc_beam_search_decoder", "the likeliest sequences", rtol=1e-4)
+def _(tf):
+    return [
+        _beam(tf, (7, 3, 5), [7, 4, 1]),
+        _beam(tf, (7, 3, 5), [7, 4, 2], beam_width=8, top_paths=4),
+        _beam(tf, (12, 2, 4), [12, 0], beam_width=3),
+        _beam(tf, (20, 2, 9), [20, 20], beam_width=40, top_paths=3),
+        _beam(tf, (4, 1, 2), [4], beam_width=2, top_paths=2),
+    ]
+
+
+@plain("tf.raw_ops.CTCBeamSearchDecoder", "neighbours that are equal, doubles", rtol=1e-4)
+def _(tf):
+    x = np.random.default_rng(5).standard_normal((9, 2, 3)) * 3
+    options = {"inputs": tf.constant(x), "sequence_length": [9, 5], "beam_width": 6, "top_paths": 2}
+    found = tf.raw_ops.CTCBeamSearchDecoder(**options, merge_repeated=True)
+    return [list(part) for part in found[:3]] + [found[3]]
+
+
+for _what, _words, _options in (
+    ("more paths than the beam", "paths", {"beam_width": 1, "top_paths": 2}),
+    ("fewer sequences than paths", "Less leaves", {"top_paths": 90}),
+):
+    raises(
+        "tf.nn.ctc_beam_search_decoder",
+        _what,
+        _words,
+        lambda tf, options=_options: _beam(tf, (1, 1, 3), [1], **options),
+    )
+
+
+@plain("tf.experimental.ExtensionType", "specs have names")
+def _(tf):
+    path = f"{tf.__name__}.python.framework.type_spec_registry"
+    registry = importlib.import_module(path)
+
+    class Pair(tf.experimental.ExtensionType):
+        __name__ = "cases.Pair"
+        first: tf.Tensor
+
+    specs = (tf.TensorSpec, tf.RaggedTensorSpec, tf.SparseTensorSpec, tf.TensorArraySpec, Pair.Spec)
+    names = [registry.get_name(spec) for spec in specs]
+    return [*names, [registry.lookup(registry.get_name(spec)) is spec for spec in specs]]

@@ -1,6 +1,6 @@
 """What TensorFlow 1 wrote and TensorFlow 2 still runs: rows, losses with weights, decays."""
 
-from corpus import case, f, lit
+from corpus import case, f, lit, plain, raises
 
 case(
     "tf.raw_ops.PlaceholderWithDefault",
@@ -108,4 +108,67 @@ case(
     lambda tf, x, y: tf.compat.v1.div(x, y),
     lit([7, -7, 9], "int32"),
     lit([2, 2, -4], "int32"),
+)
+
+def imported(tf, x, **arguments):
+    """A graph written as bytes and read into another one, with its first result."""
+    with tf.Graph().as_default() as graph:
+        y = tf.compat.v1.placeholder(tf.float32, [None, 2], name="y")
+        z = tf.matmul(y, [[1.0, 2.0], [3.0, 4.0]], name="z")
+        tf.split(tf.cond(tf.reduce_sum(z) > 0.0, lambda: z, lambda: -z), 2, axis=1, name="parts")
+    data = graph.as_graph_def().SerializeToString()
+    message = tf.compat.v1.GraphDef.FromString(data)
+    return tf.graph_util.import_graph_def(
+        message, input_map={"y:0": x}, return_elements=["parts:1", "z"], **arguments
+    )
+
+
+@plain("tf.graph_util.import_graph_def", "in a function and by its names")
+def _(tf):
+    names = []
+
+    @tf.function
+    def run(x):
+        for arguments in ({}, {"name": "again"}, {"name": ""}):
+            part, operation = imported(tf, x, **arguments)
+            names.append([part.name, operation.name, operation.type])
+        return part
+
+    return [run(tf.constant([[1.0, -2.0], [0.5, 3.0]])), names]
+
+
+def with_input_map(tf, mapped=(), **arguments):
+    with tf.Graph().as_default():
+        message = tf.compat.v1.GraphDef()
+        node = message.node.add()
+        node.name, node.op = "a", "Identity"
+        node.input.append("b")
+        node.attr["T"].type = 1
+        given = {key: tf.constant(1.0) for key in mapped}
+        return tf.graph_util.import_graph_def(message, input_map=given, **arguments)
+
+
+raises(
+    "tf.graph_util.import_graph_def",
+    "an input that is not there",
+    "",
+    lambda tf: with_input_map(tf),
+)
+raises(
+    "tf.graph_util.import_graph_def",
+    "a mapped input that nothing has",
+    "",
+    lambda tf: with_input_map(tf, ["c:0", "b:0"]),
+)
+raises(
+    "tf.graph_util.import_graph_def",
+    "an element that is not there",
+    "",
+    lambda tf: with_input_map(tf, ["b:0"], return_elements=["nothing:0"]),
+)
+raises(
+    "tf.graph_util.import_graph_def",
+    "no message",
+    "",
+    lambda tf: tf.graph_util.import_graph_def(7),
 )

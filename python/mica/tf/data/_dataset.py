@@ -6,12 +6,15 @@ import secrets
 import types
 
 from ... import _mica
+from .. import autograph, errors
 from .._composite import CompositeTensor
 from .._context import building, executing_eagerly
 from .._core import convert_to_tensor, ops
 from .._dtypes import int64
+from .._function import _connect_autograph
 from .._graph import FuncGraph, operand
 from .._specs import TensorSpec
+from ..random import get_seed
 from . import _structure, _vectorized
 from ._iterator import Iterator, NumpyIterator
 from ._options import Options
@@ -63,9 +66,6 @@ class _Traced:
 
 def _converted(function):
     """The function with its control flow over tensors made part of the graph."""
-    from .. import autograph
-    from .._function import _connect_autograph
-
     _connect_autograph()
     if isinstance(function, types.MethodType):
         return types.MethodType(autograph.convert(function.__func__), function.__self__)
@@ -83,8 +83,6 @@ def _tuples(value: object) -> object:
 
 def _seeds(seed: int | None) -> tuple[int, int]:
     """The two seeds of a shuffle; chosen at random when none was set."""
-    from ..random import get_seed
-
     first, second = get_seed(seed)
     if first == second == 0:
         return secrets.randbits(62) + 1, secrets.randbits(62)
@@ -417,8 +415,6 @@ class Dataset(Transformations, CompositeTensor):
 
     def get_single_element(self, name=None):
         """The element of a dataset that has one."""
-        from .. import errors
-
         iterator = iter(self)
         try:
             element = next(iterator)

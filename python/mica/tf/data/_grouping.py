@@ -6,8 +6,11 @@ import numpy as np
 
 from .._core import Tensor, convert_to_tensor, ops
 from .._dtypes import as_dtype, float32, float64, int32, int64
+from .._effects import control_dependencies
+from .._select import repeat
 from .._shapes import TensorShape
 from .._specs import TensorSpec
+from ..random import uniform
 from . import _structure
 
 _SCALAR = TensorSpec([], int64)
@@ -198,7 +201,6 @@ class Groups:
 
 def _boundary(bounds, bucket):
     """The last length of a bucket; an error for the bucket without end."""
-    from .._effects import control_dependencies
     from ..debugging import assert_less
 
     checked = assert_less(
@@ -271,8 +273,6 @@ def _estimated(target, classes, batch: int = 32, smoothing: int = 10):
 
 def _accepted(dataset, acceptance, class_func, seed):
     """Pairs of a class and an element, each accepted with its class's probability."""
-    from ..random import uniform
-
     def with_probability(probabilities, data):
         kind = class_func(*data) if isinstance(data, tuple) else class_func(data)
         return kind, ops["GatherV2"](probabilities, kind, convert_to_tensor(0)), data
@@ -338,7 +338,6 @@ def _inside(dense, sizes, n_axes: int):
 
 def _ragged(spec: TensorSpec, dense, sizes, splits_dtype):
     """The ragged tensor: the axes of the element up to its last unknown one are ragged."""
-    from .._select import repeat
     from ..ragged import RaggedTensor
 
     unknown = [i for i, n in enumerate(spec.shape.as_list()) if n is None]
@@ -362,7 +361,6 @@ def _splits(lengths, dtype):
 
 def _sparse(dense, sizes, row):
     """The sparse tensor of all the elements that are no padding."""
-    from .._effects import control_dependencies
     from ..debugging import assert_less_equal
     from ..sparse import SparseTensor
 

@@ -20,7 +20,13 @@ from .._dtypes import as_dtype, int64
 from .._proto import message
 from .._reading import reading
 from .._records import TFRecordWriter
+from ..io import write_file
+from ..saved_model._messages import StructuredValue
+from ..saved_model._structures import decode, encode
 from . import _structure
+from ._dataset import Dataset
+from ._files import TFRecordDataset
+from .experimental import assert_cardinality
 
 _Metadata = message(
     "SnapshotMetadataRecord",
@@ -85,9 +91,6 @@ class _Shards:
 
 def save(dataset, path, compression=None, shard_func=None, checkpoint_args=None) -> None:
     """Write all elements of a dataset."""
-    from ..io import write_file
-    from ..saved_model._structures import encode
-
     if checkpoint_args is not None:
         raise NotImplementedError(
             "checkpoint_args: Mica does not go on with a dataset that was saved in part."
@@ -144,11 +147,6 @@ def _metadata(root: Path):
 
 def load(path, element_spec=None, compression=None, reader_func=None, wait=False):
     """Return the dataset that was saved in a folder."""
-    from ..saved_model._messages import StructuredValue
-    from ..saved_model._structures import decode
-    from ._dataset import Dataset
-    from ._files import TFRecordDataset
-
     if wait:
         raise NotImplementedError("wait=True: Mica loads a dataset that was saved to its end.")
     root, kind = Path(os.fsdecode(path)), _compression(compression)
@@ -183,7 +181,6 @@ def load(path, element_spec=None, compression=None, reader_func=None, wait=False
         made = names.interleave(shard, cycle_length=len(files), block_length=1)
     else:
         made = Dataset.from_tensors("").take(0).flat_map(shard)
-    from .experimental import assert_cardinality
 
     made = made.apply(assert_cardinality(found.num_elements))
     return Dataset(made._handle_tensor, spec, "_LoadDataset", [made])

@@ -14,11 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from .. import _spec_registry
 from .._core import Tensor, convert_to_tensor
 from .._dtypes import DType, variant
+from .._shapes import TensorShape
 from .._specs import TensorSpec, TypeSpec, type_spec_from_value
 
 
+@_spec_registry.register("tf.NoneTensorSpec")
 class NoneTensorSpec(TypeSpec):
     """The spec of None."""
 
@@ -213,8 +216,6 @@ def map_specs(function, spec: object) -> object:
 
 def batched(spec: object, size: int | None) -> object:
     """The spec of elements that are stacked."""
-    from .._shapes import TensorShape
-
     def leaf(kind: TypeSpec) -> TypeSpec:
         if isinstance(kind, TensorSpec):
             return TensorSpec(TensorShape([size]).concatenate(kind.shape), kind.dtype)

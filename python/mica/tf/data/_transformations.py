@@ -14,6 +14,8 @@ from .._dtypes import DType, as_dtype, int64
 from .._graph import FuncGraph, operand
 from .._shapes import TensorShape
 from .._specs import TensorSpec, TypeSpec
+from ..io import matching_files
+from ..random import stateless_categorical
 from . import _structure
 from ._grouping import Groups
 
@@ -48,8 +50,6 @@ class Transformations(Groups):
 
         With shuffle=False they are sorted.
         """
-        from .. import errors
-        from ..io import matching_files
         from ._dataset import Dataset
 
         names = matching_files(file_pattern)
@@ -423,8 +423,6 @@ def _weights_row(parts: tuple):
 
 
 def _drawn(logits, seed):
-    from ..random import stateless_categorical
-
     return ops["Reshape"](stateless_categorical(logits, 1, seed), convert_to_tensor([], "int32"))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping as _Mapping
 
 from .. import errors as _errors
 from .._core import convert_to_tensor, ops
+from .._devices import device as _device
 from .._dtypes import int64
 from .._missing import finder as _finder
 from .._records import TFRecordWriter as _RecordWriter
@@ -276,8 +277,6 @@ def pad_to_cardinality(cardinality, mask_key="valid"):
 
 def copy_to_device(target_device, source_device="/cpu:0"):
     """A transformation to elements whose tensors are on a device."""
-    from .._devices import device as _device
-
     def transformation(dataset):
         def moved(*element):
             with _device(target_device):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 
+from .. import gather, reduce_sum, shape
+from .. import range as counted
 from .._context import building, executing_eagerly
 from .._core import convert_to_tensor, ops, register_py_function
 from .._custom_gradient import custom_gradient
@@ -74,13 +76,11 @@ class Collectives:
 
     def _own_part(self, cotangent, x, axis: int):
         """The part of the workers' summed cotangents that is of this one's value."""
-        from .. import gather, range, reduce_sum, shape
-
         size = shape(x)[axis]
         (sizes,) = self._meet("axis 0", [size[None]])
         (total,) = self._summed([cotangent])
         before = reduce_sum(sizes[: self.index])
-        return gather(total, range(before, before + size), axis=axis)
+        return gather(total, counted(before, before + size), axis=axis)
 
     def first(self, value):
         """The first worker's value."""

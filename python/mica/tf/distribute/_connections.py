@@ -10,7 +10,7 @@ from ... import _mica
 from .. import _devices, errors
 from .._cluster_spec import ClusterSpec
 from . import _door, _placement, _requests, _wire
-from ._server import PURPOSE
+from ._server import PURPOSE, Server
 from .cluster_resolver import ClusterResolver
 
 CONNECT_SECONDS = 5.0  # for a server to take a connection and to say who it is
@@ -181,8 +181,6 @@ def connect_to_cluster(
                 name = f"/job:{job}/replica:0/task:{index}/device:{each}"
                 listed.append(_devices.LogicalDevice(name, kind))
     if job_name in spec.jobs and task_index in spec.task_indices(job_name):
-        from ._server import Server
-
         _server = Server(spec, job_name, task_index)
     _placement.tasks.clear()
     _placement.tasks.update(found)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import enum
 
-from ._strategy import ReduceOp, reduce_op_of
+from .. import convert_to_tensor
+from ._strategy import DistributedValues, ReduceOp, reduce_op_of
 
 
 class CommunicationImplementation(enum.Enum):
@@ -56,8 +57,6 @@ class CollectiveHints(CommunicationOptions):
 
 
 def _parts(value) -> tuple:
-    from ._strategy import DistributedValues
-
     return value.values if isinstance(value, DistributedValues) else (value,)
 
 
@@ -69,8 +68,6 @@ class CrossDeviceOps:
 
     def reduce(self, reduce_op, per_replica_value, destinations, options=None):
         """The sum or the mean of the values."""
-        from .. import convert_to_tensor
-
         kind = reduce_op_of(reduce_op)
         parts = [convert_to_tensor(part) for part in _parts(per_replica_value)]
         total = parts[0]
@@ -84,8 +81,6 @@ class CrossDeviceOps:
 
     def broadcast(self, tensor, destinations):
         """The value at its destinations: all of them see this one."""
-        from .. import convert_to_tensor
-
         return convert_to_tensor(tensor)
 
 

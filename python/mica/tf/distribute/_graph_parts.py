@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from ... import _mica
-from .. import errors
+from .. import GradientTape, convert_to_tensor, errors
 from .._context import building
 from .._core import ops, register_py_function
 from .._custom_gradient import custom_gradient
@@ -112,8 +112,6 @@ def _node(runner, run, kinds: list, tensors: list, order: int = 0) -> list:
 
 def _vjp(runner, run, count: int, wanted: list, sources: list):
     """The function of operands and cotangents that gives the gradients, found there too."""
-    from .. import GradientTape, convert_to_tensor
-
     def back(*given) -> list:
         operands, cotangents = given[:count], given[count:]
         inputs = [operands[i] for i in wanted]

@@ -12,7 +12,7 @@ import contextlib
 import threading
 import time
 
-from .. import errors
+from .. import concat, errors
 from . import _door, _wire
 from ._connections import host_and_port
 
@@ -207,8 +207,6 @@ class Group:
 
 def _combined(what: str, parts: list[list]) -> list:
     """The result of a meeting of the values of each worker, in their order."""
-    from .. import concat
-
     if len({len(part) for part in parts}) != 1:
         raise errors.InvalidArgumentError(
             None, None, "the workers bring different numbers of values"

@@ -6,6 +6,10 @@ import enum
 import functools
 from typing import NamedTuple
 
+from .. import cast, int64, nest, shape
+from ..data import Dataset, Iterator
+from ..data.experimental import AutoShardPolicy
+
 
 class InputContext:
     """What an input function knows of where its data goes."""
@@ -110,8 +114,6 @@ class DistributedIterator:
 @functools.cache
 def _classes() -> tuple[type, type]:
     """The dataset and the iterator of one replica; tf.data is imported when they are needed."""
-    from ..data import Dataset, Iterator
-
     class OneReplicaIterator(Iterator, DistributedIterator):
         """The iterator over the part of one replica."""
 
@@ -131,8 +133,6 @@ def _classes() -> tuple[type, type]:
 
 def distributed(dataset):
     """Return a dataset as the distributed one of this process's only replica."""
-    from ..data import Dataset
-
     if isinstance(dataset, DistributedDataset):
         return dataset
     if not isinstance(dataset, Dataset):
@@ -149,8 +149,6 @@ def _own(count: int, index: int):
     """A function that gives a worker's part of a batch."""
 
     def part(tensor):
-        from .. import shape
-
         size = (shape(tensor)[0] + count - 1) // count
         return tensor[index * size : (index + 1) * size]
 
@@ -170,10 +168,6 @@ def part_of_worker(dataset, count: int, index: int):
     batches each gets every count-th. With AutoShardPolicy.OFF each gets all of the data, in batches
     of its share.
     """
-    from .. import nest, shape
-    from ..data import Dataset
-    from ..data.experimental import AutoShardPolicy
-
     specs = nest.flatten(dataset.element_spec)
     policy = dataset.options().experimental_distribute.auto_shard_policy
     if any(spec.shape.rank == 0 for spec in specs):
@@ -194,6 +188,4 @@ def part_of_worker(dataset, count: int, index: int):
 
 
 def _as_int64(value):
-    from .. import cast, int64
-
     return cast(value, int64)

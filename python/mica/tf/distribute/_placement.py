@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ... import _mica
 from .. import _devices, errors
+from .._dtypes import resource, variant
+from . import _graph_parts
 
 tasks: dict = {}  # (job, index) -> connection: those that have been connected to
 home = ("localhost", 0)  # the job and the index of this process
@@ -22,8 +24,6 @@ class RemoteDevice:
 
     def __call__(self, request: tuple, tensors: tuple):
         """Have an op run there; one of a resource runs where that is."""
-        from .._dtypes import resource, variant
-
         handles = [tensor for tensor in tensors if tensor.dtype == resource]
         if handles and not all(handle._home is not None for handle in handles):
             return NotImplemented
@@ -41,8 +41,6 @@ class RemoteDevice:
 
     def add_to_graph(self, request: tuple, tensors: tuple):
         """Add an op to the graph that is built: when that runs, the op runs there."""
-        from . import _graph_parts
-
         return _graph_parts.added(self, request, tensors)
 
     def make_variable(self, handle, name: str, dtype, shape) -> None:

@@ -7,7 +7,7 @@ attributes travel with the operands: their place is their number among the array
 from __future__ import annotations
 
 from ... import _mica
-from .. import errors
+from .. import GradientTape, autodiff, convert_to_tensor, errors, zeros_like
 from .._core import ops
 from .._dtypes import as_dtype, resource, variant
 from .._shapes import TensorShape
@@ -123,8 +123,6 @@ def function_of(request, tensors: list, depth: int = 0):
 
 def _derivative(op: str, attributes: dict, tensors: list, depth: int):
     """Vjp or Jvp, by a tape or an accumulator over the op that it is of."""
-    from .. import GradientTape, autodiff, convert_to_tensor, zeros_like
-
     forward = function_of(attributes["forward"], tensors, depth + 1)
     count, outputs, places = (attributes[name] for name in ("n", "outputs", "inputs"))
 

@@ -7,6 +7,7 @@ import weakref
 
 from .. import errors
 from .._cluster_spec import ClusterSpec, ServerDef
+from .._devices import logical_devices
 from . import _door, _requests, _wire
 
 PURPOSE = "ops"  # of a connection to a server
@@ -93,8 +94,6 @@ class _Service:
         kind = header.get("kind")
         variables.drop(header.get("drop"))
         if kind == "hello":
-            from .._devices import logical_devices
-
             devices = [device.name.rpartition("/device:")[2] for device in logical_devices()]
             return {"kind": "welcome", "job": self.job, "task": self.task, "devices": devices}, []
         if kind == "variable":

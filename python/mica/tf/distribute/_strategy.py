@@ -9,6 +9,18 @@ import contextlib
 import enum
 import threading
 
+from .. import (
+    IndexedSlices,
+    cast,
+    convert_to_tensor,
+    identity,
+    nest,
+    reduce_mean,
+    reduce_sum,
+    size,
+    variable_creator_scope,
+)
+from .. import device as place
 from ._inputs import InputContext, ValueContext, distributed
 
 _HERE = "/job:localhost/replica:0/task:0/device:CPU:0"
@@ -75,8 +87,6 @@ class ReplicaContext:
     @property
     def replica_id_in_sync_group(self):
         """The number of this one, a tensor."""
-        from .. import convert_to_tensor
-
         return convert_to_tensor(self._replica_id)
 
     @property
@@ -86,8 +96,6 @@ class ReplicaContext:
 
     def all_reduce(self, reduce_op, value, options=None):
         """Each replica's values combined over the replicas; one replica has its own back."""
-        from .. import IndexedSlices, identity, nest
-
         kind, collectives = reduce_op_of(reduce_op), self._strategy._collectives
         if collectives is not None:
             flat = [_local(part) for part in nest.flatten(value)]
@@ -102,8 +110,6 @@ class ReplicaContext:
 
     def all_gather(self, value, axis, options=None):
         """The values of all replicas side by side along an axis; one replica has its own back."""
-        from .. import identity, nest
-
         collectives = self._strategy._collectives
         if collectives is not None:
             return nest.map_structure(lambda v: collectives.all_gather(v, axis), value)
@@ -206,8 +212,6 @@ class Strategy:
     @contextlib.contextmanager
     def scope(self):
         """Make this the current strategy; variables that are made within it belong to it."""
-        from .. import variable_creator_scope
-
         _threads.strategies = [*self._entered(), self]
         _threads.crossing += 1
         try:
@@ -233,8 +237,6 @@ class Strategy:
 
     def run(self, fn, args=(), kwargs=None, options=None):
         """Call fn on each replica."""
-        from .. import nest
-
         self._require_crossing()
         kwargs = kwargs or {}
         if any(isinstance(leaf, DistributedValues) for leaf in nest.flatten([args, kwargs])):
@@ -259,8 +261,6 @@ class Strategy:
 
     def reduce(self, reduce_op, value, axis):
         """The values of replicas combined, and also along an axis if one is given."""
-        from .. import nest
-
         self._require_crossing()
         kind = reduce_op_of(reduce_op)
         value = _local(value)
@@ -269,8 +269,6 @@ class Strategy:
         return nest.map_structure(lambda v: self._reduced(kind, _local(v), axis), value)
 
     def _reduced(self, kind: ReduceOp, value, axis):
-        from .. import cast, convert_to_tensor, reduce_mean, reduce_sum, size
-
         collectives = self._collectives
         if collectives is None:
             return reduce_sum(value, axis) if kind is ReduceOp.SUM else reduce_mean(value, axis)
@@ -313,8 +311,6 @@ class Strategy:
 
     def experimental_distribute_values_from_function(self, value_fn):
         """A value per replica, of a function of its context."""
-        from .. import nest
-
         value = value_fn(ValueContext(self._replica_id, self.num_replicas_in_sync))
         return nest.map_structure(lambda part: PerReplica([part]), value)
 
@@ -350,8 +346,6 @@ class Mirrored(Strategy):
 
     def reduce(self, reduce_op, value, axis):
         """The values of replicas combined: tensors, of Python's numbers too."""
-        from .. import convert_to_tensor, nest
-
         return nest.map_structure(convert_to_tensor, super().reduce(reduce_op, value, axis))
 
 
@@ -370,17 +364,13 @@ class OneDeviceStrategy(Strategy):
     """Everything on one device."""
 
     def __init__(self, device: str) -> None:
-        from .. import device as place
-
         super().__init__()
         place(device)  # whether it is a device's name
         self._device = device
 
     def run(self, fn, args=(), kwargs=None, options=None):
         """Call fn on the device."""
-        from .. import device
-
-        with device(self._device):
+        with place(self._device):
             return super().run(fn, args, kwargs, options)
 
     def experimental_distribute_values_from_function(self, value_fn):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from .. import errors
+from .. import config, errors
 from .._cluster_spec import ClusterSpec
 from ._strategy import Strategy
 from .cluster_resolver import ClusterResolver
@@ -53,8 +53,6 @@ def _full_name(name: str) -> str:
 
 def _cores() -> dict[str, int]:
     """How many TPU cores each task has among the devices that ops can be placed on."""
-    from .. import config
-
     found: dict[str, int] = {}
     for device in config.list_logical_devices("TPU"):
         task = _full_name(device.name).rpartition("/")[0]
@@ -104,7 +102,6 @@ class TPUClusterResolver(ClusterResolver):
     @staticmethod
     def connect(tpu=None, zone=None, project=None) -> TPUClusterResolver:
         """Find a TPU, connect to it and make it ready."""
-        from .. import config
         from ..tpu.experimental import initialize_tpu_system
 
         resolver = TPUClusterResolver(tpu, zone, project)
@@ -151,8 +148,6 @@ class TPUClusterResolver(ClusterResolver):
 
     def get_tpu_system_metadata(self) -> TPUSystemMetadata:
         """Return what is known of the cores that can be reached."""
-        from .. import config
-
         cores = _cores()
         devices = sorted(
             DeviceAttributes(_full_name(d.name), d.device_type)

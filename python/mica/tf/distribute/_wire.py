@@ -17,7 +17,7 @@ import time
 import numpy as np
 
 from ... import _mica
-from .. import errors
+from .. import bfloat16, cast, convert_to_tensor, errors, float32
 
 _MOST_RANK = 32
 _NUMPY = (
@@ -58,8 +58,6 @@ def _described(tensor) -> tuple[list, bytes]:
         lengths = np.array([len(text) for text in texts], dtype="<u8")
         data = lengths.tobytes() + b"".join(texts)
     elif name == "bfloat16":
-        from .. import cast, float32
-
         data = np.ascontiguousarray(cast(tensor, float32).numpy(), "<f4").tobytes()
     elif name in _NUMPY:
         array = np.ascontiguousarray(tensor.numpy())
@@ -85,8 +83,6 @@ def _texts(data: memoryview, count: int, shape: list):
 
 
 def _tensor(name: str, shape: list, data: memoryview):
-    from .. import bfloat16, cast, convert_to_tensor
-
     count = 1
     for size in shape:
         count *= size

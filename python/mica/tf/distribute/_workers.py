@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from .. import convert_to_tensor, init_scope
 from .._specs import register_type_spec
 from .._variable import Variable, VariableAggregation, VariableSynchronization
 from .._variable_updates import VariableSpec
-from ._inputs import distributed, part_of_worker
+from ._collectives import Collectives
+from ._group import group_of
+from ._inputs import DistributedDataset, distributed, part_of_worker
 from ._strategy import Mirrored, ReduceOp, is_in_replica
 from .cluster_resolver import ClusterResolver, TFConfigClusterResolver
 
@@ -43,9 +46,6 @@ class MultiWorkerMirroredStrategy(Mirrored):
         seconds = getattr(communication_options, "timeout_seconds", None)
         addresses = _addresses(self._resolver)
         if self._check() and len(addresses) > 1:
-            from ._collectives import Collectives
-            from ._group import group_of
-
             spec = self._resolver.cluster_spec()
             task = spec.task_address(self._resolver.task_type, self._resolver.task_id or 0)
             self._collectives = Collectives(group_of(addresses, addresses.index(task), seconds))
@@ -73,14 +73,10 @@ class MultiWorkerMirroredStrategy(Mirrored):
 
     def gather(self, value, axis):
         """The values of the workers side by side, a tensor."""
-        from .. import convert_to_tensor
-
         return convert_to_tensor(super().gather(value, axis))
 
     def experimental_distribute_dataset(self, dataset, options=None):
         """A dataset of global batches as one of this worker's part of each."""
-        from ._inputs import DistributedDataset
-
         if self._collectives is None or isinstance(dataset, DistributedDataset):
             return distributed(dataset)
         return distributed(
@@ -90,8 +86,6 @@ class MultiWorkerMirroredStrategy(Mirrored):
     def _make_variable(self, next_creator, **kwargs):
         variable = super()._make_variable(next_creator, **kwargs)
         if self._collectives is not None:
-            from .. import init_scope
-
             with init_scope():
                 variable.assign(self._collectives.first(variable.read_value()))
             if variable.aggregation in _KINDS and type(variable) is Variable:

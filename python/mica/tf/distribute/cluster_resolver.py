@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc as _abc
 import collections as _collections
+import json as _json
 import os as _os
 
 from .._cluster_spec import ClusterSpec
@@ -135,9 +136,8 @@ class TFConfigClusterResolver(ClusterResolver):
     @staticmethod
     def _read() -> dict:
         text = _os.environ.get("TF_CONFIG") or "{}"
-        import json
 
-        found = json.loads(text)
+        found = _json.loads(text)
         if not isinstance(found, dict):
             raise ValueError(f"TF_CONFIG must hold an object of JSON, not {text!r}")
         return found

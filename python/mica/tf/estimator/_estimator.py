@@ -41,6 +41,7 @@ from ..compat.v1.data import make_initializable_iterator
 from ..data._dataset import Dataset
 from ._config import WarmStartSettings, with_model_dir
 from ._spec import EstimatorSpec, ModeKeys
+from .export import export_model
 
 
 def arguments_of(function) -> list[str]:
@@ -412,8 +413,6 @@ class Estimator:
         experimental_mode=ModeKeys.PREDICT,
     ):
         """Write the model with a signature for each export output; returns the folder."""
-        from .export import export_model
-
         if experimental_mode != ModeKeys.PREDICT or as_text:
             raise NotImplementedError(
                 f"export_saved_model: experimental_mode={experimental_mode!r}, as_text={as_text}: "

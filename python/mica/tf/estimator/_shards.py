@@ -13,7 +13,7 @@ import threading
 from .. import _dtypes
 from .. import _nest as nest
 from .._context import building
-from .._core import ops
+from .._core import convert_to_tensor, ops
 from .._graph import Graph, Operation
 from .._variable import Variable
 from ..compat.v1._scopes import GraphKeys
@@ -242,8 +242,6 @@ def _stacked(variable, count: int):
 
 
 def _ints(numbers: list):
-    from .._core import convert_to_tensor
-
     with building(None):
         return convert_to_tensor(numbers, _dtypes.int32)
 

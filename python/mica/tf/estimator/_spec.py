@@ -6,6 +6,7 @@ from collections import namedtuple
 
 from .._core import Tensor, convert_to_tensor
 from .._graph import Operation
+from ..compat.v1._hooks import SessionRunHook
 
 
 class ModeKeys:
@@ -56,8 +57,6 @@ def checked_train_op(train_op, mode: str):
 
 def checked_hooks(hooks) -> tuple:
     """Hooks as a tuple."""
-    from ..compat.v1._hooks import SessionRunHook
-
     hooks = tuple(hooks or ())
     for hook in hooks:
         if not isinstance(hook, SessionRunHook):

@@ -6,6 +6,7 @@ import os as _os
 import shutil as _shutil
 import time as _time
 
+from .. import saved_model as _saved_model
 from .. import _dtypes
 from .._context import building as _building
 from .._core import ops as _ops
@@ -192,8 +193,6 @@ def _served(module, graph, session, receiver: dict, outputs: dict, copies: dict)
 
 def export_model(estimator, base, receiver_function, assets_extra, checkpoint_path) -> bytes:
     """Write an estimator's model for predictions; returns the folder, named after the time."""
-    from .. import saved_model
-
     path = checkpoint_path or estimator._needed_checkpoint()
     base = _os.fspath(base)
     stamp = int(_time.time())
@@ -214,7 +213,7 @@ def export_model(estimator, base, receiver_function, assets_extra, checkpoint_pa
             for name, outputs in _signatures(spec).items()
         }
     with _building(None):
-        saved_model.save(module, folder, signatures)
+        _saved_model.save(module, folder, signatures)
     for name, source in (assets_extra or {}).items():
         target = _os.path.join(folder, "assets.extra", name)
         _os.makedirs(_os.path.dirname(target), exist_ok=True)

@@ -6,7 +6,7 @@ from collections import namedtuple
 
 from .. import _dtypes
 from .. import _nest as nest
-from .._array import reshape
+from .._array import reshape, zeros
 from .._context import graph_of_variables
 from .._control import while_loop
 from .._core import convert_to_tensor, ops
@@ -526,8 +526,6 @@ def _joined(stacked):
 
 
 def _zeros(shape, dtype):
-    from .._array import zeros
-
     return zeros(shape, dtype)
 
 

@@ -9,7 +9,9 @@ import re
 import shutil
 from typing import NamedTuple
 
+from ... import _mica
 from .. import errors
+from ._files import matching_files
 
 _MODES = ("r", "w", "a", "r+", "w+", "a+")
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://")
@@ -197,8 +199,6 @@ def listdir(path) -> list[str]:
 
 def glob(pattern) -> list[str]:
     """Return the files that one or several patterns of the shell match."""
-    from ._files import matching_files
-
     patterns = [pattern] if isinstance(pattern, str | bytes | os.PathLike) else pattern
     names: list[str] = []
     for each in patterns:
@@ -242,8 +242,6 @@ def _check_free(path, overwrite: bool) -> None:
 
 def copy(src, dst, overwrite=False) -> None:
     """Copy a file; one that is there stays unless it may be overwritten."""
-    from ... import _mica
-
     _check_free(dst, overwrite)
     with _as_tensorflows(src), open(_local(src), "rb") as file:
         data = file.read()

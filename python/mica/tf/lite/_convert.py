@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import enum
 
-from .. import _dtypes, nest
+from .. import _dtypes, nest, saved_model
+from .._function import ConcreteFunction, function
+from .._specs import TensorSpec
 from . import _file, _fuse, _integers, _quantize
 from ._frozen import plan_of, refuse
 from ._rows import ConverterError
@@ -130,8 +132,6 @@ class TFLiteConverter:
     @classmethod
     def from_concrete_functions(cls, funcs, trackable_obj=None) -> TFLiteConverter:
         """Make a converter of concrete functions, one signature each."""
-        from .._function import ConcreteFunction
-
         for each in funcs:
             if not isinstance(each, ConcreteFunction):
                 raise ValueError(
@@ -145,8 +145,6 @@ class TFLiteConverter:
     @classmethod
     def from_keras_model(cls, model) -> TFLiteConverter:
         """Make a converter of a Keras model: its call for inference."""
-        from .._function import function
-
         specs, names = _keras_inputs(model)
 
         def call(*tensors):
@@ -161,8 +159,6 @@ class TFLiteConverter:
     @classmethod
     def from_saved_model(cls, saved_model_dir, signature_keys=None, tags=None) -> TFLiteConverter:
         """Make a converter of signatures of a SavedModel."""
-        from .. import saved_model
-
         tags = None if tags is None else sorted(tags)
         loaded = saved_model.load(str(saved_model_dir), tags)
         keys = ["serving_default"] if not signature_keys else list(signature_keys)
@@ -252,8 +248,6 @@ class TFLiteConverter:
 
 def _keras_inputs(model) -> tuple:
     """The specs of a Keras model's inputs, in their structure, and a name for each."""
-    from .._specs import TensorSpec
-
     given = getattr(model, "_inputs_struct", None)
     if given is None:
         given = getattr(model, "inputs", None)

@@ -7,6 +7,8 @@ fresh graph, which infers the shapes, and is listed.
 
 from __future__ import annotations
 
+import numpy as np
+
 from ... import _mica
 from .. import _dtypes, nest
 from .._context import building
@@ -37,8 +39,6 @@ class _Bound:
     @property
     def value(self) -> Value:
         if self._value is None:
-            import numpy as np
-
             data = np.asarray(self.tensor.numpy())
             self._value = Value("constant", self.tensor.dtype.name, data.shape, data)
         return self._value

@@ -69,8 +69,12 @@ def int32(node, make, i: int):
         return value
     if value.data is not None:
         return make.constant(value.data, "int32")
-    types = {"in_data_type": TYPE_NUMBERS[value.dtype], "out_data_type": TYPE_NUMBERS["int32"]}
-    return make.step("CAST", [value], dtype="int32", **types)
+    return _cast(make, value, "int32")
+
+
+def _cast(make, value, dtype: str):
+    types = {"in_data_type": TYPE_NUMBERS[value.dtype], "out_data_type": TYPE_NUMBERS[dtype]}
+    return make.step("CAST", [value], dtype=dtype, **types)
 
 
 def constant_shape(shape):
@@ -485,6 +489,24 @@ row(
     "1.13.1 1.14.0 2.3.0 2.4.0",
     _resize_nearest,
 )
+
+_PLACES = ("align_corners", "half_pixel_centers")
+
+
+@writes("ResizeBilinear")
+def _(node, make):
+    pictures = node.inputs[0]
+    if pictures.dtype != "float32":  # TensorFlow's result is; the operator's is as its operand
+        pictures = _cast(make, pictures, "float32")
+    places = {name: node.attributes[name] for name in _PLACES}
+    make("RESIZE_BILINEAR", [pictures, int32(node, make, 1)], **places)
+
+
+@writes("ResizeNearestNeighbor")
+def _(node, make):
+    places = {name: node.attributes[name] for name in _PLACES}
+    make("RESIZE_NEAREST_NEIGHBOR", [node.inputs[0], int32(node, make, 1)], **places)
+
 
 # ---- what the whole plan decides -----------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from .. import _dtypes
 from .._context import building
+from .._control import cond, while_loop
 from .._core import convert_to_tensor, ops
 from .._math import cast
 from . import _schema, _table
@@ -101,8 +102,6 @@ class Runner:
 
     def branched(self, step: Step, given: list, options) -> list:
         """The results of a branch or a loop, whose bodies are other plans."""
-        from .._control import cond, while_loop
-
         if step.op == "IF":
             branches = [options.then_subgraph_index, options.else_subgraph_index]
             yes, no = (self.body(index, len(given) - 1) for index in branches)

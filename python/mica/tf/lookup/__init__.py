@@ -5,10 +5,13 @@ from __future__ import annotations
 import importlib as _importlib
 
 from .. import _dtypes
+from .. import strings as _strings
 from .._composite import CompositeTensor
+from .._context import init_scope
 from .._core import Tensor, convert_to_tensor, ops
 from .._missing import missing as _missing_name
 from .._tracking import AutoTrackable, TrackableResource
+from ..ragged import RaggedTensor
 
 
 class KeyValueTensorInitializer:
@@ -80,8 +83,6 @@ class _Table(AutoTrackable, TrackableResource):
     """A table of C, and what to answer for keys that it has not."""
 
     def __init__(self, key_dtype, value_dtype, default_value) -> None:
-        from .._context import init_scope
-
         self._key_dtype = _dtypes.as_dtype(key_dtype)
         self._value_dtype = _dtypes.as_dtype(value_dtype)
         with init_scope():
@@ -120,8 +121,6 @@ class _Table(AutoTrackable, TrackableResource):
     def lookup(self, keys, name=None, dynamic_default_values=None):
         """The values at keys; those of ragged and sparse tensors keep their places."""
         if isinstance(keys, CompositeTensor):
-            from ..ragged import RaggedTensor
-
             if isinstance(keys, RaggedTensor):
                 return keys.with_values(self.lookup(keys.values))
             return type(keys)(keys.indices, self.lookup(keys.values), keys.dense_shape)
@@ -165,7 +164,6 @@ class StaticHashTable(_Table):
         self, initializer, default_value, name=None, experimental_is_anonymous=False
     ) -> None:
         super().__init__(initializer.key_dtype, initializer.value_dtype, default_value)
-        from .._context import init_scope
 
         with init_scope():
             initializer.initialize(self)
@@ -207,11 +205,9 @@ class StaticVocabularyTable(AutoTrackable):
 
     def lookup(self, keys, name=None):
         """The numbers of words."""
-        from .. import strings
-
         keys = convert_to_tensor(keys, self._lookup_dtype)
-        texts = keys if keys.dtype == _dtypes.string else strings.as_string(keys)
-        buckets = strings.to_hash_bucket_fast(texts, self._buckets)
+        texts = keys if keys.dtype == _dtypes.string else _strings.as_string(keys)
+        buckets = _strings.to_hash_bucket_fast(texts, self._buckets)
         if self._table is None:
             return buckets
         own = self._table.key_dtype

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from .. import _dtypes
 from .._core import convert_to_tensor, ops
+from .._select import split as dense
+from .._static import static_value
 from ..debugging import assert_equal
 from ._gather import gather_rows
 from ._partition import RowPartition, checked, numbers
@@ -230,8 +232,6 @@ def reverse(tensor, axis, name=None):
     """The elements along axes in reverse."""
     axes = list(axis) if isinstance(axis, (list, tuple)) else axis
     if not isinstance(axes, list):
-        from .._static import static_value
-
         known = static_value(axes)
         if known is None:
             raise TypeError("`axis` must be a list of int or a constant tensor when reversing "
@@ -250,8 +250,6 @@ def split(value, num_or_size_splits, axis=0, num=None, name=None):
     rank = value.shape.rank
     axis = positive_axis(axis, rank)
     if axis > value.ragged_rank:
-        from .._select import split as dense
-
         parts = dense(value.flat_values, num_or_size_splits, axis - value.ragged_rank, num)
         return [value.with_flat_values(part) for part in parts]
     if axis != 0 and value._nested_row_partitions[axis - 1].static_uniform_row_length is None:
@@ -268,8 +266,6 @@ def split(value, num_or_size_splits, axis=0, num=None, name=None):
                              f"{num_or_size_splits} parts")
         sizes = [total // num_or_size_splits] * num_or_size_splits
     else:
-        from .._static import static_value
-
         known = static_value(num_or_size_splits)
         if known is None:
             raise ValueError("the sizes of the parts must be known")

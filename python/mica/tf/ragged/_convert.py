@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from .. import _array, _dtypes
 from .._core import Tensor, convert_to_tensor, ops
 from .._refusals import refusal
 from .._select import sequence_mask
 from .._shapes import TensorShape
 from ..debugging import assert_equal
+from ..sparse import SparseTensor
 from ._partition import checked, numbers, size_of
 from ._tensor import RaggedTensor
 
 
 def text(array) -> str:
     """An array as `repr` writes a ragged tensor: numpy's text, with commas."""
-    import numpy as np
-
     def one(element) -> str:
         if isinstance(element, np.ndarray):
             if not element.size:
@@ -203,8 +204,6 @@ def _lengths_without(tensor: Tensor, padding, columns: Tensor) -> Tensor:
 
 def from_sparse(st_input, row_splits_dtype) -> RaggedTensor:
     """The rows of a sparse matrix."""
-    from ..sparse import SparseTensor
-
     dtype = _dtypes.as_dtype(row_splits_dtype)
     if not isinstance(st_input, SparseTensor):
         raise TypeError(

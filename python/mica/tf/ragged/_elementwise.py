@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+from .. import _math
 from .._core import Tensor, convert_to_tensor
 from ._shape import are_alike, stretched_together
 from ._tensor import RaggedTensor, match_row_splits_dtypes
@@ -81,8 +82,6 @@ def several(function):
 
 
 def _comparison(x, y, unequal: bool):
-    from .. import _math
-
     if y is None or (isinstance(y, (str, bytes)) and not x.dtype.name == "string"):
         return unequal
     function = _math.not_equal if unequal else _math.equal

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from .. import _array, _dtypes
+import numpy
+
+from .. import _array, _dtypes, nest
 from .._core import Tensor, convert_to_tensor, ops
 from .._reduce import argsort
+from ..debugging import assert_equal
 from ._concat import stack
 from ._gather import gather_values
 from ._mask import boolean_mask
-from ._partition import RowPartition
+from ._partition import RowPartition, checked
 from ._tensor import RaggedTensor, match_row_splits_dtypes, merge_dims
 
 # ---- constants -----------------------------------------------------------------------------------
 
 
 def _is_list(value) -> bool:
-    import numpy
-
     return isinstance(value, (list, tuple)) or numpy.ndim(value) != 0
 
 
@@ -236,8 +237,6 @@ def stack_dynamic_partitions(data, partitions, num_partitions, name=None) -> Rag
 
 def map_flat_values(op, *args, **kwargs):
     """A function of the flat values of ragged tensors that have the same rows."""
-    from .. import nest
-
     found: list[RaggedTensor] = []
 
     def values(each):
@@ -262,9 +261,6 @@ def map_flat_values(op, *args, **kwargs):
 
 def _with_matching_splits(tensors: list) -> RaggedTensor:
     """The first of ragged tensors, once it is clear that all have the same rows."""
-    from ..debugging import assert_equal
-    from ._partition import checked
-
     first = tensors[0]
     partitions = []
     for depth, partition in enumerate(first._nested_row_partitions):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import _dtypes
 from .._core import convert_to_tensor, ops
+from .._refusals import check_true
 from ._partition import numbers, size_of
 from ._tensor import RaggedTensor, match_row_splits_dtypes, positive_axis
 
@@ -63,31 +64,47 @@ def gather(params, indices, validate_indices=None, axis=None, batch_dims=0, name
 def _along(params, indices, axis: int):
     """Gather along an axis behind the first: in each row the same numbers."""
     if not isinstance(params, RaggedTensor):
-        return ops["GatherV2"](params, indices, axis) if not isinstance(
-            indices, RaggedTensor
-        ) else _along(RaggedTensor.from_tensor(params, ragged_rank=axis), indices, axis)
+        if not isinstance(indices, RaggedTensor):
+            return ops["GatherV2"](params, indices, axis)
+        dtype = indices.row_splits.dtype
+        params = RaggedTensor.from_tensor(params, ragged_rank=axis, row_splits_dtype=dtype)
+        return _along(params, indices, axis)
     if axis > 1:
         return params.with_values(_along(params.values, indices, axis - 1))
     starts, lengths = params.row_starts(), params.row_lengths()
-    if isinstance(indices, RaggedTensor):
-        raise ValueError("gather along an inner axis needs a dense tensor of indices")
     dtype = starts.dtype
-    rank = indices.shape.rank
-    within = ops["Cast"](ops["Reshape"](indices, [1, -1]), DstT=dtype)
+    outer = []  # row lengths of the ragged axes of the indices, the first one first
+    flat = indices
+    while isinstance(flat, RaggedTensor):
+        outer.append(flat.row_lengths())
+        flat = flat.values
+    within = ops["Cast"](ops["Reshape"](flat, [1, -1]), DstT=dtype)
     _check_bounds(within, ops["ExpandDims"](lengths, 1))
     places = ops["Reshape"](ops["ExpandDims"](starts, 1) + within, [-1])
     found = gather_values(params.values, places)
-    sizes = ops["Shape"](indices, out_type=dtype)
-    for axis in range(rank - 1, -1, -1):
-        rows = params.nrows() * ops["Prod"](sizes[:axis], 0)
-        length = sizes[axis] if indices.shape[axis] is None else indices.shape[axis]
+    # Every row of params has all rows of the indices.
+    sizes, count = ops["Shape"](flat, out_type=dtype), params.nrows()
+    inner = range(flat.shape.rank - 1, -1, -1)
+    if outer:  # the innermost ragged axis cuts axis 0
+        inner = inner[:-1]
+    if outer and inner and not isinstance(found, RaggedTensor):
+        dims = [ops["Reshape"](-1, [1]), ops["Cast"](sizes[1:], DstT=_dtypes.int32)]
+        found = ops["Reshape"](found, ops["ConcatV2"]([*dims, ops["Shape"](found)[1:]], 0))
+        inner = ()
+    for axis in inner:
+        rows = count * ops["Prod"](sizes[:axis], 0)
+        length = sizes[axis] if flat.shape[axis] is None else flat.shape[axis]
         found = RaggedTensor.from_uniform_row_length(found, length, rows, validate=False)
+    for parts in reversed(outer):
+        again = ops["Tile"](parts, ops["Reshape"](count, [1]))
+        found = RaggedTensor.from_row_lengths(found, again, validate=False)
+    if outer:
+        number = ops["Shape"](outer[0], out_type=dtype)[0]
+        found = RaggedTensor.from_uniform_row_length(found, number, count, validate=False)
     return found
 
 
 def _check_bounds(indices, limits) -> None:
-    from .._refusals import check_true
-
     inside = ops["LogicalAnd"](indices >= 0, indices < limits)
     check_true(inside, "indices are not in the range of their rows")
 

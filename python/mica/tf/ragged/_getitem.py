@@ -5,6 +5,7 @@ from __future__ import annotations
 from .._context import executing_eagerly
 from .._core import Tensor, convert_to_tensor, ops
 from ..debugging import assert_greater_equal, assert_less
+from ._gather import gather_values
 from ._partition import checked, numbers
 from ._tensor import RaggedTensor
 
@@ -95,8 +96,6 @@ def _some_rows(x: RaggedTensor, key: slice) -> RaggedTensor:
 
 def _ranges(starts, limits, step, values) -> RaggedTensor:
     """Rows that hold values[start:limit:step]."""
-    from ._gather import gather_values
-
     dtype = starts.dtype
     step = ops["Cast"](convert_to_tensor(step), DstT=dtype)
     splits, places = ops["RaggedRange"](starts, limits, step, Tsplits=dtype)

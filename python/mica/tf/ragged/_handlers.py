@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from .. import _array, _dispatch, _dtypes
+from .. import _array, _dispatch, _dtypes, math
 from .._core import Tensor, convert_to_tensor, ops
 from . import _concat, _gather, _mask, _reduce, _shape, _strings
 from ._elementwise import binary, several, unary
@@ -231,7 +231,5 @@ def handler(key: str, function):
 @functools.cache
 def operator(key: str):
     """The function of ragged tensors that an operator is."""
-    from .. import math
-
     function = getattr(math, key)
     return handler(key, getattr(function, "__wrapped__", function))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy
+
 from ... import _mica
-from .. import _dtypes
+from .. import _dtypes, _spec_registry
 from .._composite import CompositeTensor
 from .._core import Tensor, convert_to_tensor, ops
 from .._effects import control_dependencies
@@ -51,8 +53,6 @@ def size_of(values, dtype) -> Tensor:
 
 def partition_operand(value, name: str, dtype=None, dtype_hint=None) -> Tensor:
     """An argument that says where rows are: int32 when it is that, else int64."""
-    import numpy
-
     if isinstance(value, numpy.ndarray) and value.dtype == numpy.int32 and dtype is None:
         tensor = convert_to_tensor(value)
     else:
@@ -71,6 +71,7 @@ def _monotonic(tensor: Tensor, message: str):
     return assert_non_negative(tensor[1:] - tensor[:-1], message)
 
 
+@_spec_registry.register("tf.RowPartitionSpec")
 class RowPartitionSpec(TypeSpec):
     """The spec of a RowPartition."""
 

@@ -7,7 +7,9 @@ import functools
 from .. import _array, _dtypes, _math, _reduce
 from .._core import Tensor, convert_to_tensor, ops
 from .._static import static_value
+from ..nn import softmax as dense
 from ._concat import expand_dims
+from ._elementwise import binary
 from ._partition import RowPartition
 from ._tensor import RaggedTensor, positive_axis
 
@@ -128,8 +130,6 @@ reduce_all = _reduction(_reduce.reduce_all, _all)
 
 
 def _quotient(total, count):
-    from ._elementwise import binary
-
     if isinstance(total, RaggedTensor) or isinstance(count, RaggedTensor):
         return binary(_math.divide, ("x", "y"))(total, count)
     return _math.divide(total, count)
@@ -152,8 +152,6 @@ def _square(x):
 
 
 def _minus(a, b):
-    from ._elementwise import binary
-
     if isinstance(a, RaggedTensor) or isinstance(b, RaggedTensor):
         return binary(ops["Sub"], ("x", "y"))(a, b)
     return a - b
@@ -242,13 +240,9 @@ def _joined_segments(data: Tensor, ids: Tensor, count: Tensor, separator: str) -
 
 def softmax(logits, axis=None, name=None):
     """The exponentials along the last axis, over their sum."""
-    from ._elementwise import binary
-
     rank = logits.shape.rank
     axis = positive_axis(-1 if axis is None else axis, rank)
     if axis > logits.ragged_rank:
-        from ..nn import softmax as dense
-
         return logits.with_flat_values(dense(logits.flat_values, axis - logits.ragged_rank))
     largest = reduce_max(logits, axis, True)
     moved = binary(ops["Sub"], ("x", "y"))(logits, largest)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import _dtypes
 from .._composite import CompositeTensor
 from .._core import Tensor, convert_to_tensor, ops
+from .._select import broadcast_dynamic_shape as dense
 from .._shapes import TensorShape
 from .._specs import TensorSpec, TypeSpec
 from .._static import shape_of_value, static_value
@@ -573,8 +574,6 @@ def broadcast_dynamic_shape(shape_x, shape_y) -> DynamicRaggedShape:
     rank = max(x.rank, y.rank)
     counts = [s.num_row_partitions + rank - s.rank for s in (x, y) if s.num_row_partitions]
     if not counts:
-        from .._select import broadcast_dynamic_shape as dense
-
         return DynamicRaggedShape([], dense(x.inner_shape, y.inner_shape), x.dtype)
     count = max(counts)
     _, partitions, _, _ = _stretch(
@@ -584,8 +583,6 @@ def broadcast_dynamic_shape(shape_x, shape_y) -> DynamicRaggedShape:
     def inner(s):
         start = max(0, s.rank - (rank - count - 1)) - s.num_row_partitions
         return s.inner_shape[max(start, 1 if s.num_row_partitions else 0) :]
-
-    from .._select import broadcast_dynamic_shape as dense
 
     rest = dense(inner(x), inner(y))
     sizes = ops["ConcatV2"]([ops["Reshape"](partitions[-1].nvals(), [1]), rest], 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import _dtypes
+from .. import _dtypes, _spec_registry
 from .._core import Tensor, convert_to_tensor, ops
 from .._shapes import TensorShape
 from .._specs import TensorSpec, TypeSpec
@@ -10,6 +10,7 @@ from ._partition import RowPartition
 from ._tensor import RaggedTensor
 
 
+@_spec_registry.register("tf.RaggedTensorSpec")
 class RaggedTensorSpec(TypeSpec):
     """The spec of a ragged tensor: its axes 1 to ragged_rank are ragged, all by default."""
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import functools
 
 from .._core import convert_to_tensor, ops
+from ._concat import concat
 from ._elementwise import together
+from ._mask import boolean_mask
+from ._reduce import reduce_join
 from ._tensor import RaggedTensor
 
 
@@ -84,7 +87,6 @@ def text_of(x: RaggedTensor, summarize: int = -1, quote: bool = False):
     while words.shape.rank > 1:
         joined = ops["ReduceJoin"](words, [words.shape.rank - 1], separator=", ")
         words = ops["StringJoin"]([left, joined, right])
-    from ._reduce import reduce_join
 
     def joined_rows(value):
         if isinstance(value.values, RaggedTensor):
@@ -103,9 +105,6 @@ def text_of(x: RaggedTensor, summarize: int = -1, quote: bool = False):
 
 def _summarized(x: RaggedTensor, most: int) -> RaggedTensor:
     """Of longer rows the first and last entries alone, and dots between them."""
-    from ._concat import concat
-    from ._mask import boolean_mask
-
     lengths = x.row_lengths()
     is_long = ops["GatherV2"](lengths > 2 * most, x.value_rowids(), 0)
     place = x._row_partition.offsets_in_rows()

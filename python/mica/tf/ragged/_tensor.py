@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 
-from .. import _dtypes
+import numpy as np
+
+from .. import _dtypes, fill
 from .._composite import CompositeTensor
 from .._core import Tensor, convert_to_tensor, ops
 from .._refusals import refusal
 from .._shapes import TensorShape
 from ..debugging import assert_equal
+from ..sparse import SparseTensor
 from ._partition import RowPartition, checked, is_eager, numbers, size_of
 
 
@@ -332,7 +335,6 @@ class RaggedTensor(CompositeTensor):
             return self._row_partition.row_lengths()
         if isinstance(self._values, RaggedTensor):
             return self.with_values(self._values.row_lengths(place - 1))
-        from .. import fill
 
         sizes = ops["Shape"](self._values, out_type=self.row_splits.dtype)
         return self.with_values(fill(sizes[: place - 1], sizes[place - 1]))
@@ -434,8 +436,6 @@ class RaggedTensor(CompositeTensor):
 
     def to_sparse(self, name=None):
         """The elements and their places."""
-        from ..sparse import SparseTensor
-
         flat = self.flat_values
         indices, _, sizes = ops["RaggedTensorToSparse"](
             list(self.nested_row_splits), numbers_like(flat)
@@ -454,8 +454,6 @@ class RaggedTensor(CompositeTensor):
 
     def numpy(self):
         """The rows as an array of arrays, or as one array when they are all of one length."""
-        import numpy as np
-
         if not self._is_eager():
             raise ValueError("RaggedTensor.numpy() is only supported in eager mode.")
         values, splits = self._values.numpy(), self.row_splits.numpy()

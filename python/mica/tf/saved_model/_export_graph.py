@@ -15,6 +15,7 @@ import numpy as np
 from ... import _mica
 from .. import _dtypes
 from .._context import building
+from .._function import GraphFunction, _flows
 from .._graph import FuncGraph
 from .._graph_def import (
     AttrValue,
@@ -82,6 +83,40 @@ class Functions:
         return self._names[number]
 
 
+class EffectOrder:
+    """Which nodes wait for which: the order of effects, as control inputs say it."""
+
+    def __init__(self, graph) -> None:
+        self._graph = graph
+        self._last: dict = {}  # what is touched -> names of those that wait
+        self._readers: dict = {}
+
+    def add(self, name: str, row, inputs: list) -> list[str]:
+        """Return the nodes that the next one waits for; `inputs` are places in the graph."""
+        if not row.has_effect:
+            return []
+        touched = [
+            place for place in inputs if self._graph._tensor(*place).dtype == _dtypes.resource
+        ]
+        reads = row.category == "read"
+        if not reads and (not touched or row.category != "assign"):
+            touched.append("world")
+        waits: list[str] = []
+        for thing in touched:
+            waits += self._last.get(thing, [])
+            if reads:
+                self._readers.setdefault(thing, []).append(name)
+            else:
+                waits += self._readers.pop(thing, [])
+                self._last[thing] = [name]
+        return list(dict.fromkeys(waits))
+
+    def last(self) -> list[str]:
+        """Return the nodes that nothing waits for."""
+        names = [n for names in (*self._last.values(), *self._readers.values()) for n in names]
+        return list(dict.fromkeys(names))
+
+
 class _Writer:
     """Writes one graph as a function."""
 
@@ -92,8 +127,7 @@ class _Writer:
         self.definition = FunctionDef(signature=OpDef(name=name))
         self._names = NodeNames()
         self._texts: dict = {}  # (node, output) -> how an input says it
-        self._last: dict = {}  # what is touched -> names of those that wait
-        self._readers: dict = {}
+        self._effects = EffectOrder(graph)
         self._constants: dict = {}
         needed = self._needed()
         for place, i in enumerate(order):
@@ -131,11 +165,9 @@ class _Writer:
             name = "identity" if i == 0 else f"identity_{i}"
             signature.output_arg.add(name=name, type=output.dtype.as_datatype_enum)
             self.definition.ret[name] = self._texts[output._node, output.value_index]
-        for names in (*self._last.values(), *self._readers.values()):
-            for name in names:
-                if name not in self.definition.control_ret:
-                    signature.control_output.append(name)
-                    self.definition.control_ret[name] = name
+        for name in self._effects.last():
+            signature.control_output.append(name)
+            self.definition.control_ret[name] = name
         signature.is_stateful = bool(self.definition.control_ret)
 
     # ---- nodes
@@ -163,8 +195,7 @@ class _Writer:
         results = [self._graph._tensor(number, i) for i in range(count)]
         node.attr["_output_shapes"] = _shapes(results)
         self._name_results(number, node, row, count)
-        if row.has_effect:
-            self._order(node, row, inputs)
+        node.input.extend(f"^{before}" for before in self._effects.add(node.name, row, inputs))
 
     def node(self, op: str, name: str, inputs: list, **attributes) -> NodeDef:
         """Append a node."""
@@ -205,25 +236,6 @@ class _Writer:
         if at != count:
             raise ValueError(f"The node {node.name} of op {node.op} has {count} results, not {at}")
 
-    # ---- the order of effects
-
-    def _order(self, node: NodeDef, row, inputs: list) -> None:
-        touched = [
-            place for place in inputs if self._graph._tensor(*place).dtype == _dtypes.resource
-        ]
-        reads = row.category == "read"
-        if not reads and (not touched or row.category != "assign"):
-            touched.append("world")
-        waits: list[str] = []
-        for thing in touched:
-            waits += self._last.get(thing, [])
-            if reads:
-                self._readers.setdefault(thing, []).append(node.name)
-            else:
-                waits += self._readers.pop(thing, [])
-                self._last[thing] = [node.name]
-        node.input.extend(f"^{name}" for name in dict.fromkeys(waits))
-
 
 def _shapes(tensors: list) -> AttrValue:
     shapes = [shape_proto(None if t.shape.rank is None else t.shape.as_list()) for t in tensors]
@@ -239,8 +251,6 @@ def _types(numbers) -> AttrValue:
 
 def _custom_gradient(writer: _Writer, number: int, name: str, texts: list) -> None:
     """An IdentityN of the results and the arguments that have a gradient, which is registered."""
-    from .._function import _flows
-
     attributes = {k: v for k, _, v in writer._graph._attributes(number)}
     tensors = [writer._graph._tensor(*place) for place in writer._graph._node(number)[2]]
     n, count, connected = attributes["n"], len(attributes["Tout"]), attributes["connected"]
@@ -282,8 +292,6 @@ def _custom_gradient(writer: _Writer, number: int, name: str, texts: list) -> No
 
 def _gradient_function(backward, results: list, count: int, needs: list) -> FuncGraph:
     """A function of a cotangent for each result of the IdentityN, then what is needed."""
-    from .._function import GraphFunction, _flows
-
     graph = FuncGraph("custom_gradient", None)
     with building(graph):
         given = [

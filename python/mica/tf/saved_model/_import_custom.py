@@ -11,7 +11,7 @@ from __future__ import annotations
 from .. import _dtypes
 from .._context import building
 from .._core import ops
-from .._function import _flows
+from .._function import GraphFunction, _flows
 from .._graph import FuncGraph
 from ._tensors import tensor_of
 
@@ -67,8 +67,6 @@ def _node(inputs: list, needs: list, body: FuncGraph, places: list) -> list:
 
 def _body(builder, inputs: list, needs: list, graph, name: str) -> FuncGraph:
     """A function of cotangents, of the inputs that have none, and of what is needed."""
-    from .._function import GraphFunction
-
     body = FuncGraph(name, None)
     with building(body):
         given: list = [None] * len(inputs)

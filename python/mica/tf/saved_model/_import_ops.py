@@ -9,6 +9,7 @@ from __future__ import annotations
 from .. import _dtypes, strings
 from .._array import gather
 from .._core import convert_to_tensor, ops
+from .._function import GraphFunction, _flows
 from ._import_lists import LIST_TRANSLATIONS
 from ._tensors import FEW, count_of, element_of
 from ._translating import entering
@@ -48,8 +49,6 @@ def _same(builder, inputs, attributes):
 @_of("SymbolicGradient")
 def _symbolic_gradient(builder, inputs, attributes):
     """The gradient of a function: arguments, then cotangents; a result for each argument."""
-    from .._function import GraphFunction, _flows
-
     count = len(attributes["Tout"].list.type)
     arguments, cotangents = inputs[:count], inputs[count:]
     name = attributes["f"].func.name

@@ -6,6 +6,7 @@ and a call of its function, and the nodes that save and restore all variables.
 
 from __future__ import annotations
 
+from ... import _mica
 from .. import _dtypes
 from .._core import convert_to_tensor
 from .._graph_def import AttrValue, ListValue, NameAttrList, NodeDef, shape_proto
@@ -160,8 +161,6 @@ class MainGraph:
 
 
 def _texts(values: list):
-    from ... import _mica
-
     if values:
         return convert_to_tensor(values)
     return _mica.tf_strings([0], [])

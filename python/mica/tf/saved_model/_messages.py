@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from .._graph_def import (
-    AttrValue,
+    ArgAttrs,  # noqa: F401
+    ArgDef,  # noqa: F401
     DataType,
+    FunctionDef,  # noqa: F401
     NodeDef,
+    OpDef,
+    RegisteredGradient,
     TensorProto,
     TensorShapeProto,
     VersionDef,
@@ -14,41 +18,8 @@ from .._proto import extend, message
 
 # ---- graphs and functions ------------------------------------------------------------------------
 
-ArgDef = message(
-    "ArgDef",
-    name=(1, "string"),
-    description=(2, "string"),
-    type=(3, DataType),
-    type_attr=(4, "string"),
-    number_attr=(5, "string"),
-    type_list_attr=(6, "string"),
-    is_ref=(16, "bool"),
-)
-AttrDef = message("AttrDef", name=(1, "string"), type=(2, "string"), default_value=(3, AttrValue))
-OpDef = message(
-    "OpDef",
-    name=(1, "string"),
-    input_arg=(2, [ArgDef]),
-    output_arg=(3, [ArgDef]),
-    attr=(4, [AttrDef]),
-    is_stateful=(17, "bool"),
-    control_output=(20, "string*"),
-)
 OpList = message("OpList", op=(1, [OpDef]))
-ArgAttrs = message("ArgAttrs", attr=(1, {AttrValue}))
-FunctionDef = message(
-    "FunctionDef",
-    signature=(1, OpDef),
-    node_def=(3, [NodeDef]),
-    ret=(4, ("string", "string")),
-    attr=(5, {AttrValue}),
-    control_ret=(6, ("string", "string")),
-    arg_attr=(7, ("int", ArgAttrs)),
-)
 # Functions stay bytes until they are asked for: most of a large file is functions.
-RegisteredGradient = message(
-    "RegisteredGradient", gradient_func=(1, "string"), registered_op_type=(2, "string")
-)
 FunctionDefLibrary = message(
     "FunctionDefLibrary", function=(1, "bytes*"), registered_gradients=(3, [RegisteredGradient])
 )

@@ -10,7 +10,11 @@ from .. import _dtypes
 from .._core import Tensor
 from .._graph_def import TensorShapeProto, shape_proto
 from .._shapes import TensorShape
+from .._slices import IndexedSlicesSpec
 from .._specs import TensorSpec, TypeSpec
+from .._variable_updates import VariableSpec
+from ..ragged import RaggedTensorSpec
+from ..sparse import SparseTensorSpec
 from ._messages import (
     DictValue,
     NamedTupleValue,
@@ -42,11 +46,6 @@ def shape_of(message: TensorShapeProto) -> TensorShape:
 
 
 def _spec_classes() -> dict:
-    from .._slices import IndexedSlicesSpec
-    from .._variable_updates import VariableSpec
-    from ..ragged import RaggedTensorSpec
-    from ..sparse import SparseTensorSpec
-
     return {1: SparseTensorSpec, 2: IndexedSlicesSpec, 3: RaggedTensorSpec, 9: VariableSpec}
 
 

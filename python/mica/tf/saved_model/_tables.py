@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import _dtypes
 from .._graph_def import AttrValue, NodeDef
+from ..lookup.experimental import MutableHashTable
 from ._messages import ArgDef, FunctionDef, OpDef
 
 
@@ -20,8 +21,6 @@ def table_attributes(shared: str, table) -> dict:
 
 def table_op(table) -> str:
     """The op that makes a table: functions may change one that is mutable."""
-    from ..lookup.experimental import MutableHashTable
-
     if isinstance(table, MutableHashTable):
         return "MutableHashTableV2"
     return getattr(table, "_op", "HashTableV2")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from .. import _array, _dtypes
+from .. import _array, _dtypes, linspace, math, one_hot
+from .. import image as images
 from .._context import graph_of_sessions
 from .._control import cond
 from .._core import Tensor, convert_to_tensor, ops
 from .._event_messages import SummaryMetadata
+from ..strings import as_string
 from . import _encoders
 from ._writers import state, summary_scope, write
 
@@ -73,8 +75,6 @@ def histogram(name, data, step=None, buckets=None, description=None) -> Tensor:
 
 def _buckets(data: Tensor, count) -> Tensor:
     """Rows of (left edge, right edge, how many): the last bucket has its right edge too."""
-    from .. import linspace, math, one_hot
-
     data = _array.reshape(ops["Cast"](data, DstT=_dtypes.float64), [-1])
     count = math.maximum(convert_to_tensor(count, dtype=_dtypes.int32), 0)
     size = _array.size(data)
@@ -113,8 +113,6 @@ def image(name, data, step=None, max_outputs=3, description=None) -> Tensor:
     older = _of_graph("image")
     if older is not None:
         return older(name, data, max_outputs)
-    from .. import image as images
-    from ..strings import as_string
 
     _check_outputs("image", max_outputs)
     with summary_scope(name, "image_summary", values=[data, max_outputs, step]) as (tag, _):

@@ -11,6 +11,8 @@ from .._array import get_static_value
 from .._context import executing_eagerly, init_scope
 from .._control import cond
 from .._core import Tensor, convert_to_tensor, ops
+from .._graph import Graph
+from .._graph_def import GraphDef
 from .._names import current_scope, name_scope
 
 
@@ -297,9 +299,6 @@ def write_raw_pb(tensor, step=None, name=None) -> Tensor:
 
 def graph(graph_data) -> Tensor:
     """Write a graph (tf.Graph or GraphDef), at step 0; whether it was written is the result."""
-    from .._graph import Graph
-    from .._graph_def import GraphDef
-
     if not executing_eagerly():
         raise ValueError("graph() cannot be invoked inside a graph context.")
     if not isinstance(graph_data, Graph) and not hasattr(graph_data, "SerializeToString"):

@@ -109,6 +109,7 @@ static bool check_results(mica_tf_lowering *c, const mica_graph *a, const mica_g
 }
 
 static mica_value predicate_of(mica_tf_lowering *c, mica_graph *g, mica_value x) {
+    if (mica_value_is_null(x)) return MICA_NULL_VALUE;
     mica_type type = *mica_value_type(x);
     if (type.rank != 0) {
         mica_type truth = mica_type_scalar(MICA_DTYPE_bool);

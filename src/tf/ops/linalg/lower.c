@@ -238,6 +238,7 @@ void tf_lower_ifft3(mica_tf_lowering *c) {
 
 /* x cut or filled up with zeros so that its last n axes have these sizes. */
 static mica_value fit(mica_graph *g, mica_value x, const int64_t *sizes, int32_t n) {
+    if (mica_value_is_null(x)) return MICA_NULL_VALUE;
     mica_type type = *mica_value_type(x);
     int64_t low[MICA_MAX_RANK] = {0}, high[MICA_MAX_RANK] = {0}, interior[MICA_MAX_RANK] = {0};
     for (int32_t i = 0; i < n; i++)

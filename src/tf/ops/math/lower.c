@@ -78,6 +78,7 @@ void tf_lower_select(mica_tf_lowering *c) {
 /* Negative numbers become the unsigned ones that are equal modulo 2^32 or 2^64, and parts of
  * complex numbers wrap around in narrow integers, as int32 does when it is cut. */
 static mica_value converted(mica_graph *g, mica_value x, mica_dtype dtype) {
+    if (mica_value_is_null(x)) return MICA_NULL_VALUE;
     mica_dtype from = mica_value_type(x)->dtype;
     mica_dtype_kind kind = mica_dtype_kind_of(from), wanted = mica_dtype_kind_of(dtype);
     bool is_whole = wanted == MICA_KIND_SIGNED || wanted == MICA_KIND_UNSIGNED;
@@ -114,6 +115,7 @@ void tf_lower_matmul(mica_tf_lowering *c) {
 static mica_value adjoint(mica_graph *g, mica_value x) {
     const mica_type *type = mica_value_type(x);
     int64_t axes[MICA_MAX_RANK];
+    if (!type) return MICA_NULL_VALUE;
     for (int32_t i = 0; i < type->rank; i++) axes[i] = i;
     axes[type->rank - 1] = type->rank - 2;
     axes[type->rank - 2] = type->rank - 1;

@@ -38,6 +38,7 @@ void tf_lower_l2_loss(mica_tf_lowering *c) {
 
 /* Entry i of vectors along the last axis, which has three. */
 static mica_value entry(mica_graph *g, mica_value x, int64_t i) {
+    if (mica_value_is_null(x)) return MICA_NULL_VALUE;
     mica_type type = *mica_value_type(x);
     int64_t low[MICA_MAX_RANK] = {0}, stride[MICA_MAX_RANK];
     for (int32_t k = 0; k < type.rank; k++) stride[k] = 1;

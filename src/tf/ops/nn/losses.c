@@ -75,6 +75,7 @@ static operands parameters_like(mica_graph *g, const operands *o) {
 
 static void write_function(mica_graph *g, const operands *given) {
     operands o = parameters_like(g, given);
+    if (mica_value_is_null(o.x) || mica_value_is_null(o.y)) return;
     mica_value top = mica_reduce(g, o.x, "max", MICA_INTS(1)), below = below_top(g, &o, top);
     mica_value total = sum_rows(g, mica_exp(g, below)), log_total = mica_log(g, total);
     if (is_sparse(&o)) {
@@ -90,6 +91,7 @@ static void write_function(mica_graph *g, const operands *given) {
 /* Parameters: x, y, the results, their cotangents. */
 static void write_gradient(mica_graph *g, const operands *given) {
     operands o = parameters_like(g, given);
+    if (mica_value_is_null(o.x) || mica_value_is_null(o.y)) return;
     mica_type rows = *mica_value_type(o.x);
     mica_value results[RESULTS], d[RESULTS];
     rows.dims[--rows.rank] = 0;

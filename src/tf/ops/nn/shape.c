@@ -289,3 +289,26 @@ mica_status tf_shape_sparse_softmax_cross_entropy(mica_tf_inference *c) {
     c->outputs[1] = x;
     return NULL;
 }
+
+mica_status tf_shape_ctc_beam_search(mica_tf_inference *c) {
+    const mica_tf_shape *x = &c->inputs[0], *lengths = &c->inputs[1];
+    int64_t width = mica_tf_inference_int(c, "beam_width");
+    int64_t paths = mica_tf_inference_int(c, "top_paths");
+    if ((x->rank >= 0 && x->rank != 3) || (lengths->rank >= 0 && lengths->rank != 1))
+        return MICA_INVALID("[%s] inputs must have rank 3 and sequence_length rank 1, not %s and "
+                            "%s",
+                            c->info->name, mica_tf_shape_text(x).chars,
+                            mica_tf_shape_text(lengths).chars);
+    if (width < 1 || paths < 1 || paths > width)
+        return MICA_INVALID("[%s] requested more paths than the beam width: top_paths %lld must be "
+                            "from 1 to beam_width %lld",
+                            c->info->name, (long long)paths, (long long)width);
+    for (int64_t i = 0; i < paths; i++) {
+        c->outputs[i] = (mica_tf_shape){.rank = 2, .dims = {-1, 2}};
+        c->outputs[paths + i] = mica_tf_unknown_of_rank(1);
+        c->outputs[2 * paths + i] = (mica_tf_shape){.rank = 1, .dims = {2}};
+    }
+    int64_t batch = x->rank == 3 ? x->dims[1] : lengths->rank == 1 ? lengths->dims[0] : -1;
+    c->outputs[3 * paths] = (mica_tf_shape){.rank = 2, .dims = {batch, paths}};
+    return NULL;
+}

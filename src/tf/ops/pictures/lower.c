@@ -25,6 +25,7 @@ static mica_value iota(const places *p, int64_t axis) {
 
 /* Coefficient k of each map, for every place. */
 static mica_value coefficient(const places *p, mica_value maps, int64_t k) {
+    if (mica_value_is_null(maps)) return MICA_NULL_VALUE;
     int64_t n = mica_value_type(maps)->dims[0];
     mica_value column =
         mica_slice(p->g, maps, MICA_INTS(0, k), MICA_INTS(n, k + 1), MICA_INTS(1, 1));
@@ -138,6 +139,7 @@ static mica_value between(const places *p, mica_value low, mica_value high, mica
                           mica_value to_high) {
     mica_graph *g = p->g;
     mica_value weights[2] = {to_low, to_high};
+    if (mica_value_is_null(low)) return MICA_NULL_VALUE;
     for (int32_t i = 0; i < 2; i++) {
         weights[i] = mica_convert(g, weights[i], mica_value_type(low)->dtype);
         weights[i] =

@@ -34,6 +34,7 @@ static int64_t bound(int64_t place, int64_t size) {
 /* The pixels at places along an axis, which are within it. */
 static mica_value pixels_at(mica_graph *g, mica_value x, int32_t axis, const int64_t *places,
                             int64_t n) {
+    if (mica_value_is_null(x)) return MICA_NULL_VALUE;
     mica_type type = *mica_value_type(x), vector = mica_type_make(MICA_DTYPE_i64, MICA_INTS(n));
     int64_t sizes[MICA_MAX_RANK], offset[MICA_MAX_RANK];
     int32_t n_offset = 0;

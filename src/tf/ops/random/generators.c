@@ -483,6 +483,7 @@ static mica_value raw_integers(const source *s, bool is_wide) {
 }
 
 static void uniform_int(mica_tf_lowering *c, const source *s, mica_value low, mica_value high) {
+    if (mica_value_is_null(low)) return;
     mica_dtype dtype = mica_value_type(low)->dtype;
     bool is_wide = mica_dtype_bytes(dtype) == 8;
     mica_dtype raw = is_wide ? MICA_DTYPE_u64 : MICA_DTYPE_u32;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "tf/strings.h"
 
 typedef struct candidate {
@@ -87,12 +88,13 @@ static bool is_suppressed(const suppression *s, candidate *c) {
 }
 
 /* `scores` are `stride` floats apart. */
-static void select_boxes(suppression *s, const float *scores, int64_t stride) {
+static mica_status select_boxes(suppression *s, const float *scores, int64_t stride) {
     s->n_heap = s->n_selected = 0;
     for (int64_t i = 0; i < s->n; i++)
         if (scores[i * stride] > s->score_threshold)
             push(s, (candidate){.box = (int32_t)i, .score = scores[i * stride]});
     while (s->n_heap && s->n_selected < s->most) {
+        MICA_TRY_UNINTERRUPTED(); /* each is held against all before it */
         candidate c = pop(s);
         float before = c.score;
         if (is_suppressed(s, &c)) continue;
@@ -104,6 +106,7 @@ static void select_boxes(suppression *s, const float *scores, int64_t stride) {
         s->scores[s->n_selected] = c.score;
         s->selected[s->n_selected++] = c.box;
     }
+    return NULL;
 }
 
 static mica_status begin(suppression *s) {
@@ -149,7 +152,7 @@ static mica_status run_one(mica_tf_host *c, suppression *s, bool has_overlaps) {
             s->overlaps = first;
         else
             s->boxes = first;
-        select_boxes(s, scores, 1);
+        status = select_boxes(s, scores, 1);
         mica_tf_close(c->inputs[1]);
     }
     mica_tf_close(c->inputs[0]);
@@ -233,13 +236,13 @@ typedef struct batch {
     void *room;
 } batch;
 
-static void detect(batch *b, int64_t picture) {
+static mica_status detect(batch *b, int64_t picture) {
     int64_t n = 0, boxes = b->one.n, classes = b->n_classes;
     const float *scores = b->scores + picture * boxes * classes;
     const float *rows = b->boxes + picture * boxes * b->q * 4;
     for (int64_t k = 0; k < classes; k++) {
         b->one.boxes = rows + (b->q > 1 ? k : 0) * 4;
-        select_boxes(&b->one, scores + k, classes);
+        MICA_TRY(select_boxes(&b->one, scores + k, classes));
         for (int64_t i = 0; i < b->one.n_selected; i++)
             b->found[n++] = (detection){b->one.scores[i], b->one.selected[i], (int32_t)k};
     }
@@ -255,6 +258,7 @@ static void detect(batch *b, int64_t picture) {
         b->out_classes[at] = (float)d->class;
     }
     b->valid[picture] = (int32_t)n;
+    return NULL;
 }
 
 static mica_status make_room(batch *b) {
@@ -321,7 +325,7 @@ mica_status tf_host_combined_suppression(mica_tf_host *c) {
         if (!status) {
             b.boxes = boxes;
             b.scores = scores;
-            for (int64_t i = 0; i < b.n; i++) detect(&b, i);
+            for (int64_t i = 0; i < b.n && !status; i++) status = detect(&b, i);
             mica_tf_close(c->inputs[1]);
         }
         mica_tf_close(c->inputs[0]);

@@ -36,6 +36,8 @@ static mica_value offset_of(mica_graph *g, const mica_tf_band *b, mica_value d) 
 /* Elements of x at places along its last axis, which are numbers of any shape; places that there
  * are not give something. */
 static mica_value pick(mica_tf_lowering *c, mica_value x, mica_value places) {
+    if (mica_value_is_null(x) || mica_value_is_null(places))
+        return MICA_NULL_VALUE; /* the graph has failed */
     mica_type type = *mica_value_type(x), wanted = *mica_value_type(places);
     int64_t sizes[MICA_MAX_RANK], offset[MICA_MAX_RANK], flat = mica_type_elements(&wanted);
     int32_t last = type.rank - 1;
@@ -49,6 +51,7 @@ static mica_value pick(mica_tf_lowering *c, mica_value x, mica_value places) {
 
 /* x with its last `n` axes as one. */
 static mica_value flatten(mica_graph *g, mica_value x, int32_t n) {
+    if (mica_value_is_null(x)) return MICA_NULL_VALUE;
     mica_type type = *mica_value_type(x);
     int32_t first = type.rank - n;
     int64_t size = 1;
@@ -60,6 +63,7 @@ static mica_value flatten(mica_graph *g, mica_value x, int32_t n) {
 /* Where `condition`, a table, holds: x, else y; both have the result's shape, or y is a scalar. */
 static mica_value choose(mica_tf_lowering *c, mica_value condition, mica_value x, mica_value y,
                          const mica_tf_shape *shape) {
+    if (mica_value_is_null(x) || mica_value_is_null(condition)) return MICA_NULL_VALUE;
     mica_ints dims = {shape->dims, shape->rank};
     const mica_type *table = mica_value_type(condition);
     int64_t axes[2], cells = table->dims[0] * table->dims[1];

@@ -111,6 +111,7 @@ static mica_value log_add(mica_graph *g, mica_value a, mica_value b) {
 
 /* x moved by n places along an axis, -inf in front. */
 static mica_value moved(mica_graph *g, mica_value x, int64_t axis, int64_t n, bool reverse) {
+    if (mica_value_is_null(x)) return MICA_NULL_VALUE;
     mica_type type = *mica_value_type(x);
     int64_t low[MICA_MAX_RANK] = {0}, high[MICA_MAX_RANK] = {0}, interior[MICA_MAX_RANK] = {0};
     low[axis] = reverse ? -n : n;

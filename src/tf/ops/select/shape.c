@@ -163,9 +163,12 @@ mica_status tf_shape_slice(mica_tf_inference *c) {
         if (!has_size || size[i] == MICA_TF_UNKNOWN_INT) continue;
         bool is_known = from && x->dims[i] >= 0;
         int64_t room = is_known ? mica_tf_plus(x->dims[i], -begin[i]) : INT64_MAX;
-        if (size[i] < -1 || (is_known && (begin[i] < 0 || room < 0 || size[i] > room)))
-            return MICA_INVALID("[Slice] Expected begin[%d] in [0, %lld] and size[%d] in [0, %lld]",
-                                i, (long long)x->dims[i], i, (long long)room);
+        if (is_known && (begin[i] < 0 || room < 0))
+            return MICA_INVALID("[Slice] Expected begin[%d] in [0, %lld], but got %lld", i,
+                                (long long)x->dims[i], (long long)begin[i]);
+        if (is_known && size[i] > room)
+            return MICA_INVALID("[Slice] Expected size[%d] in [0, %lld], but got %lld", i,
+                                (long long)room, (long long)size[i]);
         if (size[i] >= 0)
             shape.dims[i] = size[i];
         else if (is_known)

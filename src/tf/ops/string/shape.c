@@ -42,6 +42,16 @@ mica_status tf_shape_string_split(mica_tf_inference *c) {
     return NULL;
 }
 
+mica_status tf_shape_string_ngrams(mica_tf_inference *c) {
+    for (int32_t i = 0; i < 2; i++)
+        if (c->inputs[i].rank >= 0 && c->inputs[i].rank != 1)
+            return MICA_INVALID("[StringNGrams] Shape must be rank 1 but is rank %d",
+                                c->inputs[i].rank);
+    c->outputs[0] = mica_tf_unknown_of_rank(1);
+    c->outputs[1] = c->inputs[1];
+    return NULL;
+}
+
 mica_status tf_shape_unicode_decode(mica_tf_inference *c) {
     int64_t n = mica_tf_shape_elements(&c->inputs[0]);
     c->outputs[0] = (mica_tf_shape){.rank = 1, .dims = {n < 0 ? -1 : n + 1}};
@@ -77,11 +87,44 @@ mica_status tf_shape_decode_raw(mica_tf_inference *c) {
 }
 
 mica_status tf_shape_unique(mica_tf_inference *c) {
-    if (c->inputs[0].rank > 1)
-        return MICA_INVALID("[Unique] unique expects a 1D vector, not a tensor of shape %s",
-                            mica_tf_shape_text(&c->inputs[0]).chars);
+    if (c->inputs[0].rank >= 0 && c->inputs[0].rank != 1)
+        return MICA_INVALID("[%s] unique expects a 1D vector, not a tensor of shape %s",
+                            c->info->name, mica_tf_shape_text(&c->inputs[0]).chars);
     c->outputs[0] = mica_tf_unknown_of_rank(1);
     c->outputs[1] = c->inputs[0];
+    if (c->n_outputs > 2) c->outputs[2] = c->outputs[0];
+    return NULL;
+}
+
+/* Along one axis, when it is known, the result is as long as there are slices. */
+mica_status tf_shape_unique_along(mica_tf_inference *c) {
+    const mica_tf_shape *x = &c->inputs[0], *axes = &c->inputs[1];
+    int64_t axis;
+    int32_t n = 0, at;
+    if (axes->rank >= 0 && (axes->rank != 1 || axes->dims[0] > 1))
+        return MICA_INVALID("[%s] axis expects a 1D vector of at most one number, not a tensor of "
+                            "shape %s",
+                            c->info->name, mica_tf_shape_text(axes).chars);
+    c->outputs[0] = x->rank < 0 ? mica_tf_unknown() : mica_tf_unknown_of_rank(x->rank);
+    c->outputs[1] = mica_tf_unknown_of_rank(1);
+    if (c->n_outputs > 2) c->outputs[2] = c->outputs[1];
+    if (axes->rank != 1 || axes->dims[0] < 0 || x->rank < 0) return NULL;
+    if (axes->dims[0] == 0) {
+        if (x->rank != 1)
+            return MICA_INVALID("[%s] unique expects a 1D vector, not a tensor of shape %s: name "
+                                "an axis",
+                                c->info->name, mica_tf_shape_text(x).chars);
+        c->outputs[1] = *x;
+        return NULL;
+    }
+    if (!mica_tf_input_ints(c, 1, &axis, &n) || n != 1) return NULL;
+    if (axis < -x->rank || axis >= x->rank)
+        return MICA_INVALID("[%s] axis has to be between [0, %d), not %lld", c->info->name, x->rank,
+                            (long long)axis);
+    at = (int32_t)(axis < 0 ? axis + x->rank : axis);
+    c->outputs[0] = *x;
+    c->outputs[0].dims[at] = -1;
+    c->outputs[1].dims[0] = x->dims[at];
     return NULL;
 }
 

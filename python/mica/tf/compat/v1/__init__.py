@@ -59,6 +59,7 @@ _LAZY = {
     "global_variables_initializer": "._variables",
     "glorot_normal_initializer": (".initializers", "glorot_normal"),
     "glorot_uniform_initializer": (".initializers", "glorot_uniform"),
+    "import_graph_def": "..._import_graph_def",
     "initialize_all_tables": "._variables",
     "initialize_all_variables": "._variables",
     "initialize_local_variables": "._variables",

@@ -11,6 +11,8 @@ import numpy as np
 from ... import errors
 from ..._effects import get_logger
 from ..._event_messages import Summary
+from ..._session import get_default_graph
+from ._meta_graph import write_graph_files
 from ._scopes import GraphKeys
 from ._steps import get_global_step
 from .summary import FileWriterCache
@@ -274,8 +276,6 @@ class CheckpointSaverHook(SessionRunHook):
         """Write the graph, and what the session begins with."""
         step = int(session.run(self._step))
         if self._writes_graph:
-            from ._meta_graph import write_graph_files
-
             write_graph_files(session.graph, self._folder, self._writer)
         self._save(session, step)
         self._timer.update_last_triggered_step(step)
@@ -316,7 +316,6 @@ class CheckpointSaverHook(SessionRunHook):
             return self._saver
         if self._scaffold is not None:
             return self._scaffold.saver
-        from ..._session import get_default_graph
 
         savers = get_default_graph().get_collection(GraphKeys.SAVERS)
         if len(savers) != 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from ..._effects import get_logger
+from ...saved_model._messages import MetaGraphDef
 
 
 def _message(graph):
@@ -18,8 +19,6 @@ def _message(graph):
 
 def write_meta(graph, path: str, strip_default_attrs: bool) -> None:
     """Write the graph as a MetaGraphDef, where files have a form for it."""
-    from ...saved_model._messages import MetaGraphDef
-
     message = _message(graph)
     if message is None:
         return

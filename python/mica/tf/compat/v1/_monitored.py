@@ -20,6 +20,7 @@ from ._variables import (
     local_variables_initializer,
     tables_initializer,
 )
+from .summary import merge_all
 
 
 def _only(name: str):
@@ -95,8 +96,6 @@ class Scaffold:
         if self._local_init_op is None:
             self._local_init_op = Scaffold.default_local_init_op()
         if self._summary_op is None:
-            from .summary import merge_all
-
             self._summary_op = merge_all()
         if self._saver is None:
             self._saver = _only(GraphKeys.SAVERS)

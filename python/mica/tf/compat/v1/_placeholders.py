@@ -7,6 +7,7 @@ from ..._context import current_graph
 from ..._core import convert_to_tensor, ops
 from ..._names import scoped
 from ..._shapes import TensorShape
+from ...sparse import SparseTensor
 
 
 def _graph(name: str):
@@ -34,8 +35,6 @@ def placeholder_with_default(input, shape, name=None):
 
 def sparse_placeholder(dtype, shape=None, name=None):
     """The same for a sparse tensor."""
-    from ...sparse import SparseTensor
-
     graph = _graph("sparse_placeholder")
     shape = TensorShape(shape)
     name = scoped(name or "Placeholder")

@@ -7,6 +7,7 @@ import time
 
 from .... import _mica
 from ... import errors
+from ..._array import constant
 from ..._bundle import Bundle, write_bundle
 from ..._checkpoint_files import (
     get_checkpoint_state,
@@ -18,6 +19,7 @@ from ..._checkpoint_files import (
 from ..._context import building
 from ..._core import ops
 from ..._session import get_default_graph
+from ._meta_graph import write_meta
 from ._scopes import GraphKeys
 
 
@@ -149,8 +151,6 @@ class Saver:
         session = getattr(sess, "_raw", sess)
         write_bundle(path, {name: session._value(v) for name, v in self._variables.items()})
         if write_meta_graph:
-            from ._meta_graph import write_meta
-
             write_meta(session.graph, f"{path}.{meta_graph_suffix}", strip_default_attrs)
         if write_state:
             self._keep(path)
@@ -206,8 +206,6 @@ class Saver:
 
 
 def _sizes(variable):
-    from ..._array import constant
-
     return constant([int(n) for n in variable.shape], shape=[variable.shape.rank], dtype="int32")
 
 

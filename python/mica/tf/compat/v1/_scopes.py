@@ -16,6 +16,7 @@ from ..._session import get_default_graph
 from ..._shapes import TensorShape
 from ..._variable import Variable as _Variable
 from ..._variable import VariableAggregation, VariableSynchronization
+from ...initializers import GlorotUniform, Zeros
 
 
 class _ReuseMode:
@@ -427,8 +428,6 @@ def no_regularizer(_) -> None:
 
 
 def _default_initializer(name: str, dtype):
-    from ...initializers import GlorotUniform, Zeros
-
     if dtype.is_floating or dtype.is_complex:
         return GlorotUniform()
     if dtype.is_integer or dtype.is_bool:

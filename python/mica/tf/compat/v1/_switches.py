@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .... import _mica
 from ..._context import executing_eagerly, graph_of_variables
+from ..._devices import set_log_placement
 from ..._session import disable_eager_execution as _disable
 from ..._session import enable_eager_execution as _enable
 from ..._session import get_default_graph, reset_default_graph
@@ -28,8 +29,6 @@ def enable_eager_execution(config=None, device_policy=None, execution_mode=None)
             f"execution_mode={execution_mode}: leave them out"
         )
     if config is not None and getattr(config, "log_device_placement", False):
-        from ..._devices import set_log_placement
-
         set_log_placement(True)
     _enable()
 

@@ -6,15 +6,16 @@ What they count is in local variables: `local_variables_initializer` begins anew
 from __future__ import annotations
 
 from ... import _dtypes
-from ..._array import expand_dims, ones_like, reshape, squeeze, zeros
+from ..._array import expand_dims, ones_like, reshape, squeeze, where, zeros
 from ..._context import executing_eagerly, graph_of_variables
 from ..._core import convert_to_tensor, ops
 from ..._effects import control_dependencies
 from ..._math import cast
 from ..._missing import finder as _finder
 from ..._reduce import reduce_mean, reduce_sum
+from ...linalg import eye
 from ...math import abs as _abs
-from ...math import divide_no_nan, equal, greater, less, logical_and, logical_not, sqrt, square
+from ...math import divide_no_nan, equal, greater, less, log, logical_and, logical_not, sqrt, square
 from ._scopes import GraphKeys, Variable, variable_scope
 
 __all__ = [
@@ -413,9 +414,6 @@ def _area(c: dict, curve: str, method: str, count: int):
 
 def _careful_area(c: dict, count: int):
     """The area below precision over recall, interpolated as its formula in the counts goes."""
-    from ..._array import where
-    from ...math import log
-
     tp, fp, fn = c["tp"], c["fp"], c["fn"]
     step = tp[: count - 1] - tp[1:]
     p = tp + fp
@@ -508,8 +506,6 @@ def mean_iou(
 
 
 def _identity(size: int):
-    from ...linalg import eye
-
     return eye(size, dtype=_dtypes.float64)
 
 

@@ -8,6 +8,7 @@ from ... import _dtypes
 from ..._core import convert_to_tensor, ops
 from ..._effects import get_logger
 from ..._missing import finder as _finder
+from ...estimator._shards import number_of_shards
 from ._optimizers import Optimizer
 from ._scopes import get_variable_scope, variable_scope
 from .losses import Reduction
@@ -16,8 +17,6 @@ __all__ = ["CrossShardOptimizer", "bfloat16_scope", "cross_replica_sum"]
 
 
 def _shards():
-    from ...estimator._shards import number_of_shards
-
     return number_of_shards()
 
 

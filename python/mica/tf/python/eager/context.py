@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .... import _mica
 from ... import _devices
 from ..._context import building, executing_eagerly
 
@@ -15,8 +16,6 @@ class _Context:
 
     def clear_kernel_cache(self) -> None:
         """Forget what eager ops have compiled."""
-        from .... import _mica
-
         _mica.tf_eager_clear()
 
     def ensure_initialized(self) -> None:
@@ -33,15 +32,11 @@ def context() -> _Context:
 
 def async_wait() -> None:
     """Wait for everything that runs; errors come out."""
-    from .... import _mica
-
     _mica.tf_wait()
 
 
 def _reset_context() -> None:
     """Forget what has been set up: devices can be divided anew, and operations are unseeded."""
-    from .... import _mica
-
     _mica.tf_wait()
     _mica.tf_eager_clear()
     _devices.restart()

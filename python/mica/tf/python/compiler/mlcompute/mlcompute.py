@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import os as _os
 
 from ..... import _mica
 from .... import _devices
@@ -39,7 +39,7 @@ def get_mlc_device() -> str:
 
 def is_apple_mlc_enabled() -> bool:
     """Whether functions are compiled as a whole: unless TF_DISABLE_MLC=1 is set."""
-    return os.environ.get("TF_DISABLE_MLC", "") in ("", "0")
+    return _os.environ.get("TF_DISABLE_MLC", "") in ("", "0")
 
 
 def is_tf_compiled_with_apple_mlc() -> bool:

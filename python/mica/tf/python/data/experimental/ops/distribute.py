@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..... import constant
 from ....._core import ops
 from ....._dtypes import int64
 from .....data import _structure
@@ -12,8 +13,6 @@ def compute_batch_size(dataset):
 
     It is -1 where neither says anything, and where shapes differ.
     """
-    from ..... import constant
-
     shapes = [spec.shape for spec in _structure.flat_specs(dataset.element_spec)]
     if any(shape.rank == 0 for shape in shapes):
         raise IndexError("the elements of the dataset are scalars: they have no batch axis")
