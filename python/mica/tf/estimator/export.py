@@ -6,8 +6,8 @@ import os as _os
 import shutil as _shutil
 import time as _time
 
-from .. import saved_model as _saved_model
 from .. import _dtypes
+from .. import saved_model as _saved_model
 from .._context import building as _building
 from .._core import ops as _ops
 from .._examples import parse_example as _parse_example

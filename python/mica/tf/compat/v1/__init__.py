@@ -113,7 +113,7 @@ _LAZY = {
 _MODULES = frozenset(
     (
         "app data feature_column flags gfile initializers io keras layers logging losses metrics "
-        "nn summary tpu train"
+        "nn saved_model summary tpu train"
     ).split()
 )
 
