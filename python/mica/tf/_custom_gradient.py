@@ -142,7 +142,7 @@ def _cotangents(body: FuncGraph, results: list) -> list:
 
 
 def _refusing(error: Exception, graph, results: list) -> tuple:
-    """A body that says to callers who ask for the gradient what its function raised."""
+    """A body that says to whoever asks for the gradient what its function raised."""
     body = FuncGraph(str(error) or type(error).__name__, graph)
     with building(body):
         outputs = [c for c in _cotangents(body, results) if c is not None][:1]
@@ -156,7 +156,7 @@ def _node(gradient: _Gradient, inputs: list, results: list) -> list:
     body = FuncGraph("custom_gradient", graph)
     try:
         outputs, connected = _traced(gradient, inputs, results, body)
-    except Exception as error:  # said to the caller that asks for the gradient
+    except Exception as error:  # the gradient's: no matter where no caller asks for it
         body, outputs, connected = _refusing(error, graph, results)
     captured = [external for external, _ in body._captures()]
     with stop_recording():
