@@ -16,6 +16,7 @@ import corpus
 import results
 
 ROOT = Path(__file__).resolve().parents[1]
+NO_SUCH_NAME = "works", "TensorFlow has no such name either"
 NO_VMAP = "missing: tf.vectorized_map"
 PAGE = ROOT / "docs" / "tensorflow.md"
 INTRODUCTION = """# TensorFlow's names
@@ -30,12 +31,13 @@ its TensorFlow backend beside those.
 - **works**: every case of `tests/tf` about the name gives what TensorFlow {version} gives: dtype
   and shape exactly, values to 1e-5 or closer unless the case says otherwise; eagerly, in a
   `tf.function` with known and with unknown dimensions, with gradients (second order where the
-  case asks), forward mode{vmap}. Names that it has dropped, estimators and the layers of
-  TensorFlow 1 among them, give what TensorFlow {dropped} gives.
+  case asks), forward mode{vmap}. Names that it has dropped, estimators and the
+  layers of TensorFlow 1 among them, give what TensorFlow {dropped} gives.
 - **differs**: the name is there; some case does not give that, the first is named.
 - **there**: the name is there, no case compares it.
 - **missing**: the name is not there.
-- **Keras**: a name of the package keras, which `tf.keras` is.
+- **Keras**: a name of the package keras, which `tf.keras` is; it is there as it is with TensorFlow
+  {version}. Keras's own tests run on Mica: `make keras-conformance`.
 
 The last column names an area of its own: data, files, strings, ragged and sparse tensors, v1,
 distribution, lite.
@@ -73,6 +75,12 @@ class Status:
             names += self.about.get(other, ()) if same else ()
         return names
 
+    def of_keras(self, symbol: str) -> tuple[str, str]:
+        """Whether the package keras has a name that TensorFlow has with it."""
+        if not corpus.missing(self.tf, symbol):
+            return "Keras", ""
+        return ("missing", "") if symbol in self.head["keras"] else NO_SUCH_NAME
+
     def of(self, symbol: str) -> tuple[str, str]:
         """works, differs, there or missing; and how it differs."""
         if corpus.missing(self.tf, symbol):
@@ -99,11 +107,11 @@ def page(found: dict[str, dict[str, str | None]]) -> str:
     counts = {"works": 0, "differs": 0, "there": 0, "missing": 0, "Keras": 0}
     rows = ["| rank | name | uses | | |", "|---|---|---|---|---|"]
     for rank, symbol, uses, area in symbols["used"]:
-        state, how = ("Keras", "") if area == "Keras" else status.of(symbol)
+        state, how = status.of_keras(symbol) if area == "Keras" else status.of(symbol)
         if area == "no such name":
-            state, how = "works", "TensorFlow has no such name either"
+            state, how = NO_SUCH_NAME
         counts[state] += 1
-        note = how or ("" if state == "Keras" else area)
+        note = how or ("" if area == "Keras" else area)
         rows.append(f"| {rank} | `{symbol}` | {uses} | {state} | {note} |")
     more = ["| name | | |", "|---|---|---|"]
     ranked = {symbol for _, symbol, _, _ in symbols["used"]}

@@ -34,6 +34,7 @@ int cli_doctor(int argc, char **argv);
 int cli_bench(int argc, char **argv);
 int cli_export(int argc, char **argv);
 int cli_view(int argc, char **argv);
+int cli_upgrade(int argc, char **argv);
 int cli_show(int argc, char **argv);
 int cli_predict(int argc, char **argv);
 int cli_records(int argc, char **argv);

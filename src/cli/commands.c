@@ -71,6 +71,13 @@ const cli_command cli_commands[] = {
      "tensorflow or keras run on mica.tf. Code is compiled before the first run, unless MICA_TIER\n"
      "says otherwise. MICA_REPORT=PAGE.html does the same for any program.",
      {{"--output", "PAGE.html", "the page (mica-report.html)"}}},
+    {"upgrade",
+     cli_upgrade,
+     "IN OUT",
+     "a program of TensorFlow 1 in the names of TensorFlow 2",
+     "IN and OUT are files or folders. Each change is printed with its line, and each place that\n"
+     "needs a change by hand as TO DO. Programs that build graphs for sessions go on doing so.",
+     {{0}}},
     {"export",
      cli_export,
      "SCRIPT.py:FUNCTION --output FILE",

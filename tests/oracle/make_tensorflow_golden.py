@@ -8,6 +8,7 @@ those cases alone are made anew.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -84,6 +85,12 @@ def every_symbol() -> list[str]:
     return names
 
 
+def symbols_of_keras() -> list[str]:
+    """The names of the package keras that the guides use."""
+    stored = json.loads((corpus.HERE / "symbols.json").read_text(encoding="utf-8"))
+    return [symbol for _, symbol, _, area in stored["used"] if area == "Keras"]
+
+
 def made(cases: list[corpus.Case]) -> tuple[list[dict], int]:
     """The lines of cases, and the number of faults, which are printed."""
     runner = corpus.Runner(tf)
@@ -117,6 +124,7 @@ def main() -> int:
         "tensorflow": tf.__version__,
         "numpy": np.__version__,
         "aliases": aliases(every_symbol()),
+        "keras": [s for s in symbols_of_keras() if not corpus.missing(tf, s)],
     }
     corpus.write_golden(head, with_known(lines))
     return 0

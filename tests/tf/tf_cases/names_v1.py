@@ -475,6 +475,43 @@ def _(tf, v1, session):
     ]
 
 
+@plain(f"{V1}.saved_model.simple_save", "written and loaded")
+def _(tf):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model")
+        _in_graph(tf, lambda v1, session: _saved(v1, session, path))
+        files = sorted(n for n in os.listdir(path) if not n.startswith("fingerprint"))
+        call = tf.saved_model.load(path).signatures["serving_default"]
+        return [files[-2:], sorted(call.structured_outputs), call(x=tf.constant([1.0, 2.0]))]
+
+
+def _saved(v1, session, path):
+    x = v1.placeholder("float32", [None], name="x")
+    w = v1.get_variable("w", initializer=3.0)
+    y = x * w
+    started(v1, session)
+    session.run(v1.assign(w, 4.0))
+    v1.saved_model.simple_save(session, path, {"x": x}, {"y": y})
+
+
+raises(
+    f"{V1}.saved_model.simple_save",
+    "a folder that is not empty",
+    "",
+    lambda tf: _in_graph(tf, _saved_twice),
+)
+
+
+def _saved_twice(v1, session):
+    x = v1.placeholder("float32", [2])
+    v1.get_variable("w", initializer=3.0)
+    started(v1, session)
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "a"), "w") as file:
+            file.write("a")
+        v1.saved_model.simple_save(session, folder, {"x": x}, {"y": x * 2.0})
+
+
 @plain((f"{V1}.enable_tensor_equality", f"{V1}.disable_tensor_equality"), "values and identities")
 def _(tf):
     v1, found = tf.compat.v1, []

@@ -89,6 +89,26 @@ def piece(tf, step):
 for step in (2.0, 3.0, 5.0, 9.0):
     case("tf.compat.v1.train.piecewise_constant", f"at {step}", piece, lit(step))
 
+for name in ("xw_plus_b", "relu_layer"):
+    case(
+        f"tf.compat.v1.nn.{name}",
+        "of a matrix",
+        lambda tf, x, w, b, name=name: getattr(tf.compat.v1.nn, name)(x, w, b),
+        f(2, 3),
+        f(3, 4),
+        f(4),
+    )
+
+case(
+    "tf.compat.v1.div", "of floats", lambda tf, x, y: tf.compat.v1.div(x, y), f(3), lit([2, -3, 4])
+)
+case(
+    "tf.compat.v1.div",
+    "of integers",
+    lambda tf, x, y: tf.compat.v1.div(x, y),
+    lit([7, -7, 9], "int32"),
+    lit([2, 2, -4], "int32"),
+)
 
 def imported(tf, x, **arguments):
     """A graph written as bytes and read into another one, with its first result."""

@@ -40,6 +40,7 @@ _LAZY = {
     "disable_resource_variables": "._switches",
     "disable_tensor_equality": "._switches",
     "disable_v2_behavior": "._switches",
+    "div": "._older",
     "enable_eager_execution": "._switches",
     "enable_resource_variables": "._switches",
     "enable_tensor_equality": "._switches",
@@ -112,7 +113,7 @@ _LAZY = {
 _MODULES = frozenset(
     (
         "app data feature_column flags gfile initializers io keras layers logging losses metrics "
-        "summary tpu train"
+        "nn saved_model summary tpu train"
     ).split()
 )
 

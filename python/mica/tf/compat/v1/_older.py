@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ... import _dtypes, _reduce, random
+from ..._core import convert_to_tensor
+from ..._elementwise import floordiv, realdiv
 from ..._math import cast
 
 
@@ -40,6 +42,14 @@ reduce_prod = _reduction("reduce_prod")
 
 random_normal, random_uniform = random.normal, random.uniform
 truncated_normal = random.truncated_normal
+
+
+def div(x, y, name=None):
+    """Divide as Python 2 does: integers by rounding down, others exactly."""
+    x = convert_to_tensor(x)
+    y = convert_to_tensor(y, x.dtype)
+    whole = not (x.dtype.is_floating or x.dtype.is_complex)
+    return floordiv(x, y, name) if whole else realdiv(x, y, name)
 
 
 def to_float(x, name="ToFloat"):
