@@ -70,8 +70,7 @@ TEST(a_range_counts_up_and_down_and_may_be_empty) {
     mica_dataset *whole = range(INT64_MIN, INT64_MAX, 1), *bad = NULL;
     CHECK(mica_dataset_cardinality(whole) == INT64_MAX);
     CHECK_FAILS(mica_dataset_range(0, 1, 0, MICA_TF_int64, &bad), MICA_INVALID_ARGUMENT, "step");
-    CHECK_FAILS(mica_dataset_range(0, 1, 1, MICA_TF_string, &bad), MICA_INVALID_ARGUMENT,
-                "string");
+    CHECK_FAILS(mica_dataset_range(0, 1, 1, MICA_TF_string, &bad), MICA_INVALID_ARGUMENT, "string");
     mica_dataset_release(up);
     mica_dataset_release(down);
     mica_dataset_release(none);
