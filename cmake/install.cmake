@@ -1,7 +1,7 @@
 # Two layouts. `cmake --install` fills lib, include and bin of a prefix. A wheel (SKBUILD) holds
-# everything inside the package: mica/libmica.so, mica/include (for programs that link against the
-# package's library), mica/bin/mica. Wheels know no links, so the library has one name there and
-# no version in it; what finds a prefix has no place in them.
+# everything inside the package: mica/libmica.so, mica/include and mica/pkgconfig (for programs that
+# link against the package's library), mica/bin/mica. Wheels know no links, so the library has one
+# name there and no version in it.
 
 if(APPLE)
   set(origin "@loader_path")
@@ -39,6 +39,7 @@ if(NOT SKBUILD)
   set_target_properties(mica PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${abi})
   include(cmake/package.cmake)
 endif()
+include(cmake/pkg_config.cmake)
 if(TARGET mica_extension AND SKBUILD)
   set_target_properties(mica_extension PROPERTIES INSTALL_RPATH "${origin}")
   install(TARGETS mica_extension LIBRARY DESTINATION mica)

@@ -1,8 +1,8 @@
 /* Trains a SavedModel further: finetune MODEL X Y STEPS RATE RESULT
  *
- * X and Y are the raw elements of what goes into serving_default and of what should come out, as
- * numpy's tofile writes them. Each step of Adam lowers the mean squared error over all of them. The
- * variables that the output depends on are trained, and the model is saved with them. */
+ * X and Y are .npy files of what goes into serving_default and of what should come out. Each step
+ * of Adam lowers the mean squared error over all of them. The variables that the output depends on
+ * are trained, and the model is saved with them. */
 #include <mica/mica.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,29 +30,26 @@ typedef struct trainer {
 
 /* ---- data -------------------------------------------------------------------------------------*/
 
-/* As many rows of the signature's shape as the file has. */
+/* The array of an .npy file, of any batch size and whatever else the signature leaves open. */
 static mica_status read_rows(mica_device *device, const char *path,
                              const mica_signature_tensor *wanted, mica_tf_value *out_value) {
     const mica_tf_shape *shape = &wanted->shape;
-    mica_type type = mica_type_make(mica_tf_dtype_core(wanted->dtype), MICA_NO_INTS);
-    int64_t row = type.dtype < MICA_DTYPE_COUNT ? (int64_t)mica_dtype_bytes(type.dtype) : 0;
-    for (int32_t i = 1; i < shape->rank; i++) row *= type.dims[i] = shape->dims[i];
-    FILE *file = fopen(path, "rb");
-    long size = file && !fseek(file, 0, SEEK_END) ? ftell(file) : 0;
-    void *bytes = size > 0 ? malloc((size_t)size) : NULL;
-    if (file) rewind(file);
-    bool is_read = bytes && fread(bytes, 1, (size_t)size, file) == (size_t)size;
+    mica_arrays *arrays = NULL;
+    mica_tensor *tensor = NULL;
+    TRY(mica_arrays_open(path, &arrays));
+    const mica_array *array = mica_arrays_at(arrays, 0);
+    bool fits = array && shape->rank > 0 && array->type.rank == shape->rank &&
+                array->type.dtype == mica_tf_dtype_core(wanted->dtype);
+    for (int32_t i = 0; fits && i < shape->rank; i++)
+        fits = shape->dims[i] < 0 || shape->dims[i] == array->type.dims[i];
     mica_status status = NULL;
-    if (!is_read || shape->rank < 1 || row < 1 || size % row)
+    if (fits)
+        status = mica_tensor_from_host(device, &array->type, array->data, &tensor);
+    else
         status = mica_status_create(MICA_INVALID_ARGUMENT, "%s has no rows for '%s'", path,
                                     wanted->name);
-    mica_tensor *tensor = NULL;
-    type.rank = shape->rank;
-    type.dims[0] = row > 0 ? size / row : 0;
-    if (!status) status = mica_tensor_from_host(device, &type, bytes, &tensor);
     if (!status) *out_value = mica_tf_value_of(tensor);
-    if (file) fclose(file);
-    free(bytes);
+    mica_arrays_release(arrays);
     return status;
 }
 

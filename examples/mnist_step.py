@@ -3,16 +3,19 @@
     mica export examples/mnist_step.py:step --output mnist_step.c
     cc -std=c11 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math \\
         mnist_step.c examples/train_exported.c -o train -lm
-    python examples/mnist_step.py --steps 100 --file steps.bin
+    MICA_THREADS=1 python examples/mnist_step.py --steps 100 --file steps.bin
     ./train steps.bin
 
-The last two print the same losses, bit for bit: the script trains a convolutional net with Adam
-and dropout, and writes what the program needs to do it again, the state before the first step and
-the batches, to the file.
+The last two print the same losses, bit for bit, and how long a step takes at best. The script
+trains a convolutional net with Adam and dropout, and writes what the program needs to do it again,
+the state before the first step and the batches, to the file.
 """
 
 import argparse
 import gzip
+import math
+import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -41,7 +44,7 @@ optimizer = mica.optim.adam(1e-3)
 
 
 @mica.jit
-def step(parameters: Any, state: Any, images: mica.Tensor, labels: mica.Tensor) -> tuple:
+def step(parameters: Any, state: Any, images: mica.Tensor, labels: mica.Tensor) -> tuple[Any, ...]:
     """One step: the loss before it, the new parameters and the new state."""
     key, next_key = mica.random.split(state["key"])
 
@@ -80,11 +83,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 file.write(array.tobytes())
             for images, labels in data:
                 file.write(images.tobytes() + labels.tobytes())
+    best = math.inf
     for i, (images, labels) in enumerate(data):
-        loss, parameters, state = step(
-            parameters, state, mica.tensor(images), mica.tensor(labels)
-        )
+        batch = mica.tensor(images), mica.tensor(labels)
+        start = time.perf_counter()
+        loss, parameters, state = step(parameters, state, *batch)
+        loss.item()
+        best = min(best, time.perf_counter() - start)
         print(f"step {i + 1}: loss {loss.item():.6f} {np.asarray(loss).view(np.uint32):08x}")
+    print(f"{1e3 * best:.2f} ms, the quickest step", file=sys.stderr)
 
 
 if __name__ == "__main__":

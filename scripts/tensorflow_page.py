@@ -31,8 +31,8 @@ its TensorFlow backend beside those.
 - **works**: every case of `tests/tf` about the name gives what TensorFlow {version} gives: dtype
   and shape exactly, values to 1e-5 or closer unless the case says otherwise; eagerly, in a
   `tf.function` with known and with unknown dimensions, with gradients (second order where the
-  case asks), forward mode{vmap}. Names that it has dropped, estimators and the layers of
-  TensorFlow 1 among them, give what TensorFlow {dropped} gives.
+  case asks), forward mode{vmap}. Names that it has dropped, estimators and the
+  layers of TensorFlow 1 among them, give what TensorFlow {dropped} gives.
 - **differs**: the name is there; some case does not give that, the first is named.
 - **there**: the name is there, no case compares it.
 - **missing**: the name is not there.

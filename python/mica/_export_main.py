@@ -41,6 +41,14 @@ def _write(path: str, function: Any, name: str) -> None:
     write(path, function)
 
 
+def _tell_arena(path: str) -> None:
+    """Says how much memory a file of C takes."""
+    if Path(path).suffix == ".c":
+        text = Path(path).read_text(encoding="utf-8")
+        size = re.search(r"^enum { ARENA_BYTES = (\d+) };$", text, re.MULTILINE)
+        print(f"mica: {path} has an arena of {int(size[1]):,} bytes", file=sys.stderr)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run a script, then write a function of it for the arguments of its last call."""
     parser = argparse.ArgumentParser(prog="mica export")
@@ -64,6 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
         if name not in names:
             raise ValueError(f"[export] {script} has no function {name!r}")
         _write(options.output, names[name], name)
+        _tell_arena(options.output)
     except errors as error:
         print(f"mica: {error}", file=sys.stderr)
         return 1

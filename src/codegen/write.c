@@ -80,6 +80,7 @@ void mica_write_host_prelude(mica_text *text) {
     define_independent(text);
     paste_header(text, "codegen/prelude/host_contract.h", &pasted);
     paste_header(text, "codegen/prelude/host_window.h", &pasted);
+    paste_header(text, "codegen/prelude/host_index.h", &pasted);
 }
 
 void mica_write_prelude(mica_text *text, mica_dialect dialect) {

@@ -512,7 +512,26 @@ static mica_status make_graph(mica_device *device, const mica_graph *g, mica_gra
     return status;
 }
 
+/* Words of C, and names that the file has. */
+static bool is_taken(const char *name) {
+    static const char *const words[] = {
+        "APART",   "ARENA_BYTES", "arena",    "auto",    "break",    "case",     "char",
+        "const",   "constants",   "continue", "default", "do",       "double",   "else",
+        "enum",    "extern",      "float",    "for",     "goto",     "if",       "inline",
+        "inputs",  "int",         "long",     "main",    "outputs",  "register", "restrict",
+        "return",  "short",       "signed",   "sizeof",  "static",   "struct",   "switch",
+        "typedef", "union",       "unsigned", "void",    "volatile", "while"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(name, words[i])) return true;
+    bool is_kernel = name[0] == 'k' && isdigit((unsigned char)name[1]);
+    return is_kernel || !strncmp(name, "mica_", 5) || !strncmp(name, "MICA_", 5);
+}
+
 static mica_status check_name(const char *name) {
+    if (is_taken(name))
+        return MICA_INVALID("[export] '%s' is a word of C or a name of the file's own: give the "
+                            "function another name",
+                            name);
     bool is_name = isalpha((unsigned char)name[0]) || name[0] == '_';
     for (const char *c = name; *c; c++)
         is_name = is_name && (isalnum((unsigned char)*c) || *c == '_') && c - name < 64;

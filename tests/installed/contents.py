@@ -16,6 +16,7 @@ BUILT = [
     r"mlcompute/_mlcompute\.[\w-]+\.so",
     r"mica/libmica\.(so|dylib)",
     r"mica/bin/mica",
+    r"mica/pkgconfig/mica\.pc",
 ]
 DIST_INFO = r"mica-[0-9.]+\.dist-info/(METADATA|WHEEL|RECORD|entry_points\.txt|licenses/\w+)"
 

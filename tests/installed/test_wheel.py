@@ -10,12 +10,10 @@ from pathlib import Path
 import mica
 import mlcompute
 import pytest
-from documents import play
 
 HERE = Path(__file__).resolve().parent
 TREE = Path(os.environ["MICA_TREE"])
 BIN = Path(sys.executable).parent
-README = HERE / "README.md"
 
 FIT = """
 import sys
@@ -67,11 +65,6 @@ def test_every_module_can_be_imported():
     for name in names:
         importlib.import_module(name)
     assert not broken and len(names) > 150
-
-
-def test_the_readme_s_python_programs_run(tmp_path):
-    play(README, tmp_path, without="c")
-    assert len(list(tmp_path.glob("*.py"))) >= 1
 
 
 def test_a_tensorflow_script_trains_a_keras_model_from_a_dataset(tmp_path):

@@ -1,11 +1,11 @@
 """Keras' own tests on its TensorFlow backend over mica.tf: `make keras-conformance`.
 
-    .venv/bin/python tests/keras/conformance.py [--slice | part of a path ...] [--record]
+    .venv/bin/python tests/keras/conformance.py [--slice | --missing] [part of a path ...]
 
 A process per test file, with limits of time and memory. Compares with what passes on the real
 TensorFlow (tests/oracle/make_keras_passing.py) and with the last stored run, which --record writes
 anew; fails when an id was lost. --slice is a fixed choice of ids from every folder, in a process
-per core.
+per core. --missing runs what the last stored run does not have; --record adds what passes to it.
 """
 
 from __future__ import annotations
@@ -97,6 +97,7 @@ def report(answers, found, order) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--slice", action="store_true")
+    parser.add_argument("--missing", action="store_true", help="what did not pass when last stored")
     parser.add_argument("--record", action="store_true", help="store this run as the last one")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--log", type=pathlib.Path, help="where pytest's output goes")
@@ -134,10 +135,20 @@ def main() -> int:
                     line = [id, result.outcome, result.seconds, result.message]
                     stream.write(json.dumps(line) + "\n")
 
-    jobs = [([name], None) for name in sorted(order, key=lambda name: -cost[name])]
+    order.sort(key=lambda name: -cost[name])
+    nothing = lists.Answer(set(), set())
+    if options.missing:
+        asked = {name: answers.get(name, nothing) for name in order}
+        left = {name: (x.passing | x.unasked) - record.keys() for name, x in asked.items()}
+        jobs = [([name], left[name]) for name in order if left[name]]
+    else:
+        jobs = [([name], None) for name in order]
     suite.run_all(runner, jobs, options.workers, done)
+    if options.missing:
+        stored = {id for id in record if id.split("::")[0] in set(order)}
+        found |= {id: suite.Result("passed", record[id]) for id in stored}
 
-    known = {id for name in order for id in answers.get(name, lists.Answer(set(), set())).passing}
+    known = {id for name in order for id in answers.get(name, nothing).passing}
     for id in sorted(found):
         if found[id].outcome == "failed" and id in known:
             print(f"failed: {id}: {' '.join(found[id].message.split())[:160]}")

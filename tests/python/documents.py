@@ -60,27 +60,25 @@ def commands(session: str) -> list[Command]:
     return [Command(*pair) for pair in zip(parts[1::2], parts[2::2], strict=True)]
 
 
-def check_syntax(source: Path) -> None:
+def check_syntax(source: Path, headers: Path) -> None:
     """Let the compiler say all that it finds wrong with a file."""
-    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{ROOT / 'include'}"]
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{headers}"]
     result = run(*compiler(), *flags, source)
     assert result.returncode == 0, result.stderr
 
 
-def play(page: Path, folder: Path, environment: dict | None = None, without: str = "") -> None:
-    """Write the files of a page and run its sessions, in their order, in an empty folder.
-
-    `without` is a language whose files are left out, with the sessions that name them.
-    """
+def play(
+    page: Path, folder: Path, environment: dict | None = None, headers: Path = ROOT / "include"
+) -> None:
+    """Write the files of a page and run its sessions, in their order, in an empty folder."""
     variables = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **(environment or {})}
     variables["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{variables['PATH']}"
-    left_out = [block.title for block in blocks(page) if block.title and block.language == without]
     for block in blocks(page):
-        if block.title and block.language != without:
+        if block.title:
             (folder / block.title).write_text(block.text, encoding="utf-8")
             if block.language == "c":
-                check_syntax(folder / block.title)
-        elif block.language == "console" and not any(name in block.text for name in left_out):
+                check_syntax(folder / block.title, headers)
+        elif block.language == "console":
             for command in commands(block.text):
                 check_command(page, command, folder, variables)
 

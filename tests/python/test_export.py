@@ -4,8 +4,10 @@ import ctypes
 import itertools
 import os
 import platform
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import mica
 import numpy as np
@@ -14,8 +16,10 @@ from house import ROOT, compiler, run
 from mica import nn
 
 FLAGS = ["-std=c11", "-ffp-contract=off"]
-if platform.machine() == "x86_64":
-    FLAGS += ["-mavx2", "-mfma"]
+WITHOUT_FMA = ["-mno-avx2", "-mno-fma", "-DMICA_CALL_FMA"] if platform.machine() == "x86_64" else []
+if WITHOUT_FMA:
+    has_fma = "fma" in Path("/proc/cpuinfo").read_text() if sys.platform == "linux" else True
+    FLAGS += ["-mavx2", "-mfma"] if has_fma else ["-DMICA_CALL_FMA"]
 NUMBERS = itertools.count()
 random = np.random.default_rng(3)
 
@@ -50,9 +54,9 @@ def compare(folder, function, *args, flags=()):
     """Of one call: the bits of every output."""
     expected = leaves(mica.jit(function)(*args))
     outputs = [np.empty_like(array) for array in expected]
-    assert export(folder, function, *args, flags=flags)(
-        pointers(leaves(args)), pointers(outputs)
-    ) == 0
+    assert (
+        export(folder, function, *args, flags=flags)(pointers(leaves(args)), pointers(outputs)) == 0
+    )
     for i, (output, wanted) in enumerate(zip(outputs, expected, strict=True)):
         assert output.tobytes() == wanted.tobytes(), f"output {i}: {output} is not {wanted}"
 
@@ -134,9 +138,7 @@ def many(x, y, start):
         mica.reduce(x, "prod", axes=(1,)),
         mica.argmax(x, axis=1, dtype="i32"),
         mica.argmin(x, axis=2, dtype="i64"),
-        mica.dot(
-            x, y, lhs_contract=(2,), rhs_contract=(2,), lhs_batch=(0,), rhs_batch=(0,)
-        ),
+        mica.dot(x, y, lhs_contract=(2,), rhs_contract=(2,), lhs_batch=(0,), rhs_batch=(0,)),
         mica.dynamic_slice(x, start, sizes=(2, 3, 2)),
         mica.dynamic_update_slice(x, x[:2, :2, :2], start),
         mica.exp(x) / mica.tanh(y),
@@ -150,6 +152,54 @@ def many(x, y, start):
 
 def test_moves_reductions_and_control_flow_have_the_same_bits(tmp_path):
     compare(tmp_path, many, tensor(4, 6, 5), tensor(4, 6, 5), mica.tensor([1, 9, -2]))
+
+
+def indexed(x, rows, places, updates):
+    """Gathers and scatters with indices beyond the ends, and running sums."""
+    attributes = {
+        "update_window_dims": (1,),
+        "inserted_window_dims": (0,),
+        "operand_batch_dims": (),
+        "indices_batch_dims": (),
+        "scatter_map": (0,),
+        "index_vector_dim": 1,
+    }
+    windows = {
+        "offset_dims": (1, 2),
+        "collapsed_dims": (),
+        "operand_batch_dims": (),
+        "indices_batch_dims": (),
+        "start_map": (1,),
+        "index_vector_dim": 1,
+        "slice_sizes": (4, 3),
+    }
+    at = places[:, None]
+    return [
+        mica.take(x, rows, axis=0),
+        mica.take(x, rows, axis=1),
+        mica.grad(lambda x: (mica.take(x, rows, axis=0) ** 3).sum())(x),
+        [
+            mica.scatter(x, at, updates, kind=kind, mode=mode, **attributes)
+            for kind in ("set", "add", "mul", "max", "min")
+            for mode in ("clip", "fill")
+        ],
+        [mica.gather(x, at, mode=mode, **windows) for mode in ("clip", "fill")],
+        [
+            mica.cumulative(x, kind=kind, axis=axis, reverse=reverse, exclusive=exclusive)
+            for kind, axis, reverse, exclusive in [
+                ("sum", 0, 0, 0),
+                ("prod", 1, 1, 0),
+                ("max", 0, 1, 1),
+                ("min", 1, 0, 1),
+            ]
+        ],
+    ]
+
+
+def test_what_indices_move_and_running_sums_have_the_same_bits(tmp_path):
+    rows = mica.tensor(np.array([[0, 3, 2], [1, 1, 3]], np.int32))
+    places = mica.tensor(np.array([0, -1, 2, 9, 2]))
+    compare(tmp_path, indexed, tensor(4, 7), rows, places, tensor(5, 7))
 
 
 def products(a, b, c, d, x, wide):
@@ -196,7 +246,8 @@ def test_convolutions_windows_and_their_gradients_have_the_same_bits(tmp_path):
 
 def test_the_compiler_changes_no_bit(tmp_path):
     given = [tensor(30, 40), tensor(40), tensor(40, 5), tensor(5)], tensor(9, 30), tensor(9, 5)
-    for flags in [["-O0"], ["-O3", "-fno-math-errno", "-fno-trapping-math"]]:
+    fast = ["-O3", "-fno-math-errno", "-fno-trapping-math"]
+    for flags in [["-O0"], fast, ["-O1", *WITHOUT_FMA]]:
         compare(tmp_path, descend, *given, flags=flags)
 
 
@@ -312,6 +363,8 @@ def test_mnist_trains_without_mica(tmp_path):
     example = ROOT / "examples" / "mnist_step.py"
     done = command(f"{example}:step", "-o", source)
     assert done.returncode == 0, done.stderr
+    arena = re.search(r"has an arena of ([\d,]+) bytes", done.stderr)[1].replace(",", "")
+    assert f"static arena of {arena} bytes" in source.read_text()
     flags = [*FLAGS, "-O2", "-fno-math-errno", "-fno-trapping-math"]
     run(*compiler(), *flags, source, ROOT / "examples/train_exported.c", "-o", program, "-lm", "-s")
     expected = run(sys.executable, example, "--steps", 3, "--file", data).stdout

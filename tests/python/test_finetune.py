@@ -20,14 +20,14 @@ GOLDEN = json.loads((MODELS / "finetune.json").read_text())
 
 
 def finetune(model, folder, steps, result):
-    given = [folder / "x.raw", folder / "y.raw", str(steps), str(RATE), result]
+    given = [folder / "x.npy", folder / "y.npy", str(steps), str(RATE), result]
     program = [BUILD / "examples" / "finetune", model, *given]
     return subprocess.run(program, capture_output=True, text=True, timeout=300)
 
 
 def write_rows(name, folder):
-    for array, file in zip(rows(name), ("x.raw", "y.raw"), strict=True):
-        array.tofile(folder / file)
+    for array, file in zip(rows(name), ("x.npy", "y.npy"), strict=True):
+        np.save(folder / file, array)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -75,7 +75,7 @@ def test_what_cannot_be_trained_is_named(tmp_path):
     failed = finetune(MODELS / "words", tmp_path, 1, tmp_path / "b")
     assert failed.returncode == 1 and "no rows for 'words'" in failed.stderr
     failed = finetune(MODELS / "convnet", tmp_path, 1, tmp_path / "b")
-    assert failed.returncode == 1 and "x.raw has no rows" in failed.stderr
+    assert failed.returncode == 1 and "x.npy has no rows" in failed.stderr
     assert not (tmp_path / "b").exists()
     failed = finetune(MODELS / "dense", tmp_path, 1, tmp_path / "c" / "d" / "e")
     assert failed.returncode == 1 and "No such file" in failed.stderr

@@ -30,6 +30,15 @@ def every_name(tmp_path_factory):
     """A file that touches every public name of both packages, and every member of the classes."""
     lines = ["import mica", "import mlcompute", ""]
     lines += [f"mica.{name}" for name in dir(mica)]
+    for module in (mica.data, mica.fft, mica.linalg, mica.nn, mica.nn.losses, mica.optim,
+                   mica.random, mica.tree):  # fmt: skip
+        names = getattr(module, "__all__", None) or [
+            name for name, value in vars(module).items()
+            if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
+        ]  # fmt: skip
+        assert names, module
+        lines += [f"{module.__name__}.{name}" for name in names]
+    lines += [f"mica.data.Dataset.{member}" for member in public_members(mica.data.Dataset)]
     for name in dir(mlcompute):
         lines.append(f"mlcompute.{name}")
         value = getattr(mlcompute, name)

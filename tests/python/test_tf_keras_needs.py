@@ -52,9 +52,13 @@ print("answered")
 
 
 MODELS = """
+import glob
+
 import keras
 import numpy as np
 from keras import layers, ops
+from tensorflow.core.util import event_pb2
+from tensorflow.python.lib.io import tf_record
 
 rng = np.random.default_rng(0)
 x = rng.standard_normal((20, 4, 6, 3), dtype="float32")
@@ -92,6 +96,25 @@ by_steps = keras.Sequential([keras.Input((72,)), layers.Dense(1)])
 by_steps.compile("adam", "mse", steps_per_execution=3)
 by_steps.fit(flat, y, batch_size=2, verbose=0)
 
+# What cannot be loaded says why, and the callback's files are read by TensorFlow's own paths.
+small, large = (
+    keras.Sequential([keras.Input((3,)), layers.Dense(4), layers.Dense(n)]) for n in (5, 6)
+)
+small.save("small.keras")
+try:
+    large.load_weights("small.keras")
+except ValueError as error:
+    assert "must match" in str(error), error
+else:
+    raise AssertionError("the shapes differ")
+small.compile("sgd", "mse")
+board = keras.callbacks.TensorBoard("board", histogram_freq=1)
+small.fit(x.reshape(480, 3), np.ones((480, 5)), verbose=0, callbacks=[board])
+(path,) = glob.glob("board/train/events.out.*")
+events = [event_pb2.Event.FromString(record) for record in tf_record.tf_record_iterator(path)]
+tags = {value.tag for event in events for value in event.summary.value}
+assert {"epoch_loss", "epoch_learning_rate"} <= tags, tags
+
 (images, labels), (held_images, _) = keras.datasets.mnist.load_data()
 assert images.shape == (60000, 28, 28) and held_images.shape == (10000, 28, 28)
 assert images.dtype == np.uint8 and labels[:5].tolist() == [5, 0, 4, 1, 9]
@@ -116,7 +139,7 @@ def run_script(tmp_path, text, cwd=None, **variables):
 def test_models_train_that_have_failed_and_mnist_needs_no_network(tmp_path):
     nowhere = "http://127.0.0.1:9"
     without = {"https_proxy": nowhere, "http_proxy": nowhere, "KERAS_HOME": str(tmp_path)}
-    done = run_script(tmp_path, MODELS, **without)
+    done = run_script(tmp_path, MODELS, cwd=tmp_path, **without)
     assert done.returncode == 0, done.stderr
     assert "trained" in done.stdout
 

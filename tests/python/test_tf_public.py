@@ -15,6 +15,7 @@ OWN_NAMES = {
     "VariableSpec": "of a module that TensorFlow does not list, but others import",
     "compiler": "a package that Keras imports from",
     "contrib": "a package of TensorFlow 1, for programs that run on TPUs",
+    "core": "a package that programs import messages from",
     "estimator": "a package that TensorFlow 2 had up to 2.15",
     "install": "makes `import tensorflow` mean this module",
     "python": "a package that libraries import from",

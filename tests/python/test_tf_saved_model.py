@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,8 @@ import sys
 import mica.tf as tf
 import numpy as np
 import pytest
+from house import BUILD, run
+from mica.tf._bundle import write_bundle
 
 MODELS = pathlib.Path(__file__).parent.parent / "tf" / "saved_models"
 EXPECTED = json.loads((MODELS / "expected.json").read_text(encoding="utf-8"))
@@ -161,6 +164,41 @@ def test_a_damaged_model_is_an_error_and_no_crash(tmp_path):
     index.write_bytes(index.read_bytes()[:-20])
     with pytest.raises(tf.errors.DataLossError, match="damaged"):
         tf.saved_model.load(str(folder))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda value: None, "w/.ATTRIBUTES/VARIABLE_VALUE"),
+        (lambda value: np.zeros((3, 3), np.float32), "w has shape [3,2]"),
+        (lambda value: value.astype(np.float64), "float64"),
+    ],
+)
+def test_a_checkpoint_without_a_variable_or_with_another_is_refused_by_name(
+    change, words, tmp_path
+):
+    """In Python, and by a program in C."""
+    model = tmp_path / "model"
+    shutil.copytree(MODELS / "dense", model)
+    prefix = model / "variables" / "variables"
+    reader = tf.train.load_checkpoint(str(prefix))
+    values = {key: reader.get_tensor(key) for key in reader.get_variable_to_shape_map()}
+    values["w/.ATTRIBUTES/VARIABLE_VALUE"] = change(values["w/.ATTRIBUTES/VARIABLE_VALUE"])
+    write_bundle(prefix, {k: tf.constant(v) for k, v in values.items() if v is not None})
+    with pytest.raises((ValueError, tf.errors.OpError), match=re.escape(words)):
+        tf.saved_model.load(str(model))
+    np.save(tmp_path / "x.npy", np.zeros((2, 3), np.float32))
+    ran = run(BUILD / "bin" / "mica", "predict", model, "--inputs", tmp_path / "x.npy")
+    assert ran.returncode == 1 and words in ran.stderr
+
+
+def test_a_checkpoint_of_another_model_is_refused(tmp_path):
+    model = tmp_path / "model"
+    shutil.copytree(MODELS / "dense", model)
+    shutil.rmtree(model / "variables")
+    shutil.copytree(MODELS / "lstm" / "variables", model / "variables")
+    with pytest.raises(tf.errors.NotFoundError, match=r"no value for the variable '[wb]'"):
+        tf.saved_model.load(str(model))
 
 
 def test_an_op_that_is_not_there_is_named(tmp_path):

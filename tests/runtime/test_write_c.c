@@ -46,6 +46,8 @@ TEST(wrong_arguments_are_refused) {
     char *text = NULL;
     CHECK_FAILS(mica_graph_write_c(g, "2f", &text), MICA_INVALID_ARGUMENT, "cannot name");
     CHECK_FAILS(mica_graph_write_c(g, "", &text), MICA_INVALID_ARGUMENT, "cannot name");
+    CHECK_FAILS(mica_graph_write_c(g, "double", &text), MICA_INVALID_ARGUMENT, "a word of C");
+    CHECK_FAILS(mica_graph_write_c(g, "k12", &text), MICA_INVALID_ARGUMENT, "another name");
     CHECK_FAILS(mica_graph_write_c(g, NULL, &text), MICA_INVALID_ARGUMENT, "name");
     CHECK_FAILS(mica_graph_write_c(g, "f", NULL), MICA_INVALID_ARGUMENT, "out_text");
     CHECK_FAILS(mica_graph_write_c(NULL, "f", &text), MICA_INVALID_ARGUMENT, "");

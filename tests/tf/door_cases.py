@@ -140,6 +140,27 @@ def _(tf, place):
     return [before, state.read_value()]
 
 
+# ---- elements once each, labels --------------------------------------------------------------
+
+
+@door("slices once each", lit([[1, 2], [3, 4], [1, 2]], "int32"))
+def _(tf, place, x):
+    raw, axis = tf.raw_ops, tf.constant([0], tf.int64)
+    return [
+        *raw.UniqueV2(x=x, axis=axis),
+        *raw.UniqueWithCounts(x=tf.reshape(x, [-1])),
+        *raw.UniqueWithCountsV2(x=x, axis=axis),
+    ]
+
+
+@door("the likeliest labels", lit([[[0.1, 0.6, 0.3]], [[0.5, 0.2, 0.3]], [[0.2, 0.3, 0.5]]]))
+def _(tf, place, x):
+    found = tf.raw_ops.CTCBeamSearchDecoder(
+        inputs=x, sequence_length=[3], beam_width=4, top_paths=2
+    )
+    return tf.nest.flatten(found)
+
+
 # ---- variables, texts, tables --------------------------------------------------------------------
 
 

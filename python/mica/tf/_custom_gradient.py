@@ -156,7 +156,7 @@ def _node(gradient: _Gradient, inputs: list, results: list) -> list:
     body = FuncGraph("custom_gradient", graph)
     try:
         outputs, connected = _traced(gradient, inputs, results, body)
-    except Exception as error:  # the gradient's: it matters to those who ask for it
+    except Exception as error:  # the gradient's: no matter where no caller asks for it
         body, outputs, connected = _refusing(error, graph, results)
     captured = [external for external, _ in body._captures()]
     with stop_recording():

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from pathlib import Path
 
 _ROOT = __name__.rpartition(".")[0]
 
@@ -18,7 +19,6 @@ _ROOT = __name__.rpartition(".")[0]
 def _theirs() -> tuple[str, dict[str, frozenset[str]]]:
     """TensorFlow's version, and the names of its namespaces ('' is its top)."""
     import json  # late: most programs ask for no name that is missing
-    from pathlib import Path
 
     path = Path(__file__).with_name("_public_names.json")
     stored = json.loads(path.read_text(encoding="utf-8"))

@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import _mica
 from . import _nest as nest
+from ._core import ops
 from ._dtypes import float32, has_numpy_type
 
 # What TensorFlow puts where the text of a tensor will stand.
@@ -69,8 +70,6 @@ def array_of(tensor: object) -> np.ndarray:
     A dtype that numpy has by a package which is not there is shown as float32.
     """
     if tensor.dtype.is_floating and not has_numpy_type(tensor.dtype):
-        from ._core import ops  # late: it imports what prints
-
         tensor = ops["Cast"](tensor, DstT=float32)
     value = tensor.numpy()
     return np.array(value, dtype=object) if isinstance(value, bytes) else np.asarray(value)

@@ -209,8 +209,6 @@ def ctc_greedy_decoder(inputs, sequence_length, merge_repeated=True, blank_index
 
 def ctc_beam_search_decoder(inputs, sequence_length, beam_width=100, top_paths=1):
     """Return the likeliest label sequences, and the logarithms of their probabilities."""
-    from .sparse import SparseTensor
-
     *parts, scores = ops["CTCBeamSearchDecoder"](  # the lists one after the other
         inputs,
         sequence_length,

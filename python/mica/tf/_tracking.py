@@ -25,7 +25,7 @@ class Trackable:
 
     @property
     def _mica_children(self) -> dict:
-        return self.__dict__.setdefault("_mica_tracked", {})
+        return self.__dict__.setdefault("__mica_tracked__", {})
 
     def _track_trackable(self, trackable: Trackable, name: str, overwrite: bool = False):
         """Make `trackable` a child; a name that is taken by another one is an error."""

@@ -24,17 +24,22 @@ def _with_axis(op, name: str, own: str):
 
 def _with_lists(op, row):
     """The op, each of whose outputs that is several tensors is a list of them."""
+    order = [argument.name for argument in row.inputs]
+    order += [name for name in row.kinds if name not in row.inferred]
 
-    def size(output, keywords) -> int:
-        if output.count is not None:
-            return int(keywords[output.count])
-        return len(keywords[output.type]) if output.is_list else 1
+    def size(output, given: dict) -> int:
+        attribute = output.count or output.type
+        if attribute in row.inferred:  # as many as an input has
+            source = next(i for i in row.inputs if attribute in (i.count, i.type))
+            return len(given[source.name])
+        return int(given[attribute]) if output.count else len(given[attribute])
 
     @_functools.wraps(op, assigned=("__doc__",), updated=())
     def call(*args, **keywords):
         parts = iter(op(*args, **keywords))
+        given = dict(zip(order, args, strict=False)) | keywords
         return tuple(
-            next(parts) if output.is_plain else [next(parts) for _ in range(size(output, keywords))]
+            next(parts) if output.is_plain else [next(parts) for _ in range(size(output, given))]
             for output in row.outputs
         )
 

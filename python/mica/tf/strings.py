@@ -423,8 +423,6 @@ def ngrams(
 
     Rows of a dense tensor are filled up with empty strings.
     """
-    from .ragged import RaggedTensor
-
     widths = [ngram_width] if isinstance(ngram_width, int) else list(ngram_width)
     if any(width < 1 for width in widths):
         raise ValueError(f"All ngram_widths must be greater than 0. Received: {ngram_width}")
@@ -480,8 +478,6 @@ def ngrams(
 
 def _within_rows(data, options: dict):
     """The n-grams of a ragged tensor, or of dense parts of one."""
-    from .ragged import RaggedTensor
-
     inner = data.values
     if not isinstance(inner, RaggedTensor) and inner.shape.rank != 1:
         inner = RaggedTensor.from_tensor(inner, ragged_rank=inner.shape.rank - 1)

@@ -1,6 +1,7 @@
-/* codegen/prelude/host_window.h: reduce_window, select_and_scatter, reduce over any axes, argmax
- * and argmin for programs of C that run without Mica. Elements of a window are taken in row-major
- * order, windows in the order of the results, parts of a reduction as ir/scalar_reduce.h says. */
+/* codegen/prelude/host_window.h: reduce_window, select_and_scatter, reduce over any axes, running
+ * reductions, argmax and argmin for programs of C that run without Mica. Elements of a window are
+ * taken in row-major order, windows in the order of the results, parts of a reduction as
+ * ir/scalar_reduce.h says. */
 #ifndef MICA_CODEGEN_PRELUDE_HOST_WINDOW_H
 #define MICA_CODEGEN_PRELUDE_HOST_WINDOW_H
 
@@ -193,6 +194,36 @@ MICA_HOST_REDUCE(add_f64, double, mica_add_f64)
 MICA_HOST_REDUCE(mul_f64, double, mica_mul_f64)
 MICA_HOST_REDUCE(max_f64, double, mica_max_f64)
 MICA_HOST_REDUCE(min_f64, double, mica_min_f64)
+
+/* Running reductions of lines of `size` elements that are `step` apart, `inner` of them side by
+ * side; y may be x. */
+#define MICA_HOST_SCAN(name, type, IDENTITY)                                                       \
+    MICA_CALLED void mica_scan_##name(const type *x, type *y, int64_t outer, int64_t size,         \
+                                      int64_t inner, int reverse, int exclusive) {                 \
+        for (int64_t line = 0; line < outer; line++)                                               \
+            for (int64_t first = 0; first < inner; first += MICA_WINDOW_STRIP) {                   \
+                const int64_t n = MIN(inner - first, MICA_WINDOW_STRIP);                           \
+                type acc[MICA_WINDOW_STRIP];                                                       \
+                for (int64_t j = 0; j < n; j++) acc[j] = (type)(IDENTITY);                         \
+                for (int64_t i = 0; i < size; i++) {                                               \
+                    const int64_t at =                                                             \
+                        (line * size + (reverse ? size - 1 - i : i)) * inner + first;              \
+                    for (int64_t j = 0; j < n; j++) {                                              \
+                        const type next = mica_##name(acc[j], x[at + j]);                          \
+                        y[at + j] = exclusive ? acc[j] : next;                                     \
+                        acc[j] = next;                                                             \
+                    }                                                                              \
+                }                                                                                  \
+            }                                                                                      \
+    }
+MICA_HOST_SCAN(add_f32, float, 0)
+MICA_HOST_SCAN(mul_f32, float, 1)
+MICA_HOST_SCAN(max_f32, float, -MICA_INF_F32)
+MICA_HOST_SCAN(min_f32, float, MICA_INF_F32)
+MICA_HOST_SCAN(add_f64, double, 0)
+MICA_HOST_SCAN(mul_f64, double, 1)
+MICA_HOST_SCAN(max_f64, double, -MICA_INF_F64)
+MICA_HOST_SCAN(min_f64, double, MICA_INF_F64)
 
 /* The place of the best element of n that are `stride` apart. */
 #define MICA_HOST_BEST(name, type, BETTER)                                                         \

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "device/cpu/window.h"
+#include "device/cpu/write_c.h"
 
 #define GRAIN_WORK 16384
 
@@ -42,6 +43,20 @@ static void run_cumulative(const cpu_kernel *kernel, const void *const *operands
     mica_parallel_walk(k->outer * k->strips, cpu_max(1, GRAIN_WORK / work), run_range, &run);
 }
 
+static mica_status write_cumulative(const cpu_kernel *kernel, const mica_node *node,
+                                    mica_kernel_text *out) {
+    const cumulative_kernel *k = (const cumulative_kernel *)kernel;
+    const char *type, *kind = mica_node_string(node, "kind");
+    MICA_TRY(mica_cpu_write_float(node, node->results[0].dtype, &type));
+    const char *op = !strcmp(kind, "sum") ? "add" : !strcmp(kind, "prod") ? "mul" : kind;
+    mica_text_printf(out->body,
+                     "    mica_scan_%s_%s((const %s *)x[0], (%s *)y[0], %lld, %lld, %lld, %d, "
+                     "%d);\n",
+                     op, mica_dtype_name(node->results[0].dtype), type, type, (long long)k->outer,
+                     (long long)k->size, (long long)k->inner, k->reverse, k->exclusive);
+    return NULL;
+}
+
 mica_status mica_cpu_create_cumulative(const mica_node *node, cpu_kernel **out) {
     const mica_type *x = mica_operand_type(node, 0);
     int64_t axis = mica_node_int(node, "axis");
@@ -51,6 +66,7 @@ mica_status mica_cpu_create_cumulative(const mica_node *node, cpu_kernel **out) 
     cumulative_kernel *k;
     MICA_TRY(mica_cpu_kernel_new(sizeof *k, run_cumulative, &k));
     k->base.head.in_place_operands = 1; /* an element is read before it is written */
+    k->base.write = write_cumulative;
     k->windower = windower;
     k->bytes = (int32_t)mica_dtype_bytes(x->dtype);
     k->reverse = mica_node_int(node, "reverse") == 1;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "device/cpu/index.h"
+#include "device/cpu/write_c.h"
 
 #define GRAIN_WORK 16384
 #define BLOCK 128                     /* positions, or rows of a window, taken together */
@@ -328,6 +329,58 @@ static void run_scatter(const cpu_kernel *kernel, const void *const *operands, v
     mica_parallel_for(run.pieces, 1, scatter_pieces, &run);
 }
 
+/* ---- as C -------------------------------------------------------------------------------------*/
+
+static void write_layout(const index_kernel *k, const mica_node *node, mica_kernel_text *out) {
+    mica_text *text = out->constants;
+    bool is_signed = mica_dtype_kind_of(mica_operand_type(node, 1)->dtype) == MICA_KIND_SIGNED;
+    mica_text_printf(text, "static const mica_host_indexed indexed%d = {\n", out->number);
+#define SPACE(name)                                                                                \
+    mica_cpu_write_space(text, #name, k->name.rank, k->name.n, k->name.sizes, k->name.strides)
+    SPACE(vectors), SPACE(windows), SPACE(batch), SPACE(x_rows), SPACE(window_rows);
+#undef SPACE
+    mica_text_printf(text,
+                     "    .n_map = %d, .vector_stride = %lld, .row = %lld, .x_step = %lld, "
+                     ".window_step = %lld,\n    .fills = %d, .index_bytes = %d, .index_is_signed = "
+                     "%d,\n",
+                     k->n_map, (long long)k->vector_stride, (long long)k->row, (long long)k->x_step,
+                     (long long)k->window_step, k->fill, k->index_bytes, is_signed);
+    for (int32_t e = 0; e < k->n_map; e++)
+        mica_text_printf(text, "    .last[%d] = %lld, .strides[%d] = %lld,\n", e,
+                         (long long)k->last[e], e, (long long)k->strides[e]);
+    mica_text_append(text, "};\n");
+}
+
+static mica_status write_gather(const cpu_kernel *kernel, const mica_node *node,
+                                mica_kernel_text *out) {
+    const index_kernel *k = (const index_kernel *)kernel;
+    if (k->row == 0) return NULL;
+    write_layout(k, node, out);
+    mica_text_printf(out->body, "    mica_host_gather(&indexed%d, %d, x[0], x[1], y[0]);\n",
+                     out->number, k->bytes);
+    return NULL;
+}
+
+static mica_status write_scatter(const cpu_kernel *kernel, const mica_node *node,
+                                 mica_kernel_text *out) {
+    const index_kernel *k = (const index_kernel *)kernel;
+    const char *type, *kind = mica_node_string(node, "kind");
+    bool sets = !strcmp(kind, "set");
+    if (!sets) MICA_TRY(mica_cpu_write_float(node, node->results[0].dtype, &type));
+    mica_text_printf(out->body, "    if (y[0] != x[0]) memcpy(y[0], x[0], %zu);\n",
+                     mica_type_bytes(&node->results[0]));
+    if (k->vectors.n * k->x_rows.n * k->row == 0) return NULL;
+    write_layout(k, node, out);
+    if (sets)
+        mica_text_printf(out->body, "    mica_host_put(&indexed%d, %d, x[1], x[2], y[0]);\n",
+                         out->number, k->bytes);
+    else
+        mica_text_printf(
+            out->body, "    mica_scatter_%s_%s(&indexed%d, x[1], (const %s *)x[2], (%s *)y[0]);\n",
+            kind, mica_dtype_name(node->results[0].dtype), out->number, type, type);
+    return NULL;
+}
+
 /* ---- creating ---------------------------------------------------------------------------------*/
 
 /* Cuts a window into rows: the last axes, as long as they continue each other in both arrays. */
@@ -384,6 +437,7 @@ mica_status mica_cpu_create_index(const mica_node *node, cpu_kernel **out) {
     int64_t x_strides[MICA_MAX_RANK], index_strides[MICA_MAX_RANK], strides[MICA_MAX_RANK];
     index_kernel *k;
     MICA_TRY(mica_cpu_kernel_new(sizeof *k, gather ? run_gather : run_scatter, &k));
+    k->base.write = gather ? write_gather : write_scatter;
     mica_cpu_strides(x, x_strides);
     mica_cpu_strides(indices, index_strides);
     mica_cpu_strides(windows, strides);

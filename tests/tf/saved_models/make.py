@@ -284,6 +284,25 @@ def recurrent(folder):
     return [["serve", [x.tolist()], model(x)]]
 
 
+def lstm(folder):
+    """Two LSTMs over batches and sequences of any size."""
+    tf.keras.utils.set_random_seed(5)
+    model = tf.keras.Sequential(
+        [
+            tf.keras.layers.Input((None, 4)),
+            tf.keras.layers.LSTM(5, return_sequences=True),
+            tf.keras.layers.LSTM(3),
+            tf.keras.layers.Dense(2),
+        ]
+    )
+    model.export(folder, verbose=False)
+    cases = []
+    for batch, steps in (1, 3), (2, 7):
+        x = np.sin(np.arange(batch * steps * 4, dtype=np.float32)).reshape(batch, steps, 4)
+        cases.append(["serve", [x.tolist()], model(x)])
+    return cases
+
+
 def operations(folder):
     """Ops that Mica makes of others: resizing, normalisation, arrays that grow, gradients."""
     images = tf.TensorSpec([None, None, None, 3], tf.float32)
@@ -424,6 +443,7 @@ MODELS = [
     tables,
     convnet,
     recurrent,
+    lstm,
     operations,
     version1,
     custom,

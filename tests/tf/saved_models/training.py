@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 STEPS, RATE = 50, 0.01
-MODELS = ("dense", "convnet", "recurrent")
+MODELS = ("dense", "convnet", "recurrent", "lstm")
 
 
 def rows(name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -21,4 +21,7 @@ def rows(name: str) -> tuple[np.ndarray, np.ndarray]:
     if name == "recurrent":
         x = random.integers(0, 4, (6, 5), np.int32)
         return x, x.mean(axis=1, keepdims=True).astype(np.float32) / 4
+    if name == "lstm":
+        x = random.standard_normal((6, 9, 4), np.float32)
+        return x, x[:, -1, :2].copy()
     raise KeyError(name)

@@ -15,7 +15,7 @@ from .._math import cast
 from .._sparse_tensor import SparseTensor
 from ..lookup import KeyValueTensorInitializer, StaticHashTable, StaticVocabularyTable
 from ..math import logical_or
-from ..sparse import cross_hashed
+from ..sparse import cross_hashed, from_dense
 from ..strings import to_hash_bucket_fast
 from ._features import CategoricalColumn, DenseColumn, as_texts, keep_table
 
@@ -286,8 +286,6 @@ class WeightedColumn(CategoricalColumn):
         ids, _ = self.categorical_column.sparse(features)
         weights = features.raw(self.weight_feature_key)
         if not isinstance(weights, SparseTensor):
-            from ..sparse import from_dense
-
             weights = from_dense(weights)
         if not weights.dtype.is_floating:
             raise ValueError(f"Weights of {self.name} are {weights.dtype.name}, not floats")

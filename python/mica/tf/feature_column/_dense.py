@@ -18,6 +18,8 @@ from .._reduce import reduce_sum
 from .._select import one_hot
 from .._sparse_lookup import safe_embedding_lookup_sparse
 from .._sparse_tensor import SparseTensor
+from ..compat.v1._saver import init_from_checkpoint
+from ..compat.v1._scopes import get_variable
 from ..initializers import TruncatedNormal
 from ..sparse import to_dense
 from ._categorical import checked_key, fixed_spec
@@ -245,9 +247,6 @@ class EmbeddingColumn(DenseColumn):
 
     def dense(self, features):
         """The combined vectors; the table is a variable of the scope that is open."""
-        from ..compat.v1._saver import init_from_checkpoint
-        from ..compat.v1._scopes import get_variable
-
         ids, weights = self.categorical_column.sparse(features)
         table = get_variable(
             "embedding_weights",

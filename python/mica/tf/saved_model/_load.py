@@ -304,11 +304,14 @@ class Loader:
         saved = proto.variable
         dtype = _dtypes.as_dtype(saved.dtype)
         shape = shape_of(saved.shape)
-        if i in self._keys:
-            value = self._bundle[self._keys[i]]
-        else:
-            sizes = [n or 0 for n in shape.as_list()] if shape.rank is not None else []
-            value = ops["Fill"](sizes, convert_to_tensor(0, dtype))
+        if i not in self._keys:
+            raise errors.NotFoundError(
+                None,
+                None,
+                f"The checkpoint {self._variables_path} has no value for the variable "
+                f"{saved.name!r}: it was saved with another model.",
+            )
+        value = self._bundle[self._keys[i]]
         return Variable(
             value,
             trainable=saved.trainable,

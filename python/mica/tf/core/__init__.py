@@ -1,0 +1,1 @@
+"""Messages by the paths of their modules in TensorFlow."""

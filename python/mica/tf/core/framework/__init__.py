@@ -1,0 +1,1 @@
+"""Messages of graphs, tensors and summaries."""

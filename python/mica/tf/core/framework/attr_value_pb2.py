@@ -1,0 +1,5 @@
+"""Messages of graphs."""
+
+from ..._graph_def import AttrValue, NameAttrList
+
+__all__ = ["AttrValue", "NameAttrList"]

@@ -1,0 +1,5 @@
+"""Messages of graphs."""
+
+from ..._graph_def import GraphDef
+
+__all__ = ["GraphDef"]

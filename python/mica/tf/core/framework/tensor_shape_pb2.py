@@ -1,0 +1,5 @@
+"""Messages of graphs."""
+
+from ..._graph_def import TensorShapeProto
+
+__all__ = ["TensorShapeProto"]

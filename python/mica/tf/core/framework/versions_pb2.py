@@ -1,0 +1,5 @@
+"""Messages of graphs."""
+
+from ..._graph_def import VersionDef
+
+__all__ = ["VersionDef"]

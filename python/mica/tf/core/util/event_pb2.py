@@ -1,0 +1,5 @@
+"""Events of summary files."""
+
+from ..._event_messages import Event, SourceMetadata
+
+__all__ = ["Event", "SourceMetadata"]
