@@ -62,10 +62,7 @@ class Status:
                 self.about.setdefault(symbol, []).append(name)
 
     def value(self, symbol: str) -> object:
-        at = self.tf
-        for part in symbol.split(".")[1:]:
-            at = getattr(at, part)
-        return at
+        return corpus.value(self.tf, symbol)
 
     def cases(self, symbol: str) -> list[str]:
         """The cases about a symbol, under another name of the same object too."""

@@ -30,6 +30,7 @@ import json
 import os
 import sys
 import tempfile
+import types
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -533,14 +534,25 @@ class Runner:
         return outer.gradient(total, sources)
 
 
-def missing(tf: Any, symbol: str) -> bool:
-    """Whether ``tf`` lacks a symbol such as tf.math.add."""
+def value(tf: Any, symbol: str) -> Any:
+    """What a symbol such as tf.math.add stands for; modules on the way are imported."""
     at = tf
     for part in symbol.split(".")[1:]:
         try:
             at = getattr(at, part)
-        except (AttributeError, ImportError):
-            return True
+        except AttributeError:
+            if not isinstance(at, types.ModuleType):
+                raise
+            at = importlib.import_module(f"{at.__name__}.{part}")
+    return at
+
+
+def missing(tf: Any, symbol: str) -> bool:
+    """Whether ``tf`` lacks a symbol such as tf.math.add."""
+    try:
+        value(tf, symbol)
+    except (AttributeError, ImportError):
+        return True
     return False
 
 
