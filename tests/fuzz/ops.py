@@ -176,7 +176,9 @@ class Runner:
     def flat(self, results: Any) -> list[Any]:
         if results is None:
             return []
-        return list(results) if isinstance(results, (list, tuple)) else [results]
+        if isinstance(results, (list, tuple)):  # an output may be a list of tensors itself
+            return [each for part in results for each in self.flat(part)]
+        return [results]
 
     def mode_known(self, call: Any, tensors: list[Any], core: list[int]) -> Any:
         return self.traced(call, tensors, core, None)

@@ -366,6 +366,16 @@ def test_a_variable_given_to_a_function_keeps_its_identity_in_every_trace():
     assert seen == [v._unique_id, v._unique_id]
 
 
+def test_lists_that_raw_ops_give_may_be_empty_by_default():
+    variant = tf.raw_ops.RaggedTensorToVariant(
+        rt_nested_splits=[], rt_dense_values=[1.0, 2.0], batched_input=False
+    )
+    splits, values = tf.raw_ops.RaggedTensorFromVariant(
+        encoded_ragged=variant, Tvalues=tf.float32, input_ragged_rank=0
+    )
+    assert splits == [] and values.numpy().tolist() == [1.0, 2.0]
+
+
 def test_raw_ops_say_axis_as_tensorflow_does():
     x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     assert tf.raw_ops.Sum(input=x, axis=0).numpy().tolist() == [4.0, 6.0]

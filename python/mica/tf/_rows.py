@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 
 from .. import _mica
@@ -38,18 +39,26 @@ class Row:
         )
         self.name = name
         self.kinds: dict[str, str] = {}
-        self.has_default: set[str] = set()
+        self.defaults: dict[str, object] = {}  # of those that have one
         for part in filter(str.strip, attributes.split(";")):
             key, _, rest = part.partition(":")
-            kind, equals, _ = rest.partition("=")
+            kind, equals, default = rest.partition("=")
             kind = kind.strip()
             self.kinds[key.strip()] = "string" if kind.startswith("{'") else kind
             if equals:
-                self.has_default.add(key.strip())
+                self.defaults[key.strip()] = _value(default.strip())
         self.inputs = [Argument(part, self.kinds) for part in _parts(inputs)]
         self.outputs = [Argument(part, self.kinds) for part in _parts(outputs)]
         # What follows from the inputs.
         self.inferred = {a.type for a in self.inputs} | {a.count for a in self.inputs}
+
+
+def _value(text: str) -> object:
+    """What the table says a default is: numbers and lists as such, all else as its text."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
 
 
 def _parts(text: str) -> list[str]:

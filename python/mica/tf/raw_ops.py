@@ -32,11 +32,15 @@ def _with_lists(op, row):
         if attribute in row.inferred:  # as many as an input has
             source = next(i for i in row.inputs if attribute in (i.count, i.type))
             return len(given[source.name])
-        return int(given[attribute]) if output.count else len(given[attribute])
+        value = given.get(attribute)
+        if value is None:
+            value = row.defaults[attribute]
+        return int(value) if output.count else len(value)
 
     @_functools.wraps(op, assigned=("__doc__",), updated=())
     def call(*args, **keywords):
-        parts = iter(op(*args, **keywords))
+        results = op(*args, **keywords)
+        parts = iter(results if isinstance(results, (list, tuple)) else [results])
         given = dict(zip(order, args, strict=False)) | keywords
         return tuple(
             next(parts) if output.is_plain else [next(parts) for _ in range(size(output, given))]
