@@ -251,6 +251,19 @@ MICA_API MICA_MUST_CHECK mica_status mica_eager_several(
     mica_device *device, mica_op op, mica_tensor *const *operands, int32_t n_operands,
     const mica_attribute *attributes, mica_tensor **out_results, int32_t capacity, int32_t *out_n);
 
+/* The same cache for a caller's own ops. `number`, from 0, is the caller's; it, the device and the
+ * operands' types alone decide what the executable is. It is retained where its runs need no
+ * bookkeeping (small, one result, cannot fail); else nothing is kept. */
+MICA_API void mica_eager_keep(mica_device *device, int32_t number, mica_tensor *const *operands,
+                              int32_t n_operands, mica_executable *executable);
+/* Runs what was kept for such operands. False, and nothing has happened: there is none, an operand
+ * is on another device or not computed yet, the device is busy. */
+MICA_API bool mica_eager_run_kept(mica_device *device, int32_t number, mica_tensor *const *operands,
+                                  int32_t n_operands, mica_tensor **out_result,
+                                  mica_status *out_status);
+/* Forgets all executables that the device keeps for eager ops. */
+MICA_API void mica_eager_clear(mica_device *device);
+
 /* ---- interrupts -------------------------------------------------------------------------------*/
 
 /* `check` is asked a few times a second, by the thread that main runs in, while that computes or

@@ -240,6 +240,14 @@ MICA_API MICA_MUST_CHECK mica_status mica_tf_eager(mica_device *device, mica_tf_
                                                    mica_tf_value *out_outputs, int32_t capacity,
                                                    int32_t *out_n,
                                                    mica_tf_operation **out_operation);
+/* A short way for small operands: runs what mica_tf_eager has run before for operands of these
+ * types, with the attributes that a call without any has. False, and nothing has happened, where
+ * nothing is kept for them (ops with an effect, with more than MICA_TF_MOST_PLAIN inputs or with
+ * inputs read on the host never are), the device is busy, or a tape records: call mica_tf_eager. */
+#define MICA_TF_MOST_PLAIN 4
+MICA_API bool mica_tf_eager_again(mica_device *device, mica_tf_op op, const mica_tf_value *inputs,
+                                  int32_t n_inputs, mica_tf_value *out_output,
+                                  mica_status *out_status);
 /* Starts the generators of random ops that run by themselves anew: after another seed was set. */
 MICA_API void mica_tf_random_reset(void);
 

@@ -99,6 +99,10 @@ PyObject *tf_lift(TFGraph *graph, TFTensor *tensor);
  * outputs, new references, or -1. */
 int32_t tf_execute(mica_tf_op op, mica_tf_attr *attrs, TFTensor *const *inputs, int32_t n,
                    const char *name, PyObject **outputs, int32_t capacity);
+/* The short way to run an op of few tensors with one result and default attributes (see
+ * mica_tf_eager_again). False: nothing has happened, tf_execute does it. True: *out_output is the
+ * result, or NULL with an exception. */
+bool tf_execute_again(mica_tf_op op, PyObject *const *inputs, int32_t n, PyObject **out_output);
 /* An op with one result and default attributes; name NULL: the op's own. */
 PyObject *tf_apply(mica_tf_op op, const char *name, TFTensor *const *inputs, int32_t n);
 static inline PyObject *tf_apply1(mica_tf_op op, PyObject *x) {

@@ -382,6 +382,7 @@ static PyObject *call_quickly(mica_tf_op op, const mica_tf_op_info *info, PyObje
     mica_tf_attr attrs[MICA_TF_MAX_ATTRS];
     mica_tf_dtype dtypes[4];
     PyObject *output = NULL;
+    if (tf_execute_again(op, args, n, &output)) return output;
     tf_default_attrs(info, attrs);
     for (int32_t i = 0; i < n; i++) dtypes[i] = tf_tensor_dtype((TFTensor *)args[i]);
     mica_status status = mica_tf_op_infer_types(op, dtypes, n, attrs);

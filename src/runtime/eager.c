@@ -3,7 +3,7 @@
  * The key is (op, attributes, operand types); the table belongs to a device and lies under its
  * lock. A hit allocates nothing but the result. Small ops skip the run and its bookkeeping
  * (direct.h). */
-#include "runtime/eager.h"
+#include "mica/runtime.h"
 
 #include <string.h>
 
@@ -127,6 +127,7 @@ static void destroy_entry(eager_entry *e) {
 }
 
 void mica_eager_clear(mica_device *device) {
+    if (!device) return;
     mica_mutex_lock(&device->runtime->lock);
     mica_eager_cache *cache = device->runtime->eager;
     device->runtime->eager = NULL;
@@ -239,15 +240,21 @@ static mica_status fill_entry(eager_entry *e, mica_device *device, const eager_k
     return compile_op(device, key, e->attributes, &e->executable);
 }
 
-static mica_status create_entry(mica_device *device, const eager_key *key,
-                                eager_entry **out_entry) {
+static eager_entry *new_entry(const eager_key *key) {
     eager_entry *e = mica_calloc(1, sizeof *e);
-    if (!e) return MICA_NO_MEMORY();
+    if (!e) return NULL;
     mica_arena_init(&e->arena);
     e->hash = key->hash;
     e->op = key->op;
     e->n_operands = key->n_operands;
     e->n_attributes = key->n_attributes;
+    return e;
+}
+
+static mica_status create_entry(mica_device *device, const eager_key *key,
+                                eager_entry **out_entry) {
+    eager_entry *e = new_entry(key);
+    if (!e) return MICA_NO_MEMORY();
     mica_status status = fill_entry(e, device, key);
     if (status)
         destroy_entry(e);
@@ -344,31 +351,82 @@ mica_status mica_eager_several(mica_device *device, mica_op op, mica_tensor *con
     return run_slowly(device, &key, out_results, capacity, out_n);
 }
 
+/* Both at once, with one holding of the device's lock: the look-up and the memory. */
+static bool run_directly(mica_device *device, const eager_key *key, mica_tensor **out_result,
+                         mica_status *out_status) {
+    if (!mica_direct_begin(device, key->operands, key->n_operands)) return false;
+    mica_device_runtime *r = device->runtime;
+    mica_tensor *result = NULL;
+    mica_buffer *arena = NULL;
+    mica_executable *exe = NULL;
+    mica_mutex_lock(&r->lock);
+    const eager_entry *e = find(r->eager, key);
+    if (e && e->executable->is_direct) result = mica_direct_take(e->executable, &arena);
+    if (result) mica_executable_retain(exe = e->executable);
+    mica_mutex_unlock(&r->lock);
+    if (!result) {
+        mica_stream_disown(&r->stream);
+        return false;
+    }
+    *out_status = mica_direct_launch(exe, key->operands, result, arena);
+    mica_executable_release(exe);
+    *out_result = *out_status ? NULL : result;
+    return true;
+}
+
 mica_status mica_eager(mica_device *device, mica_op op, mica_tensor *const *operands,
                        int32_t n_operands, const mica_attribute *attributes,
                        mica_tensor **out_result) {
     MICA_GIVEN(out_result);
     eager_key key;
     int32_t n_results;
+    mica_status status;
     *out_result = NULL;
     MICA_TRY(make_key(device, op, operands, n_operands, attributes, &key));
-    if (!mica_direct_begin(device, operands, n_operands))
-        return run_slowly(device, &key, out_result, 1, &n_results);
+    if (run_directly(device, &key, out_result, &status)) return status;
+    return run_slowly(device, &key, out_result, 1, &n_results);
+}
+
+/* ---- executables of callers -------------------------------------------------------------------*/
+
+static eager_key key_of_kept(int32_t number, mica_tensor *const *operands, int32_t n_operands) {
+    eager_key key = {
+        .op = (mica_op)(MICA_OP_COUNT + number), .operands = operands, .n_operands = n_operands};
+    key.hash = hash_key(&key);
+    return key;
+}
+
+void mica_eager_keep(mica_device *device, int32_t number, mica_tensor *const *operands,
+                     int32_t n_operands, mica_executable *executable) {
+    if (!device || !operands || !executable || number < 0 || n_operands < 1) return;
+    if (!executable->is_direct || executable->device != device) return;
+    if (executable->n_inputs != n_operands) return;
+    for (int32_t i = 0; i < n_operands; i++) /* a direct run checks no types */
+        if (!same_type(&executable->input_types[i], &operands[i]->type)) return;
+    eager_key key = key_of_kept(number, operands, n_operands);
     mica_device_runtime *r = device->runtime;
-    mica_tensor *result = NULL;
-    mica_buffer *arena = NULL;
-    mica_executable *exe = NULL;
-    mica_mutex_lock(&r->lock); /* once, for the look-up and the memory */
-    const eager_entry *e = find(r->eager, &key);
-    if (e && e->executable->is_direct) result = mica_direct_take(e->executable, &arena);
-    if (result) mica_executable_retain(exe = e->executable);
+    mica_mutex_lock(&r->lock);
+    bool is_kept = find(r->eager, &key) != NULL;
     mica_mutex_unlock(&r->lock);
-    if (!result) {
-        mica_stream_disown(&r->stream);
-        return run_slowly(device, &key, out_result, 1, &n_results);
+    if (is_kept) return;
+    eager_entry *e = new_entry(&key);
+    if (!e) return;
+    e->operands = mica_arena_alloc(&e->arena, (size_t)n_operands * sizeof *e->operands);
+    if (e->operands) {
+        for (int32_t i = 0; i < n_operands; i++) e->operands[i] = operands[i]->type;
+        mica_executable_retain(e->executable = executable);
     }
-    mica_status status = mica_direct_launch(exe, operands, result, arena);
-    mica_executable_release(exe);
-    if (!status) *out_result = result;
-    return status;
+    if (!e->operands || !insert(device, e)) destroy_entry(e);
+}
+
+bool mica_eager_run_kept(mica_device *device, int32_t number, mica_tensor *const *operands,
+                         int32_t n_operands, mica_tensor **out_result, mica_status *out_status) {
+    if (!device || !operands || number < 0 || !out_result || !out_status) return false;
+    *out_result = NULL;
+    *out_status = NULL;
+    if (mica_fork_happened()) return false;
+    for (int32_t i = 0; i < n_operands; i++)
+        if (operands[i]->device != device) return false;
+    eager_key key = key_of_kept(number, operands, n_operands);
+    return run_directly(device, &key, out_result, out_status);
 }

@@ -11,7 +11,6 @@
 #include "report/report.h"
 #include "runtime/background.h"
 #include "runtime/buffer.h"
-#include "runtime/eager.h"
 #include "runtime/tensor.h"
 
 static struct {

@@ -20,6 +20,7 @@ typedef struct entry {
     mica_executable *executable;
     int32_t n_inputs, n_outputs, written; /* written: the input whose variable is, or -1 */
     int64_t random_elements;              /* a random op: how many it draws; -1: it is none */
+    bool is_plain;                        /* types alone tell it from others of its op */
     size_t key_length;
     int64_t key[];
 } entry;
@@ -50,6 +51,7 @@ static void evict_all(void) {
         while (buckets[i]) {
             entry *e = buckets[i];
             buckets[i] = e->next;
+            if (e->is_plain) mica_eager_clear(e->device);
             release_entry(e);
         }
     n_entries = 0;
@@ -258,6 +260,43 @@ static mica_status fill_entry(const call *c, entry *e) {
     return status;
 }
 
+/* Whether the op and the types of its inputs say all about a call. */
+static bool is_plain_op(mica_tf_op op) {
+    const mica_tf_op_info *info = mica_tf_op_describe(op);
+    const mica_tf_row *row = &mica_tf_rows[op];
+    if (row->run == MICA_TF_HOST || row->run == MICA_TF_BOTH || row->effect != MICA_TF_PURE)
+        return false;
+    return info->category == MICA_TF_CATEGORY_PLAIN && info->n_inputs >= 1 &&
+           info->n_inputs <= MICA_TF_MOST_PLAIN && info->n_outputs == 1 && !has_values(info) &&
+           !mica_tf_checks_values(op) && op != MICA_TF_StridedSlice;
+}
+
+static inline bool is_tensor_of_its_dtype(mica_tf_value value) {
+    return value.object && mica_tf_is_core(value.dtype) &&
+           mica_tf_dtype_of_core(mica_tensor_type(value.object)->dtype) == value.dtype;
+}
+
+/* Whether the attributes are what a call without any has. */
+static bool has_default_attrs(const call *c) {
+    mica_tf_attr attrs[MICA_TF_MAX_ATTRS];
+    mica_tf_dtype dtypes[MICA_TF_MOST_PLAIN];
+    for (int32_t i = 0; i < c->info->n_attrs; i++) attrs[i] = c->info->attrs[i].value;
+    for (int32_t i = 0; i < c->n_inputs; i++) {
+        dtypes[i] = c->inputs[i].dtype;
+        if (!is_tensor_of_its_dtype(c->inputs[i])) return false;
+    }
+    for (int32_t i = 0; i < c->info->n_attrs; i++)
+        if (!c->info->attrs[i].has_default && !c->info->attrs[i].is_inferred) return false;
+    mica_status status = mica_tf_op_infer_types(c->op, dtypes, c->n_inputs, attrs);
+    bool is_equal = !status && mica_tf_attrs_equal(c->info, attrs, c->attrs);
+    mica_status_release(status);
+    return is_equal;
+}
+
+static bool is_plain_call(const call *c) {
+    return is_plain_op(c->op) && c->n_inputs == c->info->n_inputs && has_default_attrs(c);
+}
+
 /* Retained once for the caller. */
 static mica_status create_entry(const call *c, entry **out_entry) {
     size_t bytes = c->key_length * sizeof(int64_t);
@@ -270,6 +309,7 @@ static mica_status create_entry(const call *c, entry **out_entry) {
     e->n_inputs = c->n_inputs;
     e->written = -1;
     e->random_elements = -1;
+    e->is_plain = is_plain_call(c);
     e->key_length = c->key_length;
     memcpy(e->key, c->key, bytes);
     mica_status status = fill_entry(c, e);
@@ -402,6 +442,8 @@ static mica_status run_lowered(call *c, mica_tf_value *outputs, int32_t capacity
                              : run_entry(c, e, outputs);
     if (!status) {
         *out_n = e->n_outputs;
+        if (e->is_plain && !out_operation)
+            mica_eager_keep(c->device, (int32_t)c->op, c->tensors, c->n_inputs, e->executable);
         if (log_sink) log_call(c, e, outputs, is_new);
         if (out_operation) {
             mica_tf_operation_retain(e->operation);
@@ -591,4 +633,20 @@ mica_status mica_tf_eager(mica_device *device, mica_tf_op op, const mica_tf_attr
     bool may_record = __atomic_load_n(&mica_tf_n_recording, __ATOMIC_RELAXED) != 0;
     return (may_record ? run_recorded : run_op)(device, op, attrs, inputs, n_inputs, out_outputs,
                                                 capacity, out_n, out_operation);
+}
+
+bool mica_tf_eager_again(mica_device *device, mica_tf_op op, const mica_tf_value *inputs,
+                         int32_t n_inputs, mica_tf_value *out_output, mica_status *out_status) {
+    mica_tensor *tensors[MICA_TF_MOST_PLAIN], *result;
+    if (n_inputs > MICA_TF_MOST_PLAIN || !MICA_MANY(inputs, n_inputs) || !out_output || log_sink ||
+        __atomic_load_n(&mica_tf_n_recording, __ATOMIC_RELAXED) != 0)
+        return false;
+    for (int32_t i = 0; i < n_inputs; i++) {
+        if (!is_tensor_of_its_dtype(inputs[i])) return false;
+        tensors[i] = inputs[i].object;
+    }
+    if (!mica_eager_run_kept(device, (int32_t)op, tensors, n_inputs, &result, out_status))
+        return false;
+    *out_output = mica_tf_value_of(result);
+    return true;
 }

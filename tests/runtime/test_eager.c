@@ -97,6 +97,53 @@ TEST(the_cache_is_bounded) {
     mica_device_release(device);
 }
 
+/* x * x, compiled by the caller. */
+static mica_executable *square_of(mica_device *device, const mica_type *type) {
+    mica_graph *g = NULL;
+    mica_executable *exe = NULL;
+    mica_compile_options options = {.size = sizeof options, .tier = MICA_TIER_BUILT_IN};
+    CHECK_OK(mica_graph_create("square", &g));
+    mica_value x = mica_parameter(g, type);
+    mica_output(g, mica_mul(g, x, x));
+    CHECK_OK(mica_executable_create(device, g, &options, &exe));
+    mica_graph_release(g);
+    return exe;
+}
+
+TEST(an_executable_of_the_caller_is_kept_by_number_and_types) {
+    mica_device *device = open_device("cpu"), *fake = open_device("fake");
+    float data[3] = {2, 3, 4};
+    mica_tensor *x = floats(device, data, 3), *shorter = floats(device, data, 2), *y = NULL,
+                *far = floats(fake, data, 3);
+    mica_status status = NULL;
+    mica_executable *exe = square_of(device, mica_tensor_type(x)),
+                    *slow = square_of(fake, mica_tensor_type(far));
+    CHECK(!mica_eager_run_kept(device, 7, &x, 1, &y, &status));
+    mica_eager_keep(device, 7, &shorter, 1, exe); /* other types than the executable's */
+    CHECK(!mica_eager_run_kept(device, 7, &shorter, 1, &y, &status));
+    mica_eager_keep(fake, 7, &far, 1, slow); /* its runs are not direct */
+    CHECK(!mica_eager_run_kept(fake, 7, &far, 1, &y, &status));
+    mica_eager_keep(device, 7, &x, 1, exe);
+    mica_eager_keep(device, 7, &x, 1, exe);
+    mica_executable_release(exe);
+    mica_executable_release(slow);
+    CHECK(!mica_eager_run_kept(device, 8, &x, 1, &y, &status));
+    CHECK(!mica_eager_run_kept(device, 7, &far, 1, &y, &status));
+    CHECK(!mica_eager_run_kept(device, -1, &x, 1, &y, &status));
+    CHECK(!mica_eager_run_kept(NULL, 7, &x, 1, &y, &status));
+    REQUIRE(mica_eager_run_kept(device, 7, &x, 1, &y, &status));
+    REQUIRE_OK(status);
+    CHECK(first_float(y) == 4);
+    mica_tensor_release(y);
+    mica_eager_clear(device);
+    CHECK(!mica_eager_run_kept(device, 7, &x, 1, &y, &status));
+    mica_tensor_release(x);
+    mica_tensor_release(shorter);
+    mica_tensor_release(far);
+    mica_device_release(device);
+    mica_device_release(fake);
+}
+
 TEST(wrong_calls_are_refused) {
     mica_device *cpu = open_device("cpu"), *fake = open_device("fake");
     float data[3] = {1, 2, 3};
