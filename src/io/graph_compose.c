@@ -164,7 +164,7 @@ static mica_status assign(io_builder *b, const io_making *m) {
     return io_become(b, m, m->inputs[0], &m->facts[0]);
 }
 
-/* Nothing is fed to it; nobody debugs. */
+/* Nothing is fed to it, and what debuggers ask for is not written. */
 static mica_status take_default(io_builder *b, const io_making *m) {
     mica_tf_ref result;
     if (m->n != 1)

@@ -424,9 +424,7 @@ def resources(folder):
         @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32)])
         def read(self, places):
             self.v.assign(rows)
-            found = raw.ResourceGatherNd(
-                resource=self.v.handle, indices=places, dtype=tf.float32
-            )
+            found = raw.ResourceGatherNd(resource=self.v.handle, indices=places, dtype=tf.float32)
             size = raw.VariableShape(input=self.v.handle, out_type=tf.int64)
             picked = tf.cond(
                 found[0] > 2.0,
@@ -443,7 +441,8 @@ def resources(folder):
             with tf.GradientTape() as tape:
                 tape.watch(y)
                 z = raw.CheckNumericsV2(tensor=tf.sqrt(y), message="z is bad")
-            return [raw.BiasAddV1(value=z[None], bias=z), tape.gradient(z, y)]
+            seen = raw.DebugIdentityV2(input=z)
+            return [raw.BiasAddV1(value=seen[None], bias=z), tape.gradient(z, y)]
 
     module = Resources()
     names = ("slices", "places", "read", "checked")
