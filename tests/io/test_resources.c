@@ -97,6 +97,17 @@ TEST(places_in_variables_are_read_and_those_beyond_refused) {
     finish();
 }
 
+TEST(places_beyond_that_are_to_be_ignored_are_an_error_of_their_function_alone) {
+    if (!begin()) return;
+    mica_tf_value x = value_of(MICA_DTYPE_i32, MICA_INTS(1, 1), (int32_t[]){0}), y = {0};
+    mica_status status = mica_saved_model_run(model, "ignored", &x, 1, &y, 1);
+    CHECK(status && mica_status_code(status) == MICA_UNSUPPORTED);
+    CHECK(status && strstr(mica_status_message(status), "bad_indices_policy 'IGNORE' must be"));
+    mica_status_release(status);
+    mica_tf_value_release(x);
+    finish();
+}
+
 TEST(numbers_are_checked) {
     if (!begin()) return;
     const float nan = (float)NAN, infinity = (float)INFINITY;

@@ -70,6 +70,8 @@ def test_places_beyond_a_variable_are_refused():
     with pytest.raises(tf.errors.InvalidArgumentError, match="hape"):
         model.slices(tf.ones([3, 2]))
     assert model.read(tf.constant([[2, 1]]))[0] == 6.0
+    with pytest.raises(NotImplementedError, match="bad_indices_policy 'IGNORE' must be"):
+        model.ignored(tf.constant([[0]]))
 
 
 def test_a_signature_tells_its_inputs_and_outputs():

@@ -444,8 +444,18 @@ def resources(folder):
             seen = raw.DebugIdentityV2(input=z)
             return [raw.BiasAddV1(value=seen[None], bias=z), tape.gradient(z, y)]
 
+        @tf.function(input_signature=[tf.TensorSpec([None, 1], tf.int32)])
+        def ignored(self, places):
+            raw.ResourceScatterNdUpdate(
+                ref=self.v.handle,
+                indices=places,
+                updates=tf.zeros([1, 2]),
+                bad_indices_policy="IGNORE",
+            )
+            return self.v.read_value()
+
     module = Resources()
-    names = ("slices", "places", "read", "checked")
+    names = ("slices", "places", "read", "checked", "ignored")
     tf.saved_model.save(module, folder, signatures={name: getattr(module, name) for name in names})
     cases = [
         ["slices", [[[1.5, -2.0], [0.25, 8.0]]]],
