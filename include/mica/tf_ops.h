@@ -512,7 +512,10 @@ typedef enum mica_tf_op {
     MICA_TF_UniqueWithCounts = 505,
     MICA_TF_UniqueV2 = 506,
     MICA_TF_UniqueWithCountsV2 = 507,
-    MICA_TF_OP_COUNT = 508,
+    MICA_TF_BiasAddV1 = 508,
+    MICA_TF_CheckNumerics = 509,
+    MICA_TF_CheckNumericsV2 = 510,
+    MICA_TF_OP_COUNT = 511,
     MICA_TF_PARAMETER = MICA_TF_OP_COUNT /* a graph's parameter; not an op */
 } mica_tf_op;
 

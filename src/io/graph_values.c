@@ -37,7 +37,7 @@ static bool is_call(const io_node *node) {
 
 static bool is_read(const io_node *node) {
     return io_is(node->op, "ReadVariableOp") || io_is(node->op, "ResourceGather") ||
-           io_is(node->op, "VariableShape");
+           io_is(node->op, "ResourceGatherNd") || io_is(node->op, "VariableShape");
 }
 
 static bool only_reads(io_library *library, io_range name, int32_t argument, int32_t depth);

@@ -12,5 +12,6 @@ MICA_TF_DERIVE(sparse_slice);
 MICA_TF_DERIVE(sparse_fill);
 MICA_TF_DERIVE(sparse_to_dense);
 MICA_TF_DERIVE(sparse_segment);
+MICA_TF_DERIVE(check_numerics);
 
 #endif

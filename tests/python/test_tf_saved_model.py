@@ -54,6 +54,26 @@ def test_what_tensorflow_saved_gives_what_it_gave_there(name):
         assert_same(got, result)
 
 
+def test_a_check_of_numbers_in_a_file_is_one():
+    checked = load("resources").checked
+    for bad, kinds in (([1.0, np.nan], "NaN"), ([np.inf, 1.0], "Inf")):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=f"x is bad : Tensor had {kinds}"):
+            checked(tf.constant(bad))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"z is bad : Tensor had NaN values"):
+        checked(tf.constant([1.0, -1.0]))
+
+
+def test_places_beyond_a_variable_are_refused():
+    model = load("resources")
+    with pytest.raises(tf.errors.InvalidArgumentError, match="does not index into"):
+        model.read(tf.constant([[3, 0]]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="hape"):
+        model.slices(tf.ones([3, 2]))
+    assert model.read(tf.constant([[2, 1]]))[0] == 6.0
+    with pytest.raises(NotImplementedError, match="bad_indices_policy 'IGNORE' must be"):
+        model.ignored(tf.constant([[0]]))
+
+
 def test_a_signature_tells_its_inputs_and_outputs():
     signature = load("dense").signatures["serving_default"]
     assert signature.structured_input_signature == (

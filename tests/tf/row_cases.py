@@ -507,6 +507,7 @@ for name in ("EluGrad", "SeluGrad"):
 for name in ("Sigmoid", "Tanh", "Sqrt", "Rsqrt", "Reciprocal", "Inv"):
     row(f"{name}Grad", {"y": pos(2, 3), "dy": f(2, 3)})
     row(f"{name}Grad", {"y": c(3), "dy": c(3)}, what="complex")
+row("BiasAddV1", {"value": f(2, 3, 2), "bias": f(2)})
 row("BiasAddGrad", {"out_backprop": f(2, 3, 2)})
 row("BiasAddGrad", {"out_backprop": f(2, 3, 2)}, {"data_format": "NCHW"}, what="channels first")
 POOLED = {"orig_input": apart(1, 4, 3, 2), "orig_output": f(1, 2, 3, 2), "grad": f(1, 2, 3, 2)}
@@ -836,6 +837,8 @@ row(
     },
     once=ON_THE_HOST,
 )
+row("CheckNumerics", {"tensor": f(2, 3)}, {"message": "x"}, once=ON_THE_HOST)
+row("CheckNumericsV2", {"tensor": f(2, 3)}, {"message": "x"}, once=ON_THE_HOST)
 _ROWS = {"data": f(3, 2), "indices": [0, 2, 1, 2], "segment_ids": [0, 0, 1, 3]}
 for kind in ("Sum", "Mean", "SqrtN"):
     row(f"SparseSegment{kind}", _ROWS, once=ON_THE_HOST)

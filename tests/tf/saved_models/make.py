@@ -377,6 +377,99 @@ def operations(folder):
     return calls
 
 
+def resources(folder):
+    """Parts of variables that are read and written in place, and checks of numbers."""
+    raw = tf.raw_ops
+    rows = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+
+    class Resources(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.v = tf.Variable(rows, name="v")
+
+        @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32)])
+        def slices(self, x):
+            handle, results = self.v.handle, []
+            self.v.assign(rows)
+            for op in (
+                raw.ResourceScatterAdd,
+                raw.ResourceScatterSub,
+                raw.ResourceScatterMax,
+                raw.ResourceScatterMin,
+                raw.ResourceScatterUpdate,
+            ):
+                op(resource=handle, indices=[2, 0], updates=x)
+                results.append(self.v.read_value())
+            raw.ResourceScatterAdd(resource=handle, indices=[2, 2], updates=0.5)
+            raw.ResourceScatterSub(resource=handle, indices=1, updates=x[0])
+            raw.ResourceScatterAdd(resource=handle, indices=[[0], [2]], updates=x[:, None])
+            return [*results, self.v.read_value()]
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+        def places(self, x):
+            handle, results = self.v.handle, []
+            self.v.assign(rows)
+            for op in (
+                raw.ResourceScatterNdAdd,
+                raw.ResourceScatterNdSub,
+                raw.ResourceScatterNdMax,
+                raw.ResourceScatterNdMin,
+                raw.ResourceScatterNdUpdate,
+            ):
+                op(ref=handle, indices=[[0, 1], [2, 0]], updates=x)
+                results.append(self.v.read_value())
+            raw.ResourceApplyGradientDescent(var=handle, alpha=0.5, delta=self.v * 0.25)
+            return [*results, self.v.read_value()]
+
+        @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32)])
+        def read(self, places):
+            self.v.assign(rows)
+            found = raw.ResourceGatherNd(resource=self.v.handle, indices=places, dtype=tf.float32)
+            size = raw.VariableShape(input=self.v.handle, out_type=tf.int64)
+            picked = tf.cond(
+                found[0] > 2.0,
+                lambda: raw.ResourceGatherNd(
+                    resource=self.v.handle, indices=places[:1], dtype=tf.float32
+                ),
+                lambda: tf.zeros([1]),
+            )
+            return [found, size, picked]
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+        def checked(self, x):
+            y = raw.CheckNumerics(tensor=x, message="x is bad")
+            with tf.GradientTape() as tape:
+                tape.watch(y)
+                z = raw.CheckNumericsV2(tensor=tf.sqrt(y), message="z is bad")
+            seen = raw.DebugIdentityV2(input=z)
+            return [raw.BiasAddV1(value=seen[None], bias=z), tape.gradient(z, y)]
+
+        @tf.function(input_signature=[tf.TensorSpec([None, 1], tf.int32)])
+        def ignored(self, places):
+            raw.ResourceScatterNdUpdate(
+                ref=self.v.handle,
+                indices=places,
+                updates=tf.zeros([1, 2]),
+                bad_indices_policy="IGNORE",
+            )
+            return self.v.read_value()
+
+    module = Resources()
+    names = ("slices", "places", "read", "checked", "ignored")
+    tf.saved_model.save(module, folder, signatures={name: getattr(module, name) for name in names})
+    cases = [
+        ["slices", [[[1.5, -2.0], [0.25, 8.0]]]],
+        ["places", [[1.5, 0.25]]],
+        ["read", [[[0, 1], [2, 0]]]],
+        ["read", [[[1, 1]]]],
+        ["checked", [[1.0, 4.0]]],
+    ]
+    return [
+        [name, arguments, getattr(module, name)(*[tf.constant(a) for a in arguments])]
+        for name, arguments in cases
+    ]
+
+
 def version1(folder):
     """A graph of TensorFlow 1: variables by reference, tables that ops fill, one from an asset."""
     v1 = tf.compat.v1
@@ -445,6 +538,7 @@ MODELS = [
     recurrent,
     lstm,
     operations,
+    resources,
     version1,
     custom,
     lost,

@@ -41,6 +41,13 @@ raises(
     "must have the same size and shape",
     lambda tf: tf.raw_ops.ReluGrad(gradients=tf.ones([2]), features=tf.ones([3])),
 )
+raw("BiasAddV1", "a picture", {"value": f(2, 3, 4), "bias": f(4)})
+raises(
+    "tf.raw_ops.BiasAddV1",
+    "other channels",
+    "BiasAddV1 as many biases [4] [2,3]",
+    lambda tf: tf.raw_ops.BiasAddV1(value=tf.ones([2, 3]), bias=tf.ones([4])),
+)
 raw("BiasAddGrad", "channels last", {"out_backprop": f(2, 3, 4)})
 raw("BiasAddGrad", "channels first", {"out_backprop": f(2, 3, 4)}, {"data_format": "NCHW"})
 case(
@@ -352,4 +359,67 @@ raises(
     "to nothing",
     "output dimensions must be positive",
     lambda tf: tf.raw_ops.ResizeBilinear(images=tf.ones([1, 2, 2, 1]), size=[0, 3]),
+)
+
+
+# ---- checks of numbers ---------------------------------------------------------------------------
+
+INFINITY, NAN = float("inf"), float("nan")
+
+for version in ("", "V2"):
+    raw(
+        f"CheckNumerics{version}",
+        "finite",
+        {"tensor": f(2, 3)},
+        {"message": "x"},
+        forward="the op runs on the host, where derivatives are gradients",
+    )
+for version, numbers, kind, words in (
+    ("", [1.0, NAN], "float32", "had NaN values"),
+    ("", [-INFINITY, INFINITY], "float16", "had Inf values"),
+    ("", [NAN, -INFINITY], "float64", "had Inf and NaN values"),
+    ("V2", [1.0, NAN], "bfloat16", "had NaN values"),
+    ("V2", [1.0, INFINITY], "float64", "had +Inf values"),
+    ("V2", [NAN, -INFINITY], "float32", "had -Inf and NaN values"),
+    ("V2", [INFINITY, NAN, -INFINITY], "float16", "had -Inf, +Inf, and NaN values"),
+):
+    raises(
+        f"tf.raw_ops.CheckNumerics{version}",
+        f"{numbers} of {kind}",
+        f"theirs : Tensor {words}",
+        lambda tf, version=version, numbers=numbers, kind=kind: getattr(
+            tf.raw_ops, f"CheckNumerics{version}"
+        )(tensor=tf.constant(numbers, kind), message="theirs"),
+    )
+    raises(
+        f"tf.raw_ops.CheckNumerics{version}",
+        f"{numbers} of {kind} in a function",
+        f"theirs : Tensor {words}",
+        lambda tf, version=version, numbers=numbers, kind=kind: tf.function(
+            lambda x: getattr(tf.raw_ops, f"CheckNumerics{version}")(tensor=x, message="theirs")
+        )(tf.constant(numbers, kind)),
+    )
+
+
+def _gradient(tf, version):
+    x = tf.constant([0.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = getattr(tf.raw_ops, f"CheckNumerics{version}")(tensor=tf.sqrt(x), message="theirs")
+        y = tf.math.log(y)
+    return tape.gradient(y, x)
+
+
+for version, words in (("", "had Inf"), ("V2", "had +Inf")):
+    raises(
+        f"tf.raw_ops.CheckNumerics{version}",
+        "of a gradient",
+        f"values detected in gradient. b'theirs' : Tensor {words} values",
+        lambda tf, version=version: _gradient(tf, version),
+    )
+raises(
+    "tf.raw_ops.CheckNumerics",
+    "of integers",
+    "int32 attr 'T' allowed values",
+    lambda tf: tf.raw_ops.CheckNumerics(tensor=tf.constant([1]), message="theirs"),
 )

@@ -89,7 +89,7 @@ class Library:
                     continue
                 if node.op == "Identity":
                     handles.add(node.name)
-                elif node.op not in ("ReadVariableOp", "ResourceGather", "VariableShape"):
+                elif node.op not in _READS:
                     inner = [v.func.name for v in node.attr.values() if v.WhichOneof() == "func"]
                     inner += [f.name for v in node.attr.values() for f in v.list.func]
                     category = category_of(node.op)
@@ -112,6 +112,10 @@ class Library:
             finally:
                 del self._built[name, "begun"]
         return self._built[key]
+
+
+# What only reads the variable that it is given.
+_READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape")
 
 
 class Fact:

@@ -6,6 +6,8 @@ name (a list where an output is several tensors), or None to leave the node to i
 
 from __future__ import annotations
 
+from functools import partial
+
 from .. import _dtypes, strings
 from .._array import gather
 from .._core import convert_to_tensor, ops
@@ -36,12 +38,7 @@ def _placeholder(builder, inputs, attributes):
     raise NotImplementedError("a placeholder inside a function has no value")
 
 
-@_of(
-    "PlaceholderWithDefault",
-    "CheckNumerics",
-    "CheckNumericsV2",
-    "DebugIdentityV2",
-)
+@_of("PlaceholderWithDefault", "DebugIdentityV2")
 def _same(builder, inputs, attributes):
     return {"output": ops["Identity"](inputs[0]), "y": ops["Identity"](inputs[0])}
 
@@ -94,6 +91,7 @@ def _resource_gather(builder, inputs, attributes):
 
 @_of("ResourceGatherNd")
 def _resource_gather_nd(builder, inputs, attributes):
+    _refuse_policies(attributes)
     value = builder.read(inputs[0], attributes.get("dtype"))
     return {"output": ops["GatherNd"](value, inputs[1])}
 
@@ -107,20 +105,40 @@ def _variable_shape(builder, inputs, attributes):
     return {"output": ops["Shape"](builder.read(inputs[0], fact.dtype), out_type=dtype)}
 
 
-@_of(
-    "ResourceScatterAdd",
-    "ResourceScatterSub",
-    "ResourceScatterMax",
-    "ResourceScatterMin",
-    "ResourceScatterUpdate",
-)
-def _scatter_update(builder, inputs, attributes):
-    handle, indices, updates = inputs
-    value = builder.read(handle, attributes.get("dtype"))
+def _refuse_policies(attributes):
+    policy = attributes.get("bad_indices_policy", "")
+    if policy not in ("", "DEFAULT", "ERROR"):
+        raise NotImplementedError(f"bad_indices_policy {policy!r} must be '' or 'ERROR'")
+
+
+def _spread(value, indices, updates):
+    """A place for each index, and one update that serves all of them in full."""
+    is_one = indices.shape.rank == 0
+    if is_one:
+        indices = ops["ExpandDims"](indices, 0)
     places = ops["ExpandDims"](indices, -1)
-    scatter = ops[attributes.node.op.replace("Resource", "Tensor")]
-    ops["AssignVariableOp"](handle, scatter(value, places, updates))
+    if updates.shape.rank == 0:
+        there = ops["GatherNd"](value, places)
+        return places, ops["BroadcastTo"](updates, ops["Shape"](there))
+    return places, ops["ExpandDims"](updates, 0) if is_one else updates
+
+
+def _scatter(builder, inputs, attributes, slices: bool):
+    handle, places, updates = inputs
+    _refuse_policies(attributes)
+    value = builder.read(handle, updates.dtype)
+    if slices:
+        places, updates = _spread(value, places, updates)
+    kind = attributes.node.op.removeprefix("ResourceScatter").removeprefix("Nd")
+    ops["AssignVariableOp"](handle, ops[f"TensorScatter{kind}"](value, places, updates))
     return {}
+
+
+for _row in ops:
+    if _row.startswith("TensorScatter"):
+        _kind = _row.removeprefix("TensorScatter")
+        TRANSLATIONS[f"ResourceScatter{_kind}"] = partial(_scatter, slices=True)
+        TRANSLATIONS[f"ResourceScatterNd{_kind}"] = partial(_scatter, slices=False)
 
 
 @_of("ResourceApplyGradientDescent")
@@ -146,12 +164,7 @@ def _constant(builder, inputs, attributes):
     return {"output": ops["Fill"](sizes, ops["Const"](value=element, dtype=element.dtype))}
 
 
-# ---- arithmetic ----------------------------------------------------------------------------------
-
-
-@_of("BiasAddV1")
-def _bias_add(builder, inputs, attributes):
-    return {"output": ops["BiasAdd"](*inputs)}
+# ---- rewritten graphs ----------------------------------------------------------------------------
 
 
 @_of("_FusedMatMul", "_FusedConv2D")

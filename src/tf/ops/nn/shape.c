@@ -35,6 +35,7 @@ mica_status mica_tf_channels_first(const mica_tf_op_info *info, const mica_tf_at
                                    bool *out) {
     static const char *const formats[] = {"NHWC", "NDHWC", "NCHW", "NCDHW"};
     const char *format = mica_tf_attr_find(info, attrs, "data_format")->as.string;
+    if (!format) format = "NHWC"; /* BiasAddV1 has no such attribute */
     for (int32_t i = 0; i < 4; i++)
         if (strcmp(format, formats[i]) == 0) {
             *out = i >= 2;
@@ -241,14 +242,15 @@ mica_status tf_shape_bias_add(mica_tf_inference *c) {
     bool first = false;
     MICA_TRY(mica_tf_channels_first(c->info, c->attrs, &first));
     if (first && x->rank == 2 && c->graph)
-        return MICA_INVALID("[BiasAdd] Shape must be at least rank 3 but is rank 2: %s",
+        return MICA_INVALID("[%s] Shape must be at least rank 3 but is rank 2: %s", c->info->name,
                             mica_tf_shape_text(x).chars);
     int32_t axis = first ? 1 : x->rank - 1;
     if (x->rank < 2 || bias->rank != 1 ||
         (x->dims[axis] >= 0 && bias->dims[0] >= 0 && x->dims[axis] != bias->dims[0]))
-        return MICA_INVALID("[BiasAdd] Must provide as many biases as the channel dimension of the "
+        return MICA_INVALID("[%s] Must provide as many biases as the channel dimension of the "
                             "input tensor: %s vs. %s",
-                            mica_tf_shape_text(bias).chars, mica_tf_shape_text(x).chars);
+                            c->info->name, mica_tf_shape_text(bias).chars,
+                            mica_tf_shape_text(x).chars);
     if (x->dims[axis] < 0) c->outputs[0].dims[axis] = bias->dims[0];
     return NULL;
 }
