@@ -14,8 +14,8 @@ static mica_status resource_gather(io_builder *b, const io_making *m) {
                           "[ResourceGather] it is of a variable that is not known");
     if (io_node_attr(m->node, "batch_dims", &value)) batch_dims = (int64_t)io_find_number(value, 3);
     if (batch_dims < 0 || batch_dims > MICA_MAX_RANK)
-        return MICA_ERROR(MICA_DATA_LOSS, "[ResourceGather] batch_dims is %lld",
-                          (long long)batch_dims);
+        return MICA_ERROR(MICA_DATA_LOSS, "[ResourceGather] batch_dims must be 0 to %d, not %lld",
+                          MICA_MAX_RANK, (long long)batch_dims);
     const mica_tf_attr dtype = {.as.integer = m->facts[0].dtype};
     operands[0] = m->inputs[0];
     if (m->facts[0].kind == IO_VARIABLE) {

@@ -151,3 +151,15 @@ def test_a_train_step_of_keras_names_the_line_of_the_layer_or_of_fit():
     assert error.value.message.startswith("Received a label value of 7 which is outside")
     assert f'File "{FILE}", line {line_of("of fit")}' in error.value.message
     assert "site-packages" not in error.value.message
+
+
+def test_a_label_out_of_range_in_a_function_names_its_loss():
+    @tf.function
+    def loss(labels, logits):
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)  # loses
+
+    assert loss(tf.constant([0, 2]), tf.zeros([2, 3])).shape == [2]
+    with pytest.raises(tf.errors.InvalidArgumentError) as error:
+        loss(tf.constant([0, 3]), tf.zeros([2, 3]))
+    assert "label value of 3 which is outside the valid range of [0, 3)" in error.value.message
+    assert f'File "{FILE}", line {line_of("loses")}' in error.value.message
