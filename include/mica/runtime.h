@@ -286,7 +286,8 @@ MICA_API void mica_set_log(void (*sink)(void *context, const char *topic, const 
  * devices beside the host each kernel is waited for meanwhile. Front ends whose programs have lines
  * of their own say here how the current one is found: it writes "file:line" and answers true, or
  * answers false. It is called on the thread that runs the program, without locks, while a report is
- * asked for. NULL: lines are not known. */
+ * asked for and for each node of a function of mica/tf.h, whose line the error of a run then names.
+ * NULL: lines are not known. */
 MICA_API void mica_set_caller_line(bool (*find)(char *text, size_t capacity));
 /* The line that is found now stands for what this thread does while none can be found, as without
  * an interpreter's lock. Costs nothing without a report. */

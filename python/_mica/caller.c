@@ -1,5 +1,5 @@
-/* The line of the caller's program that runs now, for a report (mica_set_caller_line): the
- * innermost Python frame that belongs to no framework. */
+/* The line of the caller's program that runs now, for reports and for the errors of runs
+ * (mica_set_caller_line): the innermost Python frame that belongs to no framework. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,10 +19,26 @@ static bool belongs_to_framework(const char *file) {
                     !strcmp(name, "/runpy.py"));
 }
 
+/* Functions of one module share the object that names its file, so that the answer is found again
+ * by address; a name that is kept here stays alive. The interpreter's lock is held. */
+static bool is_framework(PyObject *name, const char *file) {
+    static struct {
+        PyObject *name;
+        bool answer;
+    } known[256];
+    size_t i = (size_t)((uintptr_t)name >> 4) % 256;
+    if (known[i].name != name) {
+        Py_INCREF(name);
+        Py_XSETREF(known[i].name, name);
+        known[i].answer = belongs_to_framework(file);
+    }
+    return known[i].answer;
+}
+
 static bool describe(PyFrameObject *frame, char *text, size_t capacity) {
     PyCodeObject *code = PyFrame_GetCode(frame);
     const char *file = PyUnicode_AsUTF8(code->co_filename);
-    bool found = file && !belongs_to_framework(file);
+    bool found = file && !is_framework(code->co_filename, file);
     if (!file) PyErr_Clear();
     if (found) snprintf(text, capacity, "%s:%d", file, PyFrame_GetLineNumber(frame));
     Py_DECREF(code);

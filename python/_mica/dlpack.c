@@ -59,7 +59,8 @@ static int dtype_from_dl(DLDataType type, mica_dtype *out_dtype) {
             return 0;
         }
     }
-    PyErr_Format(PyExc_TypeError, "[from_dlpack] element type (code %d, %d bits, %d lanes)",
+    PyErr_Format(PyExc_TypeError,
+                 "[from_dlpack] the element type (code %d, %d bits, %d lanes) is not supported",
                  type.code, type.bits, type.lanes);
     return -1;
 }

@@ -50,8 +50,10 @@ static PyObject *layers_layer_norm(PyObject *Py_UNUSED(module), PyObject *args) 
         return NULL;
     const mica_type *type = mica_value_type(call.operands[0]);
     if (axes < 1 || axes > type->rank)
-        return PyErr_Format(PyExc_ValueError, "[layer_norm] %d axes of an array with %d", axes,
-                            (int)type->rank);
+        return PyErr_Format(
+            PyExc_ValueError,
+            "[layer_norm] the number of axes must be 1 to the rank of the array: %d given, rank %d",
+            axes, (int)type->rank);
     mica_ints shape = {type->dims + type->rank - axes, axes};
     mica_value y = mica_nn_layer_norm(call.trace->graph, call.operands[0], call.operands[1],
                                       call.operands[2], shape, epsilon);

@@ -264,7 +264,10 @@ static PyObject *number_power(PyObject *a, PyObject *b, PyObject *modulus) {
         if (exponent >= 0 && exponent <= (is_float_array(a) ? 8 : 64))
             return whole_power(a, exponent);
         if (!is_float_array(a)) {
-            PyErr_Format(PyExc_ValueError, "[pow] an integer to the power %R", b);
+            PyErr_Format(
+                PyExc_ValueError,
+                "[pow] integers have no power %R: give an exponent from 0 to 64, or a float array",
+                b);
             return NULL;
         }
     }

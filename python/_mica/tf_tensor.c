@@ -509,7 +509,7 @@ static PyObject *get_variable(PyObject *self, void *Py_UNUSED(unused)) {
 
 static int set_variable(PyObject *self, PyObject *reference, void *Py_UNUSED(unused)) {
     if (!reference || !PyWeakref_Check(reference)) {
-        PyErr_SetString(PyExc_TypeError, "a handle knows its variable by a weak reference");
+        PyErr_SetString(PyExc_TypeError, "the variable of a handle is set to a weak reference");
         return -1;
     }
     Py_INCREF(reference);

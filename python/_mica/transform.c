@@ -13,7 +13,8 @@ static PyObject *transform_jvp(PyObject *Py_UNUSED(module), PyObject *args) {
     mica_value *dx = x ? lift_sequence(trace, tangents, true, &n_tangents) : NULL;
     mica_value *dy = dx ? PyMem_New(mica_value, n_outputs + 1) : NULL;
     if (dy && n_inputs != n_tangents) {
-        PyErr_Format(PyExc_ValueError, "[jvp] %d inputs and %d tangents", n_inputs, n_tangents);
+        PyErr_Format(PyExc_ValueError, "[jvp] each of %d inputs needs a tangent, %d given",
+                     n_inputs, n_tangents);
     } else if (dy) {
         mica_jvp(trace->graph, y, n_outputs, x, dx, n_inputs, dy);
         mica_status status = mica_graph_take_error(trace->graph);
@@ -38,8 +39,8 @@ static PyObject *transform_vjp(PyObject *Py_UNUSED(module), PyObject *args) {
     mica_value *x = dy ? lift_sequence(trace, inputs, false, &n_inputs) : NULL;
     mica_value *dx = x ? PyMem_New(mica_value, n_inputs + 1) : NULL;
     if (dx && n_outputs != n_cotangents) {
-        PyErr_Format(PyExc_ValueError, "[vjp] %d outputs and %d cotangents", n_outputs,
-                     n_cotangents);
+        PyErr_Format(PyExc_ValueError, "[vjp] each of %d outputs needs a cotangent, %d given",
+                     n_outputs, n_cotangents);
     } else if (dx) {
         mica_vjp(trace->graph, y, dy, n_outputs, x, n_inputs, dx);
         mica_status status = mica_graph_take_error(trace->graph);

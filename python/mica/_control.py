@@ -155,7 +155,9 @@ def while_loop(condition: Callable, body: Callable, carry: Any) -> Any:
         if test.n_outputs != 1 or test.graph.outputs[0] != ((), _mica.bool):
             raise TypeError("[while] the condition must return a bool scalar")
         if test.has_effects:
-            raise NotImplementedError("[while] a callback in the condition")
+            raise NotImplementedError(
+                "[while] a callback in the condition is not supported: call it in the body"
+            )
         step = Region(name_of(body), body, leaves, whole)
         _same_carry("while", leaves, structure, step, len(leaves))
         consts = [*test.captured, *step.captured]
@@ -365,7 +367,9 @@ def custom_gradient(function: Callable, vjp: Callable) -> Callable:
         leaves, structure = _arrays(args)
         region = Region(name_of(function), function, leaves, structure)
         if region.has_effects:
-            raise NotImplementedError("[custom_gradient] a callback in the function")
+            raise NotImplementedError(
+                "[custom_gradient] a callback in the function is not supported"
+            )
         backward = _vjp_region(vjp, region, leaves, structure)
         return _bind_whole(
             region,

@@ -58,7 +58,10 @@ def _diagonal(x: Any, term: str) -> tuple[Any, str]:
             second = term.index(letter, first + 1)
             n = x.shape[first]
             if x.shape[second] != n:
-                raise ValueError(f"[einsum] '{letter}' is {n} and {x.shape[second]}")
+                raise ValueError(
+                    f"[einsum] axes of the letter '{letter}' have different sizes: "
+                    f"{n} and {x.shape[second]}"
+                )
             rest = [i for i in range(x.ndim) if i not in (first, second)]
             shape = [x.shape[i] for i in rest]
             flat = x.transpose((*rest, first, second)).reshape(*shape, n * n)
@@ -77,7 +80,7 @@ def _product(a: Any, a_term: str, b: Any, b_term: str, kept: set[str]) -> tuple[
         if n == m:
             continue
         if 1 not in (n, m):
-            raise ValueError(f"[einsum] axis '{c}' is {n} and {m}")
+            raise ValueError(f"[einsum] axes of the letter '{c}' have different sizes: {n} and {m}")
         shape = list((a if n == 1 else b).shape)
         shape[(a_term if n == 1 else b_term).index(c)] = max(n, m)
         if n == 1:

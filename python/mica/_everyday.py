@@ -35,7 +35,7 @@ def linspace(start: float, stop: float, num: int = 50, endpoint: bool = True) ->
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     if num < 0:
-        raise ValueError(f"[linspace] there cannot be {num} numbers")
+        raise ValueError(f"[linspace] num must be at least 0, not {num}")
     step = (stop - start) / max(1, num - endpoint)
     numbers = arange(num).astype("f64") * step + float(start)
     if endpoint and num > 1:
@@ -103,7 +103,9 @@ def repeat(x: Array, repeats: int | Sequence[int], axis: int | None = None) -> T
     if len(counts) == 1:
         counts *= n
     if len(counts) != n or any(count < 0 for count in counts):
-        raise ValueError(f"[repeat] {repeats} are not {n} counts for axis {axis}")
+        raise ValueError(
+            f"[repeat] axis {axis} takes one count or {n}, none below 0, not {repeats}"
+        )
     if isinstance(repeats, int):
         shape = (*x.shape[: axis + 1], repeats, *x.shape[axis + 1 :])
         wide = broadcast_to(expand_dims(x, axis + 1), shape)

@@ -70,7 +70,7 @@ def load(path: str | os.PathLike, like: Any = None) -> Any:
     if set(names) != set(found):
         lacking = sorted(set(names) - set(found))
         more = sorted(set(found) - set(names))
-        raise ValueError(f"[load] '{path}' lacks {lacking} and has {more}, which nothing asks for")
+        raise ValueError(f"[load] '{path}' lacks {lacking} and has {more}, which the tree has not")
     for name, leaf in zip(names, leaves, strict=True):
         new = found[name]
         if new.shape != leaf.shape or new.dtype != leaf.dtype:

@@ -58,7 +58,9 @@ class Dataset:
         if count == _INFINITE:
             raise TypeError("[data] the dataset has no end, and so no length; take(n) gives it one")
         if count == _UNKNOWN:
-            raise TypeError("[data] the dataset filters: its length is known when it was walked")
+            raise TypeError(
+                "[data] the length of a dataset that filters is not known: count its elements"
+            )
         return count
 
     def __repr__(self) -> str:

@@ -395,7 +395,9 @@ def _matrix_norm(x: Any, order: Any, axes: tuple[int, int], keepdims: builtins.b
         s = svdvals(x)
         y = sum(s, axis=-1) if order == "nuc" else s[..., 0 if order == 2 else -1]
     else:
-        raise ValueError(f"[norm] {order!r} is no norm of matrices")
+        raise ValueError(
+            f"[norm] a matrix norm is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, not {order!r}"
+        )
     if keepdims:
         shape = list(y.shape)
         for axis in sorted((row, column)):
@@ -425,7 +427,7 @@ def norm(
     """
     x = as_array(x)
     if axis is None and ord is not None and x.ndim not in (1, 2):
-        raise ValueError(f"[norm] name the axes of {x.dtype}{list(x.shape)} that ord is about")
+        raise ValueError(f"[norm] ord of {x.dtype}{list(x.shape)} needs axis: one or two axes")
     axes = tuple(range(x.ndim)) if axis is None else axis
     axes = (axes,) if isinstance(axes, int) else tuple(axes)
     if ord is None or (ord == "fro" and len(axes) == 2):

@@ -234,7 +234,9 @@ def cosine(rate: float, steps: int, warmup: int = 0, last: float = 0.0) -> Calla
     [0.0, 0.5, 1.0, 0.5, 0.0]
     """
     if not 0 <= warmup < steps:
-        raise ValueError(f"[cosine] {warmup} of {steps} steps are warm-up")
+        raise ValueError(
+            f"[cosine] warmup must be 0 or more and less than steps: {warmup} of {steps}"
+        )
 
     def schedule(step: Any) -> Any:
         at = _float(step)

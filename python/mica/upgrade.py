@@ -366,7 +366,7 @@ class _Upgrader(ast.NodeVisitor):
             if edit.end <= at and edit.start < at:
                 continue  # inside of what was taken away
             if edit.start < at:
-                raise AssertionError(f"two edits meet at byte {edit.start}")
+                raise AssertionError(f"two edits overlap at byte {edit.start}")
             out += [data[at : edit.start], edit.text.encode()]
             at = edit.end
         return b"".join([*out, data[at:]]).decode()

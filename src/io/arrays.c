@@ -202,7 +202,9 @@ static mica_status write_any(mica_file *file, const char *path, const mica_array
 
 mica_status mica_arrays_save(const char *path, const mica_array *arrays, int64_t n) {
     MICA_GIVEN(path, MICA_MANY(arrays, n));
-    if (n < 0) return MICA_INVALID("[arrays_save] %lld arrays", (long long)n);
+    if (n < 0)
+        return MICA_INVALID("[arrays_save] the number of arrays must be at least 0, not %lld",
+                            (long long)n);
     bool is_one = ends_with(path, ".npy");
     if (!is_one && !ends_with(path, ".npz") && !ends_with(path, ".safetensors"))
         return MICA_INVALID("[arrays_save] '%.900s' ends with none of .safetensors, .npz and .npy",

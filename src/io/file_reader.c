@@ -32,7 +32,7 @@ static mica_status open_stream(mica_file_reader *r, int window) {
         r->zlib->inflate_init(&r->stream, 15 + window, r->zlib->version(), (int)sizeof r->stream);
     if (code == IO_ZLIB_OK) return NULL;
     if (code == IO_ZLIB_MEMORY_ERROR) return MICA_NO_MEMORY();
-    return MICA_ERROR(MICA_UNSUPPORTED, "[zlib] this version, %s, does not serve (code %d)",
+    return MICA_ERROR(MICA_UNSUPPORTED, "[zlib] this version, %s, cannot be used (code %d)",
                       r->zlib->version(), code);
 }
 

@@ -36,8 +36,8 @@ static mica_status resource_gather(io_builder *b, const io_making *m) {
     mica_tf_ref operands[3] = {{0}}, result;
     if (io_node_attr(m->node, "batch_dims", &value)) batch_dims = (int64_t)io_find_number(value, 3);
     if (batch_dims < 0 || batch_dims > MICA_MAX_RANK)
-        return MICA_ERROR(MICA_DATA_LOSS, "[ResourceGather] batch_dims is %lld",
-                          (long long)batch_dims);
+        return MICA_ERROR(MICA_DATA_LOSS, "[ResourceGather] batch_dims must be 0 to %d, not %lld",
+                          MICA_MAX_RANK, (long long)batch_dims);
     MICA_TRY(read_first(b, m, 2, &operands[0]));
     operands[1] = m->inputs[1];
     MICA_TRY(add_int(b, (int32_t)batch_dims, &operands[2]));

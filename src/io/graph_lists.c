@@ -25,7 +25,8 @@ static mica_status make_list(io_builder *b, mica_tf_ref size, mica_tf_ref shape,
     static const uint8_t zeros[16] = {0};
     mica_dtype core = mica_tf_dtype_core(fact->dtype);
     if (core == MICA_DTYPE_COUNT)
-        return MICA_ERROR(MICA_UNSUPPORTED, "[lists] lists of %s", mica_tf_dtype_name(fact->dtype));
+        return MICA_ERROR(MICA_UNSUPPORTED, "[lists] lists of dtype %s are not supported",
+                          mica_tf_dtype_name(fact->dtype));
     mica_tf_ref one, sizes[3], zero, operands[2];
     const int32_t once = 1;
     MICA_TRY(constant(b, MICA_DTYPE_i32, MICA_INTS(1), &once, &one));
@@ -116,8 +117,10 @@ static mica_status from_tensor(io_builder *b, const io_making *m) {
 static mica_status check_is_list(const io_making *m) {
     if (m->facts[0].kind == IO_LIST) return NULL;
     if (m->facts[0].kind == IO_PENDING)
-        return MICA_ERROR(MICA_UNSUPPORTED, "[lists] a list is read before it is written");
-    return MICA_ERROR(MICA_UNSUPPORTED, "[lists] a list of tensors that comes from elsewhere");
+        return MICA_ERROR(MICA_UNSUPPORTED,
+                          "[lists] a list that is read before it is written is not supported");
+    return MICA_ERROR(MICA_UNSUPPORTED,
+                      "[lists] a list of tensors that another function made is not supported");
 }
 
 static mica_status set_item(io_builder *b, const io_making *m) {
@@ -125,7 +128,7 @@ static mica_status set_item(io_builder *b, const io_making *m) {
     mica_tf_ref operands[3] = {m->inputs[0], m->inputs[1], m->inputs[2]}, list;
     io_fact fact = m->facts[0];
     if (io_node_attr(m->node, "resize_if_index_out_of_bounds", &value) && io_find_number(value, 5))
-        return MICA_ERROR(MICA_UNSUPPORTED, "[lists] a list that grows");
+        return MICA_ERROR(MICA_UNSUPPORTED, "[lists] a list that grows is not supported");
     if (fact.kind == IO_PENDING)
         MICA_TRY(make_pending(b, m->inputs[0], m->inputs[2], &fact, &operands[0]));
     else

@@ -130,7 +130,7 @@ static mica_status open_stream(mica_record_writer *w, const mica_record_options 
                               options->strategy, w->zlib->version(), (int)sizeof w->stream);
     if (code == IO_ZLIB_OK) return NULL;
     if (code == IO_ZLIB_MEMORY_ERROR) return MICA_NO_MEMORY();
-    return MICA_ERROR(MICA_UNSUPPORTED, "[zlib] this version, %s, does not serve (code %d)",
+    return MICA_ERROR(MICA_UNSUPPORTED, "[zlib] this version, %s, cannot be used (code %d)",
                       w->zlib->version(), code);
 }
 

@@ -93,7 +93,7 @@ static mica_status find_value(search *s, const frame *at, io_range input, io_sou
     const io_node *node = find_source(at, &input, &where);
     *out = (io_source){0};
     if (!node)
-        return MICA_ERROR(MICA_DATA_LOSS, "[saved_model] %s: '%.*s' comes from nowhere",
+        return MICA_ERROR(MICA_DATA_LOSS, "[saved_model] %s: no node of the graph makes '%.*s'",
                           s->how->def->path, IO_TEXT(input));
     if (io_is(node->op, "Const")) return read_constant(s, node, &out->value);
     if (!io_is(node->op, "RestoreV2")) return NULL;

@@ -210,7 +210,7 @@ static mica_status read_header(header *h) {
         if (!take_char(&h->in, '}')) return damaged(h, "the header does not end");
     }
     pass_spaces(&h->in);
-    return h->in.n ? damaged(h, "there is something behind the header's end") : NULL;
+    return h->in.n ? damaged(h, "bytes follow the header's end") : NULL;
 }
 
 static int by_place(const void *a, const void *b) {

@@ -123,8 +123,8 @@ static mica_status make_part(const text *t, mica_device *device, int64_t column,
     bool counts = dtype == MICA_TF_int64 || dtype == MICA_TF_int32;
     if (column < IO_TEXT_LINE || (column == IO_TEXT_LINE && dtype != MICA_TF_string) ||
         (column == IO_TEXT_NUMBER && !counts) || (dtype != MICA_TF_string && !is_number))
-        return MICA_ERROR(MICA_UNSUPPORTED, "[text_table] %s: column %lld as %s", t->path,
-                          (long long)column,
+        return MICA_ERROR(MICA_UNSUPPORTED, "[text_table] %s: column %lld cannot be read as %s",
+                          t->path, (long long)column,
                           mica_tf_dtype_name(dtype) ? mica_tf_dtype_name(dtype) : "no dtype");
     if (dtype == MICA_TF_string) return make_strings(t, column, out_value);
     return make_numbers(t, device, column, dtype, out_value);

@@ -328,7 +328,7 @@ static mica_status check_extension(const mica_node *old, const mica_node *new) {
                           "[%s] only cond, case, while, scan and call can be extended", where);
     for (int32_t i = 0; i < new->n_operands; i++)
         if (new->operands[i].node->id >= old->id)
-            return MICA_ERROR(MICA_INTERNAL, "[%s] operand %d of an extension stands after it",
+            return MICA_ERROR(MICA_INTERNAL, "[%s] operand %d of an extension is made after it",
                               where, i);
     if (new->n_results < old->n_results)
         return MICA_ERROR(MICA_INTERNAL, "[%s] an extension from %d to %d results", where,

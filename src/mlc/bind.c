@@ -85,8 +85,8 @@ mica_status mlc_graph_bind_and_write(mlc_graph *graph, mlc_named_data data,
     if (!full && inputs.n && inputs.data[0].tensor)
         full = inputs.data[0].tensor->descriptor->type.dims[0];
     if (batch_size < 0 || batch_size > full)
-        return MICA_INVALID("[bind and write] batch size %lld of %lld", (long long)batch_size,
-                            (long long)full);
+        return MICA_INVALID("[bind and write] the batch size %lld must be between 0 and %lld",
+                            (long long)batch_size, (long long)full);
     if (batch_size == full) batch_size = 0;
     mlc_bindings bindings = {mica_calloc((size_t)data.n + 1, sizeof(mlc_binding)), 0};
     mica_status status = bindings.data ? NULL : MICA_NO_MEMORY();

@@ -479,8 +479,9 @@ static mica_status start_locked(start *s, mlc_program_kind kind, mica_event **ou
     MICA_TRY(check_state(s->graph, kind));
     int64_t full = s->graph->full_batch, batch = s->execution->batch_size;
     if (batch < 0 || (batch > full && full))
-        return MICA_INVALID("[execute] batch size %lld of tensors whose batch is %lld",
-                            (long long)batch, (long long)full);
+        return MICA_INVALID(
+            "[execute] the batch size %lld must be between 0 and that of the tensors, %lld",
+            (long long)batch, (long long)full);
     s->batch = batch == full ? 0 : batch;
     if (kind == MLC_PROGRAM_GRADIENT && !s->graph->kept)
         return MLC_FAILED("[execute] the gradient pass follows a forward pass, and there is none");

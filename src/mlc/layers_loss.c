@@ -23,10 +23,11 @@ mica_status mlc_loss_layer_create(const mlc_loss_descriptor *d, mlc_tensor *weig
                                 : "an unknown one");
     if (!(d->label_smoothing >= 0 && d->label_smoothing <= 1) || d->class_count < 1 ||
         !(d->epsilon >= 0) || !(d->delta > 0) || d->weight != d->weight)
-        return MICA_INVALID("[Loss] weight %g, label smoothing %g, %lld classes, epsilon %g, delta "
-                            "%g",
-                            (double)d->weight, (double)d->label_smoothing,
-                            (long long)d->class_count, (double)d->epsilon, (double)d->delta);
+        return MICA_INVALID(
+            "[Loss] weight %g, label smoothing %g, %lld classes, epsilon %g, delta "
+            "%g: smoothing must be 0 to 1, classes at least 1, epsilon at least 0, delta above 0",
+            (double)d->weight, (double)d->label_smoothing, (long long)d->class_count,
+            (double)d->epsilon, (double)d->delta);
     if (weights && !mlc_data_type_is_float(weights->descriptor->data_type))
         return MICA_INVALID("[Loss] the weights are %s; they must be Float32 or Float16",
                             mlc_data_type_description(weights->descriptor->data_type));
@@ -95,11 +96,12 @@ mica_status mlc_yolo_loss_layer_create(const mlc_yolo_loss_descriptor *d, mlc_la
         return MICA_INVALID("[YOLOLoss] the descriptor's size is %zu, expected %zu", d->size,
                             sizeof *d);
     if (!d->anchor_boxes || d->anchor_box_count < 1 || d->anchor_box_count > 4096)
-        return MICA_INVALID("[YOLOLoss] %lld anchor boxes", (long long)d->anchor_box_count);
+        return MICA_INVALID("[YOLOLoss] %lld anchor boxes: 1 to 4096 are needed",
+                            (long long)d->anchor_box_count);
     for (int64_t i = 0; i < 2 * d->anchor_box_count; i++)
         if (!(d->anchor_boxes[i] > 0))
-            return MICA_INVALID("[YOLOLoss] anchor box %lld has the size %g", (long long)(i / 2),
-                                (double)d->anchor_boxes[i]);
+            return MICA_INVALID("[YOLOLoss] anchor box %lld has the size %g: sizes must be above 0",
+                                (long long)(i / 2), (double)d->anchor_boxes[i]);
     MICA_TRY(mlc_layer_make(MLC_YOLO_LOSS_LAYER, &layer));
     size_t bytes = (size_t)(2 * d->anchor_box_count) * sizeof *layer->anchor_boxes;
     layer->anchor_boxes = mica_alloc(bytes);

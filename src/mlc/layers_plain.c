@@ -22,13 +22,13 @@ mica_status mlc_activation_layer_create(const mlc_activation_descriptor *descrip
     if (!mlc_activation_type_description(descriptor->type))
         return MICA_INVALID("[Activation] %d is not a type of activation", (int)descriptor->type);
     if (!isfinite(descriptor->a) || isnan(descriptor->b) || isnan(descriptor->c))
-        return MICA_INVALID("[Activation] a %g, b %g, c %g", (double)descriptor->a,
-                            (double)descriptor->b, (double)descriptor->c);
+        return MICA_INVALID("[Activation] a %g, b %g, c %g: a must be finite, b and c no NaN",
+                            (double)descriptor->a, (double)descriptor->b, (double)descriptor->c);
     if (descriptor->type == MLC_ACTIVATION_CELU && descriptor->a == 0)
         return MICA_INVALID("[Activation] CELU divides by a, which is 0");
     if (descriptor->type == MLC_ACTIVATION_CLAMP && descriptor->a > descriptor->b)
-        return MICA_INVALID("[Activation] Clamp to [%g, %g]", (double)descriptor->a,
-                            (double)descriptor->b);
+        return MICA_INVALID("[Activation] Clamp to [%g, %g]: a, the lower bound, must be at most b",
+                            (double)descriptor->a, (double)descriptor->b);
     MICA_TRY(mlc_layer_make(MLC_ACTIVATION_LAYER, out_layer));
     (*out_layer)->as.activation = *descriptor;
     return NULL;
@@ -206,7 +206,9 @@ mica_status mlc_softmax_layer_create_dimension(mlc_softmax_operation operation, 
 mica_status mlc_split_layer_create(int64_t count, int64_t dimension, mlc_layer **out_layer) {
     MICA_GIVEN(out_layer);
     *out_layer = NULL;
-    if (count < 1) return MICA_INVALID("[Split] into %lld parts", (long long)count);
+    if (count < 1)
+        return MICA_INVALID("[Split] a source is split into at least 1 part, not %lld",
+                            (long long)count);
     MICA_TRY(along(MLC_SPLIT_LAYER, dimension, out_layer));
     (*out_layer)->count = count;
     return NULL;
@@ -217,10 +219,13 @@ mica_status mlc_split_layer_create_sections(mica_ints lengths, int64_t dimension
     MICA_GIVEN(MICA_ARRAY(lengths), out_layer);
     mlc_layer *layer = NULL;
     *out_layer = NULL;
-    if (lengths.n < 1) return MICA_INVALID("[Split] no section lengths");
+    if (lengths.n < 1)
+        return MICA_INVALID(
+            "[Split] the list of section lengths is empty: give the length of each part");
     for (int32_t i = 0; i < lengths.n; i++)
         if (lengths.data[i] < 1)
-            return MICA_INVALID("[Split] section lengths %s", mlc_shape_text(lengths).chars);
+            return MICA_INVALID("[Split] section lengths must be at least 1, not %s",
+                                mlc_shape_text(lengths).chars);
     MICA_TRY(along(MLC_SPLIT_LAYER, dimension, &layer));
     layer->count = lengths.n;
     return mlc_layer_finish(layer, mlc_layer_keep_list(layer, 0, lengths), out_layer);
@@ -373,16 +378,16 @@ mica_status mlc_pooling_layer_create(const mlc_pooling_descriptor *d, mlc_layer 
     CHECK_SIZE("Pooling", d);
     if (!mlc_pooling_type_description(d->type) ||
         !mlc_padding_policy_description(d->padding_policy))
-        return MICA_INVALID("[Pooling] type %d, padding policy %d", (int)d->type,
-                            (int)d->padding_policy);
+        return MICA_INVALID("[Pooling] type %d or padding policy %d is no member of its enum",
+                            (int)d->type, (int)d->padding_policy);
     if (d->kernel_width < 1 || d->kernel_height < 1 || d->stride_x < 1 || d->stride_y < 1 ||
         d->dilation_x < 1 || d->dilation_y < 1 || d->padding_x < 0 || d->padding_y < 0)
-        return MICA_INVALID("[Pooling] kernel %lldx%lld, stride (%lld,%lld), dilation (%lld,%lld), "
-                            "padding (%lld,%lld)",
-                            (long long)d->kernel_height, (long long)d->kernel_width,
-                            (long long)d->stride_y, (long long)d->stride_x,
-                            (long long)d->dilation_y, (long long)d->dilation_x,
-                            (long long)d->padding_y, (long long)d->padding_x);
+        return MICA_INVALID(
+            "[Pooling] kernel %lldx%lld, stride (%lld,%lld), dilation (%lld,%lld), "
+            "padding (%lld,%lld): padding must be at least 0, the others at least 1",
+            (long long)d->kernel_height, (long long)d->kernel_width, (long long)d->stride_y,
+            (long long)d->stride_x, (long long)d->dilation_y, (long long)d->dilation_x,
+            (long long)d->padding_y, (long long)d->padding_x);
     MICA_TRY(mlc_layer_make(MLC_POOLING_LAYER, out_layer));
     (*out_layer)->as.pooling = *d;
     return NULL;

@@ -18,20 +18,22 @@ static mica_status check_convolution(const mlc_convolution_descriptor *d) {
     CHECK_SIZE("Convolution", d);
     if (!mlc_convolution_type_description(d->type) ||
         !mlc_padding_policy_description(d->padding_policy))
-        return MICA_INVALID("[Convolution] type %d, padding policy %d", (int)d->type,
-                            (int)d->padding_policy);
+        return MICA_INVALID("[Convolution] type %d or padding policy %d is no member of its enum",
+                            (int)d->type, (int)d->padding_policy);
     if (d->kernel_width < 1 || d->kernel_height < 1 || d->stride_x < 1 || d->stride_y < 1 ||
         d->dilation_x < 1 || d->dilation_y < 1 || d->padding_x < 0 || d->padding_y < 0)
-        return MICA_INVALID("[Convolution] kernel %lldx%lld, stride (%lld,%lld), dilation "
-                            "(%lld,%lld), padding (%lld,%lld)",
-                            (long long)d->kernel_height, (long long)d->kernel_width,
-                            (long long)d->stride_y, (long long)d->stride_x,
-                            (long long)d->dilation_y, (long long)d->dilation_x,
-                            (long long)d->padding_y, (long long)d->padding_x);
+        return MICA_INVALID(
+            "[Convolution] kernel %lldx%lld, stride (%lld,%lld), dilation "
+            "(%lld,%lld), padding (%lld,%lld): padding must be at least 0, the others at least 1",
+            (long long)d->kernel_height, (long long)d->kernel_width, (long long)d->stride_y,
+            (long long)d->stride_x, (long long)d->dilation_y, (long long)d->dilation_x,
+            (long long)d->padding_y, (long long)d->padding_x);
     if (d->in_channels < 1 || d->out_channels < 1 || d->groups < 1 ||
         d->in_channels % d->groups != 0 || d->out_channels % d->groups != 0 ||
         (d->type == MLC_CONVOLUTION_DEPTHWISE && d->groups != d->in_channels))
-        return MICA_INVALID("[Convolution] %lld input and %lld output channels in %lld groups",
+        return MICA_INVALID("[Convolution] %lld input and %lld output channels in %lld groups: "
+                            "each number is at least 1, groups divide both, and a depthwise "
+                            "convolution has a group for each input channel",
                             (long long)d->in_channels, (long long)d->out_channels,
                             (long long)d->groups);
     return NULL;
@@ -64,8 +66,9 @@ mica_status mlc_fully_connected_layer_create(mlc_tensor *weights, mlc_tensor *bi
     *out_layer = NULL;
     CHECK_SIZE("FullyConnected", d);
     if (d->in_channels < 1 || d->out_channels < 1)
-        return MICA_INVALID("[FullyConnected] %lld input and %lld output channels",
-                            (long long)d->in_channels, (long long)d->out_channels);
+        return MICA_INVALID(
+            "[FullyConnected] %lld input and %lld output channels: at least 1 of each is needed",
+            (long long)d->in_channels, (long long)d->out_channels);
     MICA_TRY(mlc_check_weights("FullyConnected", "weights tensor", weights,
                                d->in_channels * d->out_channels));
     if (biases)
@@ -89,8 +92,11 @@ static mica_status normalization(mlc_layer_kind kind, int64_t channels, mlc_tens
                                      MLC_ROLE_GAMMA};
     mlc_layer *layer = NULL;
     *out_layer = NULL;
-    if (channels < 1) return MICA_INVALID("[%s] %lld channels", name, (long long)channels);
-    if (!(epsilon >= 0)) return MICA_INVALID("[%s] epsilon %g", name, (double)epsilon);
+    if (channels < 1)
+        return MICA_INVALID("[%s] at least 1 channel is needed, not %lld", name,
+                            (long long)channels);
+    if (!(epsilon >= 0))
+        return MICA_INVALID("[%s] epsilon must be at least 0, not %g", name, (double)epsilon);
     for (int32_t i = 0; i < 4; i++)
         if (tensors[i]) MICA_TRY(mlc_check_weights(name, names[i], tensors[i], channels));
     MICA_TRY(mlc_layer_make(kind, &layer));
@@ -143,7 +149,7 @@ mica_status mlc_group_normalization_layer_create(int64_t channels, int64_t group
     MICA_GIVEN(out_layer);
     *out_layer = NULL;
     if (groups < 1 || channels % groups != 0)
-        return MICA_INVALID("[GroupNormalization] %lld channels in %lld groups",
+        return MICA_INVALID("[GroupNormalization] %lld channels do not divide into %lld groups",
                             (long long)channels, (long long)groups);
     MICA_TRY(normalization(MLC_GROUP_NORMALIZATION_LAYER, channels, NULL, NULL, beta, gamma,
                            epsilon, out_layer));
@@ -163,7 +169,8 @@ mica_status mlc_layer_normalization_layer_create(mica_ints normalized_shape, mlc
             __builtin_mul_overflow(elements, normalized_shape.data[i], &elements))
             elements = 0;
     if (normalized_shape.n < 1 || elements < 1)
-        return MICA_INVALID("[LayerNormalization] the shape %s",
+        return MICA_INVALID("[LayerNormalization] the shape %s: at least one size is needed, and "
+                            "sizes are at least 1",
                             mlc_shape_text(normalized_shape).chars);
     MICA_TRY(normalization(MLC_LAYER_NORMALIZATION_LAYER, elements, NULL, NULL, beta, gamma,
                            epsilon, &layer));
@@ -182,7 +189,8 @@ mica_status mlc_embedding_layer_create(const mlc_embedding_descriptor *d, mlc_te
     if (d->embedding_count < 1 || d->embedding_dimension < 1 ||
         d->padding_index >= d->embedding_count || !(d->maximum_norm >= 0) || !(d->p_norm > 0))
         return MICA_INVALID("[Embedding] %lld embeddings of dimension %lld, padding index %lld, "
-                            "maximum norm %g, p %g",
+                            "maximum norm %g, p %g: the first two must be at least 1, the padding "
+                            "index below their number, the norm at least 0 and p above 0",
                             (long long)d->embedding_count, (long long)d->embedding_dimension,
                             (long long)d->padding_index, (double)d->maximum_norm,
                             (double)d->p_norm);
@@ -198,14 +206,16 @@ mica_status mlc_embedding_layer_create(const mlc_embedding_descriptor *d, mlc_te
 static mica_status check_lstm(const mlc_lstm_descriptor *d) {
     CHECK_SIZE("LSTM", d);
     if (d->input_size < 1 || d->hidden_size < 1 || d->layer_count < 1 || d->layer_count > 1024)
-        return MICA_INVALID("[LSTM] input size %lld, hidden size %lld, %lld layers",
+        return MICA_INVALID("[LSTM] input size %lld, hidden size %lld, %lld layers: each must be "
+                            "at least 1, and at most 1024 layers are possible",
                             (long long)d->input_size, (long long)d->hidden_size,
                             (long long)d->layer_count);
     if (!d->batch_first)
         return MICA_ERROR(MICA_UNSUPPORTED, "[LSTM] sources must have the batch first");
     if (!(d->dropout >= 0 && d->dropout < 1) || !mlc_lstm_result_mode_description(d->result_mode))
-        return MICA_INVALID("[LSTM] dropout %g, result mode %d", (double)d->dropout,
-                            (int)d->result_mode);
+        return MICA_INVALID("[LSTM] dropout %g must be at least 0 and less than 1, and result mode "
+                            "%d a member of its enum",
+                            (double)d->dropout, (int)d->result_mode);
     return NULL;
 }
 

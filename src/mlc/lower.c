@@ -200,7 +200,7 @@ static void lower_split(mlc_lowering *l, const mlc_layer *layer, mica_value x,
     const mica_type *type = mica_value_type(x);
     if (!type) return;
     if (layer->dimension >= type->rank) {
-        fail(l, "[Split] the source has not so many dimensions");
+        fail(l, "[Split] the dimension to split is out of range for the source");
         return;
     }
     int64_t extent = type->dims[layer->dimension];

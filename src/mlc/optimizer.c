@@ -16,21 +16,26 @@ static mica_status check(const mlc_optimizer_descriptor *d, const mlc_optimizer 
         return MICA_INVALID("[%s] the descriptor's size is %zu, expected %zu", name, d->size,
                             sizeof *d);
     if (!is_number(d->learning_rate, 0, INFINITY) || !isfinite(d->gradient_rescale))
-        return MICA_INVALID("[%s] learning rate %g, gradient rescale %g", name,
-                            (double)d->learning_rate, (double)d->gradient_rescale);
+        return MICA_INVALID("[%s] learning rate %g, gradient rescale %g: the rate must be at least "
+                            "0, and both finite",
+                            name, (double)d->learning_rate, (double)d->gradient_rescale);
     if (!mlc_regularization_type_description(d->regularization) ||
         !mlc_gradient_clipping_type_description(d->clipping))
-        return MICA_INVALID("[%s] regularization type %d, clipping type %d", name,
-                            (int)d->regularization, (int)d->clipping);
+        return MICA_INVALID(
+            "[%s] regularization type %d or clipping type %d is no member of its enum", name,
+            (int)d->regularization, (int)d->clipping);
     if (!(d->gradient_clip_min <= d->gradient_clip_max) || !(d->maximum_clipping_norm > 0) ||
         !(d->custom_global_norm >= 0))
-        return MICA_INVALID("[%s] clipping to [%g, %g], maximum norm %g, custom norm %g", name,
-                            (double)d->gradient_clip_min, (double)d->gradient_clip_max,
-                            (double)d->maximum_clipping_norm, (double)d->custom_global_norm);
+        return MICA_INVALID(
+            "[%s] clipping to [%g, %g], maximum norm %g, custom norm %g: the lower bound must be "
+            "at most the upper one, the maximum norm above 0, the custom norm at least 0",
+            name, (double)d->gradient_clip_min, (double)d->gradient_clip_max,
+            (double)d->maximum_clipping_norm, (double)d->custom_global_norm);
     if (!is_number(o->beta1, 0, 1) || !is_number(o->beta2, 0, 1) || !is_number(o->alpha, 0, 1) ||
         !is_number(o->epsilon, 0, INFINITY) || !isfinite(o->momentum) || o->time_step < 1)
         return MICA_INVALID("[%s] beta1 %g, beta2 %g, alpha %g, epsilon %g, momentum %g, time step "
-                            "%lld",
+                            "%lld: betas and alpha must be 0 to 1, epsilon at least 0, the "
+                            "momentum finite, the time step at least 1",
                             name, (double)o->beta1, (double)o->beta2, (double)o->alpha,
                             (double)o->epsilon, (double)o->momentum, (long long)o->time_step);
     return NULL;

@@ -44,8 +44,8 @@ static mica_status take_both(mlc_tensor *t, mlc_tensor *scale, mlc_tensor *bias,
                              bool has_axis, quantization *q) {
     const mica_type *type = &t->descriptor->type;
     if (has_axis && (axis < 0 || axis >= type->rank))
-        return MICA_INVALID("[%s] axis %lld of the shape %s", mlc_tensor_label(t), (long long)axis,
-                            mlc_tensor_shape_text(t).chars);
+        return MICA_INVALID("[%s] axis %lld is out of range for the shape %s", mlc_tensor_label(t),
+                            (long long)axis, mlc_tensor_shape_text(t).chars);
     q->n = has_axis ? type->dims[axis] : 1;
     q->inner = 1;
     for (int32_t i = type->rank; has_axis && i-- > axis + 1;) q->inner *= type->dims[i];

@@ -130,7 +130,8 @@ mica_status mlc_tensor_descriptor_convolution_weights(int64_t width, int64_t hei
     *out_descriptor = NULL;
     if (in_channels < 1 || out_channels < 1 ||
         __builtin_mul_overflow(in_channels, out_channels, &both))
-        return MICA_INVALID("[tensor descriptor] %lld input and %lld output channels",
+        return MICA_INVALID("[tensor descriptor] %lld input and %lld output channels: at least 1 "
+                            "of each, and a product of 63 bits, are needed",
                             (long long)in_channels, (long long)out_channels);
     MICA_TRY(mlc_tensor_descriptor_create(MICA_INTS(1, both, height, width), type, out_descriptor));
     (*out_descriptor)->fan_in = in_channels * height * width;

@@ -207,7 +207,8 @@ mica_value mica_nn_reduce(mica_graph *g, mica_nn_reduction_kind kind, mica_value
     int64_t sorted[MICA_MAX_RANK];
     uint32_t seen = 0;
     if (axes.n < 0 || axes.n > type.rank || (axes.n && !axes.data)) {
-        MICA_NN_FAIL(g, "[reduce] %d axes of %s", (int)axes.n, mica_nn_type_text(&type).chars);
+        MICA_NN_FAIL(g, "[reduce] %d axes are given for %s: at most one for each of its axes",
+                     (int)axes.n, mica_nn_type_text(&type).chars);
         return MICA_NULL_VALUE;
     }
     for (int32_t i = 0; i < axes.n; i++) {

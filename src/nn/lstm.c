@@ -235,7 +235,7 @@ static bool check_network(mica_graph *g, mica_value x, network *net) {
         return false;
     mica_type lengths = mica_nn_type(net->lengths);
     if (!mica_value_is_null(net->lengths) && mica_type_elements(&lengths) != net->batch) {
-        MICA_NN_FAIL(g, "[lstm] %s sequence lengths for a batch of %lld",
+        MICA_NN_FAIL(g, "[lstm] sequence lengths %s must be one for each of %lld examples",
                      mica_nn_type_text(&lengths).chars, (long long)net->batch);
         return false;
     }

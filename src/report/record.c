@@ -131,6 +131,11 @@ void mica_set_caller_line(bool (*find)(char *text, size_t capacity)) {
     __atomic_store_n(&find_line, find, __ATOMIC_RELEASE);
 }
 
+bool mica_report_find_line(char *text, size_t capacity) {
+    bool (*find)(char *text, size_t capacity) = __atomic_load_n(&find_line, __ATOMIC_ACQUIRE);
+    return find && find(text, capacity);
+}
+
 int32_t mica_report_set_line(int32_t line) {
     int32_t before = line_here;
     line_here = line;
@@ -150,10 +155,10 @@ static int32_t number_of_line(report_data *d, const char *text) {
 
 int32_t mica_report_line(void) {
     if (line_here != MICA_REPORT_ASK) return line_here;
-    bool (*find)(char *text, size_t capacity) = __atomic_load_n(&find_line, __ATOMIC_ACQUIRE);
     char text[400] = "";
-    if (!find || !mica_report_is_on()) return 0;
-    if (!find(text, sizeof text)) return marked.life == report.life ? marked.line : 0;
+    if (!mica_report_is_on()) return 0;
+    if (!mica_report_find_line(text, sizeof text))
+        return marked.life == report.life ? marked.line : 0;
     report_data *d = lock();
     if (!d) return 0;
     marked.line = number_of_line(d, text);

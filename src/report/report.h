@@ -41,6 +41,8 @@ static inline bool mica_report_is_on(void) {
 
 /* ---- lines of the caller's program ------------------------------------------------------------*/
 
+/* "file:line" of the line that runs on this thread, whether or not a report is asked for. */
+bool mica_report_find_line(char *text, size_t capacity);
 /* A number for the line that runs on this thread, 0 when it is not known. No lock may be held. */
 int32_t mica_report_line(void);
 /* The same line as part of a layer: "file:line" and "model/layer" of an op's name

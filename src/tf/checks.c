@@ -155,22 +155,37 @@ static mica_tensor *constant_of(const mica_tf_frame *frame, mica_tf_ref ref) {
     }
 }
 
-static void append(mica_tf_session *session, mica_graph *g, mica_value value,
-                   const mica_tf_bounds *b) {
+static void append(mica_tf_session *session, const mica_tf_check *of) {
     mica_tf_check *check = mica_arena_alloc(&session->arena, sizeof *check);
     if (!check) {
-        mica_graph_fail(g, MICA_NO_MEMORY());
+        mica_graph_fail((mica_graph *)of->g, MICA_NO_MEMORY());
         return;
     }
-    *check = (mica_tf_check){.next = session->checks, .g = g, .value = value, .bounds = *b};
+    *check = *of;
+    check->next = session->checks;
     session->checks = check; /* the last comes first */
+}
+
+/* The graph of the node that is lowered may be a derived one, which the session outlives. */
+static void append_here(mica_tf_lowering *c, mica_value value, const mica_tf_bounds *b) {
+    const mica_tf_node *node = c->session->node;
+    mica_tf_check check = {.g = c->g, .value = value, .bounds = *b};
+    if (node && node->place) {
+        check.name = mica_arena_strdup(&c->session->arena, node->name);
+        check.place = mica_arena_strdup(&c->session->arena, node->place);
+        if (!check.name || !check.place) {
+            mica_graph_fail(c->g, MICA_NO_MEMORY());
+            return;
+        }
+    }
+    append(c->session, &check);
 }
 
 void mica_tf_lower_check(mica_tf_lowering *c, int32_t input, const mica_tf_bounds *b) {
     if (!c->session->checks_bounds || !c->inputs[input].node) return;
     mica_tensor *constant = c->frame && c->refs ? constant_of(c->frame, c->refs[input]) : NULL;
     if (!constant) {
-        append(c->session, c->g, c->inputs[input], b);
+        append_here(c, c->inputs[input], b);
         return;
     }
     mica_status status = mica_tf_bounds_check(b, constant);
@@ -213,7 +228,11 @@ mica_tf_check *mica_tf_take_checks(mica_tf_session *session, const mica_graph *g
 
 void mica_tf_put_check(mica_tf_session *session, mica_graph *g, mica_value value,
                        const mica_tf_check *check) {
-    if (value.node) append(session, g, value, &check->bounds);
+    if (!value.node) return;
+    mica_tf_check here = *check;
+    here.g = g;
+    here.value = value;
+    append(session, &here);
 }
 
 mica_value mica_tf_check_neutral(mica_graph *g, const mica_tf_check *check) {

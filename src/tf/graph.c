@@ -232,6 +232,7 @@ mica_status mica_tf_graph_add(mica_tf_graph *g, mica_tf_op op, const mica_tf_att
     for (int32_t i = 0; i < n_inputs; i++) node->inputs[i] = inputs[i];
     for (int32_t i = 0; i < n_results; i++) node->dtypes[i] = dtypes[i];
     MICA_TRY(unique_name(g, name ? name : info->name, &node->name));
+    MICA_TRY(mica_tf_place_find(g, &node->place));
     if (mica_report_is_on()) node->line = mica_report_line_of(node->name);
     MICA_TRY(mica_tf_operation_create(op, own, &node->operation));
     mica_status status = add_functions(g, node->operation);
@@ -256,6 +257,7 @@ mica_status mica_tf_graph_append(mica_tf_graph *g, const mica_tf_node *of,
         node->inputs[i] = map[mica_tf_slot(from, of->inputs[i])];
     for (int32_t i = 0; i < of->n_results; i++) node->dtypes[i] = of->dtypes[i];
     MICA_TRY(unique_name(g, of->name, &node->name));
+    MICA_TRY(mica_tf_place_keep(g, of->place, &node->place));
     MICA_TRY(add_functions(g, of->operation));
     node->operation = of->operation;
     MICA_TRY(infer_node(g, node));

@@ -23,6 +23,10 @@ void mica_tf_program_release(mica_tf_program *program) {
     mica_free(program->donated);
     mica_free(program->written_types);
     mica_free(program->randoms);
+    for (int32_t i = 0; i < program->n_checks; i++) {
+        mica_free(program->checks[i].name);
+        mica_free(program->checks[i].place);
+    }
     mica_free(program->checks);
     mica_graph_release(program->graph);
     mica_free(program->notes);

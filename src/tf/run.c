@@ -194,7 +194,13 @@ static mica_status collect_checks(segment *s, mica_tf_session *session, mica_tf_
     if (!program->checks) return MICA_NO_MEMORY();
     for (at = checks; at; at = at->next) {
         int32_t input = input_of(s, frame, at->value);
-        program->checks[program->n_checks++] = (mica_tf_checked){input, at->bounds};
+        mica_tf_checked *checked = &program->checks[program->n_checks++];
+        *checked = (mica_tf_checked){.input = input, .bounds = at->bounds};
+        if (at->place) {
+            checked->name = mica_strdup(at->name);
+            checked->place = mica_strdup(at->place);
+            if (!checked->name || !checked->place) return MICA_NO_MEMORY();
+        }
         if (input >= 0) continue;
         mica_output(frame->g, at->value);
         program->n_checked_results++;
@@ -330,12 +336,17 @@ static mica_status find_program(segment *s, mica_tf_program **out_program, int32
 
 enum { FEW = 48 };
 
+static mica_status check_integers(const mica_tf_checked *checked, mica_tensor *tensor) {
+    mica_status status = mica_tf_bounds_check(&checked->bounds, tensor);
+    return mica_tf_status_at(status, checked->name, checked->place);
+}
+
 static mica_status check_inputs(const segment *s, const mica_tf_program *program) {
     for (int32_t i = 0; i < program->n_checks; i++) {
         const mica_tf_checked *checked = &program->checks[i];
         if (checked->input >= 0)
-            MICA_TRY(mica_tf_bounds_check(&checked->bounds,
-                                          s->run->slots[s->step->inputs[checked->input]].object));
+            MICA_TRY(
+                check_integers(checked, s->run->slots[s->step->inputs[checked->input]].object));
     }
     return NULL;
 }
@@ -345,7 +356,7 @@ static mica_status check_results(const mica_tf_program *program, mica_tensor **r
     mica_status status = NULL;
     for (int32_t i = 0, k = 0; i < program->n_checks; i++) {
         if (program->checks[i].input >= 0) continue;
-        if (!status) status = mica_tf_bounds_check(&program->checks[i].bounds, results[k]);
+        if (!status) status = check_integers(&program->checks[i], results[k]);
         mica_tensor_release(results[k++]);
     }
     return status;
@@ -509,7 +520,7 @@ static mica_status run_host(run *r, const mica_tf_node *node) {
                       .outputs = r->slots + node->first};
     mica_status status = mica_tf_run_host(o->op, &c);
     if (inputs != few) mica_free(inputs);
-    return status;
+    return mica_tf_status_at(status, node->name, node->place);
 }
 
 /* ---- graphs -----------------------------------------------------------------------------------*/

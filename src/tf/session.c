@@ -232,8 +232,15 @@ void mica_tf_frame_lower(mica_tf_frame *frame, int32_t index) {
                           .frame = frame,
                           .refs = node->inputs};
     int32_t line = mica_report_is_on() ? mica_report_set_line(node->line) : 0;
+    const mica_tf_node *outer = frame->session->node;
+    mica_status before = mica_graph_check(frame->g);
+    frame->session->node = node;
     mica_tf_lower(&c);
+    frame->session->node = outer;
     if (mica_report_is_on()) mica_report_set_line(line);
+    mica_status failed = before ? NULL : mica_graph_take_error(frame->g);
+    mica_status_release(before);
+    if (failed) mica_graph_fail(frame->g, mica_tf_status_at(failed, node->name, node->place));
     for (int32_t i = 0; i < node->n_results; i++) frame->values[node->first + i] = c.outputs[i];
     if (node->operation->op == MICA_TF_Identity) /* of a handle */
         frame->variables[node->first] = room.variables[0];

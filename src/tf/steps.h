@@ -11,6 +11,7 @@
 typedef struct mica_tf_checked {
     int32_t input; /* -1: it is a result */
     mica_tf_bounds bounds;
+    char *name, *place; /* of the node, or NULL */
 } mica_tf_checked;
 
 /* A program's neighbours in one of the lists it is in, and a list. */

@@ -32,7 +32,8 @@ static mica_status create(mica_tf_writer *w, mica_ints dims, mica_tf_value *out)
     int64_t n = 1;
     for (int32_t i = 0; i < dims.n; i++) n *= dims.data[i];
     if (n != w->n)
-        return MICA_INVALID("[string] %lld strings for %lld places", (long long)w->n, (long long)n);
+        return MICA_INVALID("[string] %lld strings are given for %lld elements", (long long)w->n,
+                            (long long)n);
     const char **data = mica_alloc(((size_t)n + 1) * (sizeof *data + sizeof(size_t)));
     if (!data) return MICA_NO_MEMORY();
     size_t *lengths = (size_t *)(data + n + 1), at = 0;

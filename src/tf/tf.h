@@ -195,7 +195,8 @@ typedef struct mica_tf_node {
     mica_tf_dtype *dtypes;
     mica_tf_shape *shapes;
     const char *name;
-    int32_t line; /* of the caller's program, while a report is asked for (report/) */
+    const char *place; /* the caller's "file:line" that it was made by, or NULL (places.c) */
+    int32_t line;      /* of the caller's program, while a report is asked for (report/) */
 } mica_tf_node;
 
 /* Integers that follow from constants and known sizes while a graph is built (partial.c): what is
@@ -251,6 +252,14 @@ bool mica_tf_needs_value(const mica_tf_graph *g, const mica_tf_node *node, int32
 MICA_MUST_CHECK mica_status mica_tf_graph_append(mica_tf_graph *g, const mica_tf_node *of,
                                                  const mica_tf_graph *from, const mica_tf_ref *map,
                                                  mica_tf_ref *out_first);
+/* A place's text in the graph's arena; the place that runs now (NULL: not known). */
+MICA_MUST_CHECK mica_status mica_tf_place_keep(mica_tf_graph *g, const char *place,
+                                               const char **out_place);
+MICA_MUST_CHECK mica_status mica_tf_place_find(mica_tf_graph *g, const char **out_place);
+/* The error of a run with the node that it came up in; an inner function has named its own. Keeps
+ * what is no fault of a node: no memory, an exception of the caller's, an interrupt. */
+MICA_MUST_CHECK mica_status mica_tf_status_at(mica_status status, const char *name,
+                                              const char *place);
 /* flags[i]: node i is reached from the outputs or has an effect. */
 void mica_tf_find_needed(const mica_tf_graph *g, bool *flags);
 /* flags[i]: node i's results follow from constants and shapes. */
@@ -342,6 +351,7 @@ struct mica_tf_session {
     int32_t n_randoms;
     bool checks_bounds; /* of values that TensorFlow refuses */
     mica_tf_check *checks;
+    const mica_tf_node *node;                        /* that is being lowered, or NULL */
     struct mica_tf_memo *memo[MICA_TF_MEMO_BUCKETS]; /* what was lowered */
     mica_tf_frame *frames;                           /* all, for their release */
     int32_t n_replicas; /* above 0: what is lowered is one of so many, side by side along an axis */
@@ -399,6 +409,7 @@ struct mica_tf_check {
     const mica_graph *g;
     mica_value value;
     mica_tf_bounds bounds;
+    const char *name, *place; /* of the node; both live as long as the session */
 };
 
 /* Whether TensorFlow refuses some values of this op's integers, and which: before it runs by

@@ -283,7 +283,8 @@ static mica_status check_arguments(const mica_graph *f, const int32_t *in_axes,
                                    const int32_t *out_axes, int64_t size) {
     if (!f) return MICA_INVALID("[vmap] there is no function");
     if (f->error) return mica_graph_check(f);
-    if (size < 0) return MICA_INVALID("[vmap] the size is %lld", (long long)size);
+    if (size < 0)
+        return MICA_INVALID("[vmap] the size must be at least 0, not %lld", (long long)size);
     for (int32_t i = 0; i < f->n_parameters; i++)
         MICA_TRY(check_axis(f, "parameter", i, in_axes[i], f->parameters[i]));
     for (int32_t i = 0; i < f->n_outputs; i++)

@@ -193,7 +193,8 @@ TEST(a_text_that_does_not_fit_is_refused) {
     CHECK_FAILS(read_text("a,3000000000\n", &table, &keys, &values), MICA_DATA_LOSS, "no int32");
     CHECK_FAILS(read_text("a,\n", &table, &keys, &values), MICA_DATA_LOSS, "'' in line 1");
     table.dtypes[1] = MICA_TF_bool;
-    CHECK_FAILS(read_text("a,1\n", &table, &keys, &values), MICA_UNSUPPORTED, "column 1 as bool");
+    CHECK_FAILS(read_text("a,1\n", &table, &keys, &values), MICA_UNSUPPORTED,
+                "column 1 cannot be read as bool");
     table.key_column = -3;
     CHECK_FAILS(read_text("a,1\n", &table, &keys, &values), MICA_UNSUPPORTED, "column -3");
     CHECK(!keys.object && !values.object);

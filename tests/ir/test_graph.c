@@ -253,7 +253,7 @@ TEST(an_extension_keeps_the_first_results) {
     /* An operand that stands after the node is refused, and so is what is no region op. */
     mica_value late[] = {p, after};
     mica_node_extend(y.node, late, 2, NULL, regions, 2);
-    CHECK_FAILS(mica_graph_check(g), MICA_INTERNAL, "stands after it");
+    CHECK_FAILS(mica_graph_check(g), MICA_INTERNAL, "is made after it");
     mica_graph_release(g);
     mica_graph_release(one);
     mica_graph_release(two);

@@ -81,13 +81,13 @@ def test_einsum_is_that_of_numpy(case):
 @pytest.mark.parametrize(
     ("equation", "shapes", "message"),
     [
-        ("ij,jk->ik", [(2, 3), (4, 5)], "axis 'j' is 3 and 4"),
+        ("ij,jk->ik", [(2, 3), (4, 5)], "'j' have different sizes: 3 and 4"),
         ("ij->ij", [(2,)], "does not fit an array"),
         ("ij,jk->ik", [(2, 3)], "2 terms for 1 arrays"),
         ("ij->ii", [(2, 3)], "repeats a letter"),
         ("ij->k", [(2, 3)], "repeats a letter, or has one of no term"),
         ("i1->i", [(2, 3)], "more than letters"),
-        ("ii", [(2, 3)], "'i' is 2 and 3"),
+        ("ii", [(2, 3)], "'i' have different sizes: 2 and 3"),
     ],
 )
 def test_einsum_says_what_is_wrong(equation, shapes, message):

@@ -156,8 +156,8 @@ def test_the_gradient_of_a_cholesky_factor_is_symmetric():
         (lambda: mica.linalg.det(mica.tensor(WIDE)), "[det] needs square matrices"),
         (lambda: mica.linalg.inv(mica.tensor([1.0])), "[inv] needs matrices"),
         (lambda: mica.linalg.qr(mica.tensor(WIDE), "raw"), "[qr] mode 'raw'"),
-        (lambda: mica.linalg.norm(mica.tensor(TALL), 2), "[norm] name the axes"),
-        (lambda: mica.linalg.norm(mica.tensor(WIDE), 7), "[norm] 7 is no norm of matrices"),
+        (lambda: mica.linalg.norm(mica.tensor(TALL), 2), "[norm] ord of"),
+        (lambda: mica.linalg.norm(mica.tensor(WIDE), 7), "-inf, not 7"),
     ],
 )
 def test_wrong_arguments_are_refused(call, message):

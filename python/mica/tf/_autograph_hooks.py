@@ -153,7 +153,7 @@ def _len(tensor):
 
 def _int(value=0, base=None):
     if base is not None and base != 10:
-        raise NotImplementedError("int of a tensor with a base")
+        raise NotImplementedError("int() of a tensor takes no base: leave it out")
     return ops["Cast"](convert_to_tensor(value), DstT=_dtypes.int32)
 
 

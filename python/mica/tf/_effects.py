@@ -29,10 +29,10 @@ def _node_of(graph, value) -> int | None:
     operation = value if isinstance(value, Operation) else getattr(value, "op", None)
     if not isinstance(operation, Operation):
         if isinstance(value, str | int | float):
-            raise TypeError(f"{value!r} is no tensor or operation that something could wait for")
+            raise TypeError(f"a control input is a tensor or an operation, not {value!r}")
         return None
     if operation.graph is not graph:
-        raise ValueError(f"{value} must be from the same graph as what waits for it: {graph}")
+        raise ValueError(f"a control input must be of the graph {graph}: {value} is not")
     return operation._number
 
 

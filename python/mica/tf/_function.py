@@ -136,7 +136,10 @@ class GraphFunction:
                         for count, tensor in zip(connected, tensors, strict=True)
                     ]
                 first = end
-            raise RuntimeError("A gradient of an order above the number of tapes was asked for")
+            raise RuntimeError(
+                "A gradient of a higher order than there are tapes was asked for: "
+                "nest one tape for each order"
+            )
 
         _mica.tf_record(tensors, results, gradient)
         return results[:count]

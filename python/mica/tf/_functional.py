@@ -165,7 +165,9 @@ def _pick(flat: list, i) -> list:
 def _tensors(structure: object, what: str) -> tuple[list, object]:
     flat = nest.flatten(structure, expand_composites=True)
     if not flat:
-        raise ValueError(f"{what} must be a Tensor or a nested structure of Tensors, got nothing")
+        raise ValueError(
+            f"{what} must be a Tensor or a nested structure of Tensors, got an empty structure"
+        )
     # Elements are gathered from a copy: the gradient of the tensor itself is dense.
     flat = [ops["Identity"](convert_to_tensor(part)) for part in flat]
     return flat, nest.pack_sequence_as(structure, flat, expand_composites=True)

@@ -127,7 +127,8 @@ def raise_error(name: str, message: str):
     op = None
     if message.startswith("["):
         op, _, text = message[1:].partition("] ")
-        message = f"{text} [Op:{op}]" if op[:1].isupper() else message
+        text, start, origin = text.partition("\n\nDetected at node '")
+        message = f"{text} [Op:{op}]{start}{origin}" if op[:1].isupper() else message
     raise _BY_NAME[name](None, None, message)
 
 

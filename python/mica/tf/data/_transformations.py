@@ -350,7 +350,7 @@ def _stateful(function, state, element_spec, name: str, state_spec=None):
                     graph._output(operand(tensor))
                 return (result_spec if name == "scan" else state_spec), graph
             state_spec = joined
-    raise ValueError(f"The shapes of the state of {name} do not settle: {state_spec}.")
+    raise ValueError(f"The shapes of the state of {name} keep changing, at last to {state_spec}.")
 
 
 def _static_batch(spec, sizes, drop_remainder) -> int | None:
@@ -609,7 +609,7 @@ def _leaves_like(spec, value) -> list:
     """What stands where a structure of specs has its leaves; there a list is data."""
     if isinstance(spec, dict):
         if set(spec) != set(value):
-            raise ValueError(f"keys {sorted(value)} instead of {sorted(spec)}")
+            raise ValueError(f"the keys are {sorted(value)}, but must be {sorted(spec)}")
         return [leaf for key in sorted(spec) for leaf in _leaves_like(spec[key], value[key])]
     if isinstance(spec, tuple):
         pairs = zip(spec, value, strict=True)

@@ -58,7 +58,7 @@ class Collectives:
         axis = int(axis)
         rank = value.shape.rank
         if rank is not None and not -rank <= axis < rank:
-            raise ValueError(f"all_gather: axis {axis} of a value of {rank} dimensions")
+            raise ValueError(f"all_gather: axis {axis} is out of range for rank {rank}")
 
         def gathered(x):
             (found,) = self._meet(f"axis {axis}", [x])

@@ -58,7 +58,7 @@ class Task:
             if header.get("kind") == "error":
                 _wire.raise_received(header)
             if header.get("kind") != "welcome" or not isinstance(header.get("devices"), list):
-                raise _wire.BadFrame("it says something else than welcome")
+                raise _wire.BadFrame("its first message is not the answer to a greeting")
         except (OSError, _wire.BadFrame, _wire.Closed) as error:
             channel.close()
             raise self._unavailable(f"does not answer as one of mica.tf: {error}") from None

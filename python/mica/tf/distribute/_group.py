@@ -165,9 +165,9 @@ class Group:
                     raise errors.InternalError(
                         None,
                         None,
-                        f"worker {index} asks for {header.get('what')!r} as its meeting "
-                        f"{header.get('number')} where worker 0 asks for {what!r} as its meeting "
-                        f"{self._number}: the workers run different programs",
+                        f"worker {index} takes part in {header.get('what')!r} as collective "
+                        f"{header.get('number')} where worker 0 takes part in {what!r} as "
+                        f"collective {self._number}: the workers run different programs",
                     )
                 parts.append(values)
             results = _combined(what, parts)
@@ -209,7 +209,7 @@ def _combined(what: str, parts: list[list]) -> list:
     """The result of a meeting of the values of each worker, in their order."""
     if len({len(part) for part in parts}) != 1:
         raise errors.InvalidArgumentError(
-            None, None, "the workers bring different numbers of values"
+            None, None, "the workers give different numbers of values: all must give as many"
         )
     if what == "first":
         return parts[0]
@@ -218,7 +218,9 @@ def _combined(what: str, parts: list[list]) -> list:
         kinds = {value.dtype for value in values}
         if len(kinds) != 1 or (what == "sum" and len({tuple(v.shape) for v in values}) != 1):
             found = ", ".join(f"{value.dtype.name} {value.shape}" for value in values)
-            raise errors.InvalidArgumentError(None, None, f"the workers bring {found}")
+            raise errors.InvalidArgumentError(
+                None, None, f"the workers give {found}: dtypes and shapes must be alike"
+            )
         if what == "sum":
             total = values[0]
             for value in values[1:]:

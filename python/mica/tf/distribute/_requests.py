@@ -156,7 +156,9 @@ def run(request, tensors: list, count: int) -> list:
         if _mica.tf_row_remote(str(op)) != _OF_VARIABLE or any(
             t.dtype == resource for t in tensors[1:count]
         ):
-            raise errors.InvalidArgumentError(None, None, f"[{str(op)[:80]}] is given a variable")
+            raise errors.InvalidArgumentError(
+                None, None, f"[{str(op)[:80]}] takes no variable, but is given one"
+            )
     results = function_of(request, tensors)(*tensors[:count])
     for each in results:
         if each.dtype in (resource, variant):
@@ -196,7 +198,7 @@ class Variables:
     def put_in(self, tensors: list, places) -> list:
         """The tensors with the variables at their places among them."""
         if not isinstance(places, dict):
-            raise ValueError("the variables are no object of places")
+            raise ValueError("the variables are not given as an object of numbers by position")
         whole = list(tensors)
         for place, number in sorted((int(place), number) for place, number in places.items()):
             if not 0 <= place <= len(whole) or number not in self._handles:

@@ -99,11 +99,17 @@ class _Service:
         if kind == "variable":
             return {"kind": "made", "number": variables.make(header)}, []
         if kind != "run":
-            raise errors.InvalidArgumentError(None, None, f"a frame of the kind {kind!r:.80}")
+            raise errors.InvalidArgumentError(
+                None, None, f"there is no request of the kind {kind!r:.80}"
+            )
         count = header.get("operands")
         tensors = variables.put_in(tensors, header.get("variables", {}))
         if type(count) is not int or not 0 <= count <= len(tensors):
-            raise errors.InvalidArgumentError(None, None, f"{count!r:.80} operands were announced")
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"the number of operands is given as {count!r:.80}, of {len(tensors)} tensors",
+            )
         return {"kind": "done"}, _requests.run(header.get("request"), tensors, count)
 
 

@@ -213,7 +213,9 @@ class TFLiteConverter:
             raise NotImplementedError(f"a target with {sorted(wanted)} is not implemented")
         types = {_dtypes.as_dtype(t) for t in self.target_spec.supported_types}
         if not types <= {_dtypes.float32, _dtypes.float16, _dtypes.int8}:
-            raise NotImplementedError(f"weights of {sorted(t.name for t in types)}")
+            raise NotImplementedError(
+                f"weights are float32, float16 or int8, not {sorted(t.name for t in types)}"
+            )
         kept = "float32"
         if optimizations:
             is_half = _dtypes.float16 in types

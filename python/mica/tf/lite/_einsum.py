@@ -82,7 +82,9 @@ def _lettered(node) -> tuple[list[str], str]:
     spelled = []
     for term, value in zip(terms, node.inputs, strict=True):
         if value.rank is None:
-            raise ConverterError(f"Einsum ({node.name}) of an unknown rank")
+            raise ConverterError(
+                f"Einsum ({node.name}) of an unknown rank has no TensorFlow Lite form"
+            )
         count = value.rank - len(term.replace("...", "")) if "..." in term else 0
         dots = max(dots, count)
         spelled.append((term, count))
@@ -105,7 +107,9 @@ def write_einsum(node, make) -> None:
             "Lite kernel"
         )
     if node.inputs[0].dtype != "float32":
-        raise ConverterError(f"Einsum ({node.name}) of {node.inputs[0].dtype}")
+        raise ConverterError(
+            f"Einsum ({node.name}) takes float32 in TensorFlow Lite, not {node.inputs[0].dtype}"
+        )
     operands = [_Operand(make, v, t) for v, t in zip(node.inputs, texts, strict=True)]
     if len(operands) == 1:
         operands[0].sum_out(result)
@@ -123,7 +127,9 @@ def _write_product(node, make, a: _Operand, b: _Operand, result: str) -> None:
     for letter, size in zip(b.letters, b.value.shape, strict=True):
         known = sizes.get(letter)
         if known is not None and size is not None and 1 in (known, size) and known != size:
-            raise ConverterError(f"Einsum ({node.name}) that broadcasts {letter!r}")
+            raise ConverterError(
+                f"Einsum ({node.name}) that broadcasts {letter!r} has no TensorFlow Lite form"
+            )
         sizes[letter] = size if known is None else known
     shared = "".join(c for c in result if c in a.letters and c in b.letters)
     summed = "".join(c for c in a.letters if c in b.letters and c not in result)

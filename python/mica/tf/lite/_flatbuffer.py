@@ -202,7 +202,7 @@ class _Reader:
     def follow(self, place: int) -> int:
         offset = self.number("I", place)
         if offset == 0:
-            raise ValueError(f"the offset at byte {place} leads nowhere")
+            raise ValueError(f"the offset at byte {place} is 0: what it must refer to is missing")
         return self.at(place + offset, 4)
 
     def read_table(self, kind: type, place: int) -> Table:
@@ -214,7 +214,7 @@ class _Reader:
         vtable = self.at(place - self.number("i", place), 4)
         size, extent = self.number("H", vtable), self.number("H", vtable + 2)
         if size < 4 or size % 2 or extent < 4:
-            raise ValueError(f"the table at byte {place} has no sound list of fields")
+            raise ValueError(f"the table at byte {place} has a damaged list of fields")
         self.at(vtable, size)
         self.at(place, extent)
         made = kind.__new__(kind)

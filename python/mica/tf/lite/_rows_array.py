@@ -365,7 +365,7 @@ def _updated(x, o):
         or len(starts) != len(sizes)
         or any(m > n for m, n in zip(own, sizes, strict=True))
     ):
-        raise ValueError(f"DYNAMIC_UPDATE_SLICE of {sizes} with {own} at {starts}")
+        raise ValueError(f"DYNAMIC_UPDATE_SLICE: an update {own} at {starts} does not fit {sizes}")
     starts = [min(max(s, 0), n - m) for s, n, m in zip(starts, sizes, own, strict=True)]
     mask = np.zeros(sizes, bool)
     mask[tuple(slice(s, s + m) for s, m in zip(starts, own, strict=True))] = True
@@ -424,7 +424,7 @@ row(
 
 def _block(o) -> int:
     if o.block_size < 1:
-        raise ValueError(f"a block of size {o.block_size}")
+        raise ValueError(f"block_size must be at least 1, not {o.block_size}")
     return o.block_size
 
 

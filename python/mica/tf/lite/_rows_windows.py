@@ -21,7 +21,7 @@ def _sizes(o, names: str) -> list[int]:
     """Positive options, with 1 for the batch and the channels."""
     sizes = [getattr(o, name) for name in names.split()]
     if not all(0 < n < 1 << 16 for n in sizes):
-        raise ValueError(f"{names} are {sizes}")
+        raise ValueError(f"{names} must be from 1 to 65535, not {sizes}")
     return [1, *sizes, 1]
 
 
@@ -46,7 +46,7 @@ def _depthwise(x, o):
     channels = x[0].shape[-1]
     one, height, width, count = x[1].shape.as_list()
     if one != 1 or not channels or count % channels:
-        raise ValueError(f"DEPTHWISE_CONV_2D of {x[0].shape} with weights {x[1].shape}")
+        raise ValueError(f"DEPTHWISE_CONV_2D: weights {x[1].shape} do not fit {x[0].shape}")
     filters = ops["Reshape"](x[1], [height, width, channels, count // channels])
     windows = _windows(o)
     return _biased(ops["DepthwiseConv2dNative"](x[0], filters, **windows), x, 2)
@@ -210,6 +210,9 @@ def _(node, make):
     x, options = _options(node, make, dilated=False)
     one, height, width, last = node.attributes["ksize"]
     if one != 1 or last != 1 or x.dtype != "float32":
-        raise ConverterError(f"{node.op} ({node.name}) over channels or of {x.dtype}")
+        raise ConverterError(
+            f"{node.op} ({node.name}) over the batch or channels, or of {x.dtype}, "
+            "has no TensorFlow Lite kernel"
+        )
     name = "MAX_POOL_2D" if node.op == "MaxPool" else "AVERAGE_POOL_2D"
     make(name, [x], filter_height=height, filter_width=width, **options)

@@ -174,7 +174,7 @@ def _stored(x, value: Value):
     dtype = _dtypes.as_dtype(value.dtype)
     if value.quantization is None or value.dtype not in _STORED or not x.dtype.is_floating:
         if x.dtype != dtype:
-            raise ValueError(f"a tensor of {x.dtype.name} where the file says {value.dtype}")
+            raise ValueError(f"a tensor is {x.dtype.name}, but {value.dtype} in the file")
         return x
     scale, zero = value.quantization.spread(len(value.shape))
     limits = np.iinfo(value.dtype)

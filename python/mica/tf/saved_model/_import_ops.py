@@ -101,7 +101,7 @@ def _variable_shape(builder, inputs, attributes):
     fact = builder.known.get(inputs[0]._id)
     dtype = attributes.get("out_type", _dtypes.int32)
     if fact is None:
-        raise NotImplementedError("the shape of a variable that is not known")
+        raise NotImplementedError("the shape of a variable that is not known cannot be read")
     return {"output": ops["Shape"](builder.read(inputs[0], fact.dtype), out_type=dtype)}
 
 
@@ -177,7 +177,7 @@ def _fused(builder, inputs, attributes):
 
 @_of("ScaleAndTranslate")
 def _scale_and_translate(builder, inputs, attributes):
-    raise NotImplementedError("resizing by scale and translation")
+    raise NotImplementedError("resizing by scale and translation is not supported")
 
 
 # ---- strings, counts -----------------------------------------------------------------------------

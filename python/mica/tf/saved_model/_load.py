@@ -349,7 +349,9 @@ class Loader:
         """A table: what the function that creates it makes, made here and kept."""
         children = {c.local_name: c.node_id for c in proto.children}
         if "_create_resource" not in children:
-            raise NotImplementedError("The saved model has a resource that nothing creates")
+            raise NotImplementedError(
+                "The saved model has a resource without a function that creates it"
+            )
         function = self._objects[children["_create_resource"]].function
         definition = self._library.definition(function.concrete_functions[0])
         for node in definition.node_def:

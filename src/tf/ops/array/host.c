@@ -94,7 +94,7 @@ static void write_places(const mica_type *type, const uint8_t *data, size_t byte
 
 mica_status tf_host_where(mica_tf_host *c) {
     if (!mica_tf_is_core(c->inputs[0].dtype))
-        return MICA_ERROR(MICA_UNSUPPORTED, "[Where] of strings");
+        return MICA_ERROR(MICA_UNSUPPORTED, "[Where] takes numbers or bools, not strings");
     const mica_type *type = mica_tensor_type(c->inputs[0].object);
     mica_dtype_kind kind = mica_dtype_kind_of(type->dtype);
     bool is_float = kind == MICA_KIND_FLOAT || kind == MICA_KIND_COMPLEX;

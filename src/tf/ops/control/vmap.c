@@ -105,7 +105,7 @@ void tf_lower_vmap(mica_tf_lowering *c) {
     int64_t size = 0;
     mica_tf_check *checks = NULL;
     if (c->session->n_replicas && are_replicas(c->info, c->attrs)) {
-        MICA_TF_FAIL(c, "[Vmap] replicas inside of replicas");
+        MICA_TF_FAIL(c, "[Vmap] a replica cannot run replicas of its own");
         return;
     }
     if (!room || !axes) {
@@ -198,7 +198,9 @@ mica_status tf_host_vmap(mica_tf_host *c) {
                           "[Vmap] replicas cannot run ops of the host: %s has some",
                           mica_tf_host_attr(c, "f")->as.function->name);
     if (s.size < 1 || s.size > MICA_TF_MAX_VALUES)
-        return MICA_ERROR(MICA_UNSUPPORTED, "[Vmap] %lld slices on the host", (long long)s.size);
+        return MICA_ERROR(MICA_UNSUPPORTED,
+                          "[Vmap] %lld slices: ops of the host run for 1 to %d of them",
+                          (long long)s.size, MICA_TF_MAX_VALUES);
     size_t n = (size_t)s.size * (size_t)(c->n_inputs + c->n_outputs);
     s.parts = mica_calloc(n + 1, sizeof *s.parts);
     if (!s.parts) return MICA_NO_MEMORY();

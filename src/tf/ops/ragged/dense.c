@@ -57,8 +57,9 @@ static mica_status read_rowids(const mica_tf_host *c, nesting *n, int64_t n_valu
                             "of %lld",
                             (long long)n_rows, (long long)n_values);
     if (!n->depth && n->n_rows != n_values)
-        return MICA_INVALID("[RaggedTensorToTensor] %lld rows of %lld values", (long long)n->n_rows,
-                            (long long)n_values);
+        return MICA_INVALID("[RaggedTensorToTensor] the outermost row partition has %lld rows for "
+                            "%lld values: they must be as many",
+                            (long long)n->n_rows, (long long)n_values);
     return NULL;
 }
 

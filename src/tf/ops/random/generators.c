@@ -785,7 +785,8 @@ static mica_status shuffled(mica_tf_host *c, const uint32_t state[6], int64_t n)
 static mica_status slices_of(mica_tf_host *c, int64_t *out_n) {
     *out_n = 0;
     if (!mica_tf_is_core(c->inputs[0].dtype))
-        return MICA_ERROR(MICA_UNSUPPORTED, "[%s] of strings", c->info->name);
+        return MICA_ERROR(MICA_UNSUPPORTED, "[%s] takes numbers or bools, not strings",
+                          c->info->name);
     const mica_type *type = mica_tensor_type(c->inputs[0].object);
     *out_n = type->rank ? type->dims[0] : 0;
     if (*out_n > 1) return NULL;

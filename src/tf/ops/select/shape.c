@@ -295,9 +295,10 @@ static mica_status check_lists(const mica_tf_inference *c, const mica_tf_shape *
         return MICA_INVALID("[%s] Updates shape must have rank at least one. Found:[]",
                             c->info->name);
     if (indices->rank == 1)
-        return MICA_INVALID("[%s] indices must be a matrix of places, one row each, or of a higher "
-                            "rank, not of shape %s",
-                            c->info->name, mica_tf_shape_text(indices).chars);
+        return MICA_INVALID(
+            "[%s] indices must be a matrix, one row for each element, or of a higher "
+            "rank, not of shape %s",
+            c->info->name, mica_tf_shape_text(indices).chars);
     return NULL;
 }
 
@@ -401,8 +402,8 @@ mica_status tf_shape_write_element(mica_tf_inference *c) {
     MICA_TRY(mica_tf_input_number(c, 1, &index, &known));
     c->outputs[0] = *buffer;
     if (buffer->rank == 0 || value->rank >= MICA_MAX_RANK)
-        return MICA_INVALID("[WriteElement] a slice %s of %s", mica_tf_shape_text(value).chars,
-                            mica_tf_shape_text(buffer).chars);
+        return MICA_INVALID("[WriteElement] a slice of shape %s does not fit an array of shape %s",
+                            mica_tf_shape_text(value).chars, mica_tf_shape_text(buffer).chars);
     if (value->rank < 0) return NULL;
     mica_tf_shape whole = {.rank = value->rank + 1, .dims = {-1}};
     for (int32_t i = 0; i < value->rank; i++) whole.dims[i + 1] = value->dims[i];

@@ -41,7 +41,8 @@ static mica_status features_room(features *f, int64_t rows, int64_t n) {
 static mica_status set_rows(const mica_tf_host *c, crossed *x, int64_t rows, int32_t i,
                             const char *kind) {
     if (rows < 0 || rows >= INT64_MAX / 64)
-        return MICA_INVALID("[%s] %lld rows at %s %d", c->info->name, (long long)rows, kind, i);
+        return MICA_INVALID("[%s] a number of rows of %lld is not possible, at %s %d",
+                            c->info->name, (long long)rows, kind, i);
     MICA_TRY(tf_sparse_fits(c, rows, 2 * sizeof(int64_t)));
     if (x->rows < 0) x->rows = rows;
     if (x->rows == rows) return NULL;

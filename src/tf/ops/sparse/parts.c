@@ -14,7 +14,8 @@ mica_status tf_column_open(mica_tf_value value, tf_column *out) {
     out->n = mica_tf_shape_elements(&shape);
     if (value.dtype == MICA_TF_string) return NULL;
     if (!mica_tf_is_core(value.dtype))
-        return MICA_INVALID("[sparse] elements of %s", mica_tf_dtype_name(value.dtype));
+        return MICA_INVALID("[sparse] elements are numbers, bools or strings, not %s",
+                            mica_tf_dtype_name(value.dtype));
     const void *data;
     MICA_TRY(mica_tf_open(value, &data));
     out->data = data;

@@ -153,7 +153,8 @@ mica_status tf_host_unique(mica_tf_host *c) {
     int32_t axis;
     bool is_tensor = mica_tf_is_core(e.value.dtype);
     if (!is_tensor && e.value.dtype != MICA_TF_string)
-        return MICA_INVALID("[%s] of %s", c->info->name, mica_tf_dtype_name(e.value.dtype));
+        return MICA_INVALID("[%s] takes numbers, bools or strings, not %s", c->info->name,
+                            mica_tf_dtype_name(e.value.dtype));
     mica_tf_value_shape(e.value, &shape);
     MICA_TRY(axis_of(c, &shape, &axis));
     for (int32_t i = 0; i < axis; i++) e.before *= shape.dims[i];
