@@ -32,7 +32,8 @@ part_c() {
 part_python() {
     build
     MICA_TEST_COUNTS=1 MICA_BUILD=$PWD/$folder PYTHONPATH=$PWD/$folder/python python -m pytest -q \
-        --deselect tests/python/test_house.py --ignore tests/python/test_install.py || true
+        --deselect tests/python/house/test_house.py \
+        --ignore tests/python/install/test_install.py || true
 }
 
 part_report() {

@@ -1,7 +1,7 @@
 """Lists every error message of the library and of its Python packages: messages.py [part of one]
 
 One line each, sorted by place: file:line, then the text as it is in the source, its pieces joined
-and its placeholders left. tests/python/test_words.py reads the same list.
+and its placeholders left. tests/python/house/test_words.py reads the same list.
 """
 
 import ast

@@ -2,9 +2,9 @@
 
     python scripts/mlcompute_table.py [--check]
 
-The members are those of tests/python/data/mlcompute_members.json; the annotated headers say which
-function, field or value each is in C; the package itself says which name calls it in Python;
-tests/python/data/mlcompute_tests.json has the tests, which scripts/mlcompute_noops.py --all finds.
+The members are those of tests/python/mlcompute/data/mlcompute_members.json; the annotated headers
+say which function, field or value each is in C; the package itself says which name calls it in
+Python; mlcompute_tests.json beside it has the tests, which scripts/mlcompute_noops.py --all finds.
 With --check nothing is written: a stale table, a member without a place or a test, or a test that
 does not call what it is named for is an error.
 """
@@ -26,8 +26,8 @@ sys.path.insert(0, str(ROOT / "python/_mlcompute"))
 import headers as mlc_headers  # noqa: E402
 
 PAGE = ROOT / "docs/mlcompute.md"
-MEMBERS = ROOT / "tests/python/data/mlcompute_members.json"
-TESTS = ROOT / "tests/python/data/mlcompute_tests.json"
+MEMBERS = ROOT / "tests/python/mlcompute/data/mlcompute_members.json"
+TESTS = ROOT / "tests/python/mlcompute/data/mlcompute_tests.json"
 MARK = "<!-- Made by scripts/mlcompute_table.py from here on. -->\n"
 # What needs Apple's hardware, and why.
 MISSING = {
@@ -164,8 +164,8 @@ def rows(tests: dict[str, str]) -> list[Row]:
 
 
 def short_test(test: str) -> str:
-    """tests/python/test_x.py::test_y[z] -> test_x::test_y."""
-    return test.removeprefix("tests/python/").replace(".py::", "::").split("[")[0]
+    """tests/python/mlcompute/test_x.py::test_y[z] -> test_x::test_y."""
+    return test.removeprefix("tests/python/mlcompute/").replace(".py::", "::").split("[")[0]
 
 
 def table(found: list[Row]) -> str:
@@ -176,7 +176,7 @@ def table(found: list[Row]) -> str:
         f"{len(here)} of {len(members)} members are here. Missing, for want of Apple's hardware:",
         *(f"`{owner} {member}` ({why})." for (owner, member), why in MISSING.items()),
         "",
-        "A test is a function of a file of tests/python.",
+        "A test is a function of a file of tests/python/mlcompute.",
         "",
     ]
     for row in found:
@@ -210,10 +210,9 @@ def page(found: list[Row]) -> str:
 
 def run_tests(environment: dict[str, str], tests: list[str] | None = None) -> None:
     """Run mlcompute's tests under the recorder."""
-    files = sorted(str(p) for p in (ROOT / "tests/python").glob("test_mlcompute*.py"))
+    files = sorted(str(p) for p in (ROOT / "tests/python/mlcompute").glob("test_mlcompute*.py"))
     files = [f for f in files if not f.endswith("test_mlcompute_table.py")]
-    path = os.pathsep.join([str(ROOT / "scripts"), str(ROOT / "tests/python")])
-    variables = os.environ | environment | {"PYTHONPATH": path}
+    variables = os.environ | environment | {"PYTHONPATH": str(ROOT / "scripts")}
     command = [sys.executable, "-m", "pytest", "-p", "mlcompute_recorder", "-q"]
     result = subprocess.run(
         [*command, "-p", "no:cacheprovider", *(tests or files)],

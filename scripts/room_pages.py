@@ -3,7 +3,7 @@
 mkdocs calls `on_config` and `on_files` (mkdocs.yml names this file as a hook); `python
 scripts/room_pages.py` prints the pages. Everything on them is read from the tree: the list of rooms
 in docs/architecture.md, the first sentence of each file, the order of includes in
-tests/python/test_includes.py.
+tests/python/house/test_includes.py.
 """
 
 import ast
@@ -62,11 +62,11 @@ def purposes() -> dict[str, str]:
 
 def levels() -> dict[str, int]:
     """How deep each room of src lies: it may include those below it."""
-    path = ROOT / "tests" / "python" / "test_includes.py"
+    path = ROOT / "tests" / "python" / "house" / "test_includes.py"
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "LEVELS":
             return ast.literal_eval(node.value)
-    raise SystemExit("room_pages: tests/python/test_includes.py has no LEVELS")
+    raise SystemExit("room_pages: tests/python/house/test_includes.py has no LEVELS")
 
 
 def tracked(folder: str) -> list[str]:

@@ -16,8 +16,8 @@ fi
 pages=$(mktemp -d)
 trap 'rm -rf "$pages"' EXIT
 
-page() { # name of a program in tests/python/view
-    build/bin/mica view --output "$pages/$1.html" "tests/python/view/$1.py" 2> /dev/null
+page() { # name of a program in tests/python/command/view
+    build/bin/mica view --output "$pages/$1.html" "tests/python/command/view/$1.py" 2> /dev/null
 }
 
 shoot() { # page.html#place or a path, picture, width, height, further options

@@ -19,11 +19,11 @@ wheel=$(echo "$folder"/dist/*.whl)
 
 # From here on nothing of the tree can be imported: the tests lie in a folder of their own.
 mkdir -p "$folder/tests/docs"
-cp tests/installed/test_*.py tests/python/house.py tests/python/documents.py README.md "$folder/tests"
+cp tests/installed/test_*.py tests/python/support/*.py README.md "$folder/tests"
 cp docs/*.md "$folder/tests/docs"
 for name in functions jit derivatives nn exchange mlcompute_graphs tf_core tf_data tf_keras \
     tf_control hardening; do
-    cp "tests/python/test_$name.py" "$folder/tests"
+    cp tests/python/*/"test_$name.py" "$folder/tests"
 done
 export MICA_TREE=$PWD
 unset PYTHONPATH

@@ -3,7 +3,7 @@
     PYTHON tests/keras/curves.py     writes {model: loss before each of 50 steps} as JSON
 
 Weights are drawn by numpy; nothing is dropped out. The golden values, curves.json, are made by
-tests/oracle/make_keras_curves.py; tests/python/test_tf_keras_curves.py compares.
+tests/oracle/make_keras_curves.py; tests/python/keras/test_tf_keras_curves.py compares.
 """
 
 from __future__ import annotations

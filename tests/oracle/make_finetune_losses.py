@@ -1,8 +1,8 @@
 # needs: tensorflow-cpu==2.21.0
 """Trains signatures of saved models with a tape and Adam, and stores the losses.
 
-The same data and steps are what tests/python/test_finetune.py gives examples/finetune.c. Afterwards
-TensorFlow loads what the program saved, where one is given, and runs it:
+The same data and steps are what tests/python/training/test_finetune.py gives examples/finetune.c.
+Afterwards TensorFlow loads what the program saved, where one is given, and runs it:
 
     python make_finetune_losses.py [--saved MODEL=FOLDER]...
 """

@@ -1,7 +1,7 @@
-"""Writes tests/python/data/jax_golden.npz: what JAX says about the rows of the table.
+"""Writes tests/python/device/data/jax_golden.npz: what JAX says about the rows of the table.
 
-`make oracle` runs it in an environment of its own; tests/python/test_ref_jax.py reads the file.
-With names of rows as arguments only these are made anew.
+`make oracle` runs it in an environment of its own; tests/python/device/test_ref_jax.py reads the
+file. With names of rows as arguments only these are made anew.
 
 An example is a row, its attributes, how operands are drawn, and the same said in JAX. For each of
 its dtypes the golden values hold operands and results; in f64, for smooth ones, also tangents t,
@@ -28,7 +28,7 @@ from jax._src.lax.windowed_reductions import _select_and_scatter_add
 jax.config.update("jax_enable_x64", True)
 
 HERE = pathlib.Path(__file__).resolve().parent
-GOLDEN = HERE.parent / "python" / "data" / "jax_golden.npz"
+GOLDEN = HERE.parent / "python" / "device" / "data" / "jax_golden.npz"
 DTYPES = {
     "bool": jnp.bool_,
     "i8": jnp.int8,

@@ -8,13 +8,14 @@ import sys
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python" / "autograph"))
 
 import numpy as np
 import tensorflow as tf
 from autograph_cases import CASES, argument
 
-GOLDEN = Path(__file__).resolve().parents[1] / "python" / "data" / "tf_autograph.json.gz"
+ROOM = Path(__file__).resolve().parents[1] / "python" / "autograph"
+GOLDEN = ROOM / "data" / "tf_autograph.json.gz"
 
 
 def listed(result):

@@ -1,5 +1,5 @@
 # needs: tensorflow-cpu
-"""Writes what TensorFlow answers to the expressions of tests/python/tf_corner_cases.py."""
+"""Writes what TensorFlow answers to the expressions of tests/python/tf/tf_corner_cases.py."""
 
 import gzip
 import json
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python" / "tf"))
 
 import tensorflow as tf
 from tf_corner_cases import GOLDEN, answer, expressions

@@ -1,4 +1,4 @@
-"""Writes files of records as TensorFlow does: tests/python/data/records.
+"""Writes files of records as TensorFlow does: tests/python/files/data/records.
 
 python tests/oracle/make_tensorflow_records.py
 """
@@ -15,8 +15,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import tensorflow as tf
 
 TESTS = Path(__file__).resolve().parents[1]
-FOLDER = TESTS / "python" / "data" / "records"
-sys.path.insert(0, str(TESTS / "python"))
+FOLDER = TESTS / "python" / "files" / "data" / "records"
+sys.path.insert(0, str(TESTS / "python" / "files"))
 import example_program  # noqa: E402
 import files_program  # noqa: E402
 import summary_program  # noqa: E402

@@ -1,5 +1,5 @@
-"""Writes tests/python/data/v1_optimizers.json: what three steps of each optimizer of TensorFlow 1
-give. Run it with a Python that has TensorFlow 2."""
+"""Writes tests/python/tf/data/v1_optimizers.json: what three steps of each optimizer of
+TensorFlow 1 give. Run it with a Python that has TensorFlow 2."""
 
 import json
 from pathlib import Path
@@ -31,6 +31,6 @@ def three_steps(make):
 
 
 if __name__ == "__main__":
-    path = Path(__file__).parents[1] / "python" / "data" / "v1_optimizers.json"
+    path = Path(__file__).parents[1] / "python" / "tf" / "data" / "v1_optimizers.json"
     found = {name: three_steps(make) for name, make in MAKE.items()}
     path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -1,5 +1,5 @@
 /* Graphs as C: what comes out, what is refused, and memory that runs out on the way. That the text
- * computes the right bits is shown by tests/python/test_export.py, which compiles it. */
+ * computes the right bits is shown by tests/python/transform/test_export.py, which compiles it. */
 #include <string.h>
 
 #include "base/memory.h"

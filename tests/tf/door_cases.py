@@ -1,4 +1,4 @@
-"""Cases of rows that the other cases do not bring into a graph: tests/python/test_tf_doors.py.
+"""Cases of rows that the other cases bring into no graph: tests/python/tf_ops/test_tf_doors.py.
 
 ``@door(name, *operands)`` is a function of ``tf``, of a place to keep what a model must keep
 (variables) and where files may be, and of the operands as tensors. It gives tensors, the same ones

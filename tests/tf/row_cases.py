@@ -1,4 +1,4 @@
-"""Cases of single rows of the op table, for derivatives: tests/python/test_tf_derivatives.py.
+"""Single rows of the op table, for derivatives: tests/python/tf_ops/test_tf_derivatives.py.
 
 ``row(name, operands, attributes)`` calls the row by its name. An operand is a Draw (floating ones
 are differentiated, all are batched), a list of Draws, or anything else: a constant that is the same

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-BENCH = Path(__file__).parents[2] / "bench"
+BENCH = Path(__file__).parents[3] / "bench"
 sys.path.insert(0, str(BENCH))
 import cases  # noqa: E402
 import footprint  # noqa: E402

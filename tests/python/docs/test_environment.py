@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 READ = re.compile(r'(?:mica_environment|getenv|environ(?:\.get)?)[\[(]\s*"(MICA_[A-Z_]+)"')
 
 

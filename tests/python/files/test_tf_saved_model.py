@@ -13,7 +13,7 @@ import pytest
 from house import BUILD, run
 from mica.tf._bundle import write_bundle
 
-MODELS = pathlib.Path(__file__).parent.parent / "tf" / "saved_models"
+MODELS = pathlib.Path(__file__).parents[2] / "tf" / "saved_models"
 EXPECTED = json.loads((MODELS / "expected.json").read_text(encoding="utf-8"))
 
 

@@ -21,7 +21,7 @@ import mica.tf as tf
 from mica.tf._bundle import Bundle, write_bundle
 from mica.tf._proto import _tagged, _varint, pieces
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PROMISED = (tf.errors.OpError, OSError, ValueError, NotImplementedError)
 ROOM = 1 << 30  # more than any sound file here takes
 NUMBERS = (0, 1, 2, 7, 23, 127, 128, 255, 1 << 16, 1 << 31, (1 << 32) - 1, 1 << 40, (1 << 64) - 1)

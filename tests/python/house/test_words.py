@@ -9,7 +9,7 @@ from house import ROOT, sources
 sys.path.insert(0, str(ROOT / "scripts"))
 import messages
 
-THIS = "tests/python/test_words.py"
+THIS = "tests/python/house/test_words.py"
 TEXTS = (
     *("src/**/*.[ch]", "include/**/*.h", "include/**/*.def", "python/**/*.[ch]", "python/**/*.py"),
     *("scripts/*", "bench/*.py", "bench/*.[ch]", "examples/*", "docs/*.md", "*.md"),

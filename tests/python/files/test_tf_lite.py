@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 tf = pytest.importorskip("mica.tf")
-TESTS = Path(__file__).resolve().parents[1]
+TESTS = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TESTS / "oracle"))
 
 import lite_cases  # noqa: E402

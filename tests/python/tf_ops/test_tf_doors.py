@@ -230,7 +230,7 @@ def loaded_faults(model: Path, cases: dict[str, Kept], expected: dict) -> list[s
 
 
 def program_faults(folder: Path, cases: dict[str, Kept], expected: dict) -> list[str]:
-    program, source = folder / "doors", ROOT / "tests/python/doors_program.c"
+    program, source = folder / "doors", ROOT / "tests/python/tf_ops/doors_program.c"
     flags = ["-O1", "-I", ROOT / "include", "-L", BUILD, "-lmica", f"-Wl,-rpath,{BUILD}"]
     made = run(*compiler(), source, "-o", program, *flags)
     assert made.returncode == 0, made.stderr

@@ -88,7 +88,7 @@ def test_no_second_table_lists_ops():
         longest = max(lists(path.read_text(encoding="utf-8"), ops), key=len, default=set())
         if len(longest) > MOST_IN_A_LIST:
             found[name] = sorted(longest)
-    text = (ROOT / "tests/python/lists_of_ops.txt").read_text(encoding="utf-8")
+    text = (ROOT / "tests/python/tf_ops/lists_of_ops.txt").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     excepted = {line.partition(" | ")[0] for line in lines}
     assert all(line.partition(" | ")[2] for line in lines), "an exception without a reason"

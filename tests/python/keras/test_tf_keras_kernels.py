@@ -265,7 +265,7 @@ def test_batches_and_sequences_without_elements_are_served(recurrences):
 
 def test_a_recurrent_layer_of_a_saved_model_runs_on_its_kernel(tmp_path):
     """The model is one that TensorFlow saved, with a loop over lists of tensors."""
-    model = Path(__file__).parents[1] / "tf" / "saved_models" / "recurrent"
+    model = Path(__file__).parents[2] / "tf" / "saved_models" / "recurrent"
     assert claims(run_both(tmp_path, SAVED, str(model))[None], "mica.gru_steps") == 1
 
 

@@ -12,7 +12,7 @@ import pytest
 
 tf = pytest.importorskip("mica.tf")
 v1 = tf.compat.v1
-SEEDS = Path(__file__).parents[1] / "seeds"
+SEEDS = Path(__file__).parents[2] / "seeds"
 
 RNG = np.random.default_rng(0)
 DATA = RNG.normal(size=(256, 8)).astype("float32")

@@ -1,5 +1,6 @@
 """Whatever the functions under mlcompute are given, they answer or raise: they never crash."""
 
+import os
 import random
 import subprocess
 import sys
@@ -105,6 +106,7 @@ def call_at_random(seed: int, count: int) -> int:
 def test_random_calls_answer_or_raise(seed):
     result = subprocess.run(
         [sys.executable, "-X", "faulthandler", __file__, str(seed), str(CALLS)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr[-3000:]
