@@ -203,6 +203,19 @@ MICA_API MICA_MUST_CHECK mica_status mica_executable_print(const mica_executable
 MICA_API MICA_MUST_CHECK mica_status mica_graph_write_c(const mica_graph *g, const char *name,
                                                         char **out_text);
 
+/* ---- a trace ----------------------------------------------------------------------------------*/
+
+/* From now on the process keeps what it runs: functions and ops of mica/tf, programs, their kernels
+ * one by one, ops on the host; at most 2^18 events, those after them are counted. Beside the host a
+ * kernel's time is that of issuing it. FAILED_PRECONDITION when a trace is on. */
+MICA_API MICA_MUST_CHECK mica_status mica_trace_start(void);
+/* Ends the trace and gives it as Chrome's trace format, which chrome://tracing, Perfetto and
+ * TensorBoard show; free with mica_string_free. FAILED_PRECONDITION when none is on. */
+MICA_API MICA_MUST_CHECK mica_status mica_trace_stop(char **out_text);
+/* Adds an event of the caller's own to a trace that is on; `start` is of mica_trace_clock. */
+MICA_API void mica_trace_note(const char *name, double start, double seconds);
+MICA_API double mica_trace_clock(void);
+
 typedef struct mica_run_args {
     size_t size; /* sizeof(mica_run_args) */
     mica_tensor *const *inputs;

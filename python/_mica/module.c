@@ -35,6 +35,36 @@ static PyObject *set_threads(PyObject *Py_UNUSED(module), PyObject *number) {
     Py_RETURN_NONE;
 }
 
+/* ---- a trace of what runs ---------------------------------------------------------------------*/
+
+static PyObject *trace_start(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    mica_status status = mica_trace_start();
+    if (status) return raise_status(status);
+    Py_RETURN_NONE;
+}
+
+static PyObject *trace_stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    char *text;
+    mica_status status;
+    Py_BEGIN_ALLOW_THREADS status = mica_trace_stop(&text);
+    Py_END_ALLOW_THREADS if (status) return raise_status(status);
+    PyObject *bytes = PyBytes_FromString(text);
+    mica_string_free(text);
+    return bytes;
+}
+
+static PyObject *trace_note(PyObject *Py_UNUSED(module), PyObject *args) {
+    const char *name;
+    double start, seconds;
+    if (!PyArg_ParseTuple(args, "sdd:trace_note", &name, &start, &seconds)) return NULL;
+    mica_trace_note(name, start, seconds);
+    Py_RETURN_NONE;
+}
+
+static PyObject *trace_clock(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    return PyFloat_FromDouble(mica_trace_clock());
+}
+
 static PyObject *get_threads(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     return PyLong_FromLong(mica_threads());
 }
@@ -109,6 +139,10 @@ static PyMethodDef module_methods[] = {
      "set_threads(n)\n--\n\nThreads the CPU devices compute with; 0 means the machine's."},
     {"threads", get_threads, METH_NOARGS, "threads()\n--\n\nThreads the CPU devices compute with."},
     {"packages_add", packages_add, METH_O, NULL},
+    {"trace_start", trace_start, METH_NOARGS, NULL},
+    {"trace_stop", trace_stop, METH_NOARGS, NULL},
+    {"trace_note", trace_note, METH_VARARGS, NULL},
+    {"trace_clock", trace_clock, METH_NOARGS, NULL},
     {"lapack", lapack, METH_NOARGS, NULL},
     {"matmul", matmul, METH_VARARGS, "matmul(a, b, /)\n--\n\nThe product of matrices, as a @ b."},
     {"full", full, METH_VARARGS, NULL},

@@ -4,7 +4,7 @@
 #include "report/parts.h"
 
 /* Inside <script>: no '<' of anybody's, so that no text can end the element. */
-static void string(mica_text *t, const char *text) {
+void report_json_string(mica_text *t, const char *text) {
     mica_text_append_char(t, '"');
     for (int32_t n; *text; text += n ? n : 1) {
         n = report_character(text);
@@ -22,7 +22,7 @@ static void string(mica_text *t, const char *text) {
 
 static void field(mica_text *t, const char *name, const char *text) {
     mica_text_printf(t, "\"%s\":", name);
-    string(t, text);
+    report_json_string(t, text);
     mica_text_append_char(t, ',');
 }
 

@@ -101,6 +101,7 @@ report_words report_seconds(double seconds);
 /* The page, and the lines of MICA_LOG=time. */
 void report_write_page(mica_text *text, const report_data *d);
 void report_write_json(mica_text *text, const report_data *d);
+void report_json_string(mica_text *text, const char *string);
 void report_write_chart(mica_text *text, const report_data *d, const report_device *device);
 void report_log_times(const report_data *d);
 /* The length of the character at s, 0 where the bytes are none of UTF-8. */

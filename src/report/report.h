@@ -100,6 +100,17 @@ void mica_report_holders(const char *device, size_t in_use, const mica_report_ho
 void mica_report_transfer(const char *what, const char *from, const char *to, size_t bytes);
 void mica_report_host(const char *op, const char *why, double seconds);
 
+/* ---- a trace: what ran when, on which thread --------------------------------------------------*/
+
+/* mica_trace_start and mica_trace_stop of mica/runtime.h; nothing of it depends on the state above.
+ * `kind` is a literal, of the name the first bytes are kept. */
+extern int32_t mica_trace_state;
+static inline bool mica_trace_is_on(void) {
+    return __atomic_load_n(&mica_trace_state, __ATOMIC_RELAXED) != 0;
+}
+void mica_trace_add(const char *kind, const char *name, double start, double seconds);
+void mica_trace_drop(void); /* ends a trace that is on; called by mica_shutdown */
+
 /* ---- the end ----------------------------------------------------------------------------------*/
 
 /* Writes what was asked for and forgets everything; called by mica_shutdown, and at exit. */

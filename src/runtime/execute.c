@@ -50,6 +50,19 @@ static mica_status launch_and_time(walk *w, const mica_command *c) {
     return NULL;
 }
 
+/* What a trace calls the kernel of a node: a primitive, or the call that one kernel computes. */
+static const char *name_of(const mica_node *n) {
+    const char *name = n && n->op == MICA_OP_call ? mica_node_string(n, "name") : NULL;
+    return name ? name : n ? mica_op_describe(n->op)->name : "copy";
+}
+
+static mica_status launch_and_trace(walk *w, const mica_command *c) {
+    double start = mica_clock_seconds();
+    mica_status status = w->run->program->report ? launch_and_time(w, c) : launch(w, c);
+    mica_trace_add("kernel", name_of(c->node), start, mica_clock_seconds() - start);
+    return status;
+}
+
 /* Waits for the commands so far and reads a few bytes. */
 static mica_status read_back(walk *w, mica_place place, void *out, size_t bytes) {
     mica_address address = address_of(w, place);
@@ -272,6 +285,7 @@ static mica_status walk_command(walk *w, const mica_command *c) {
     switch (c->kind) {
     case MICA_COMMAND_LAUNCH:
         if (w->run->program->reference) return launch_and_check(w, c);
+        if (mica_trace_is_on()) return launch_and_trace(w, c);
         return w->run->program->report ? launch_and_time(w, c) : launch(w, c);
     case MICA_COMMAND_COPY: return copy(w, c->results[0], c->operands[0], c->bytes);
     case MICA_COMMAND_BRANCH: return branch(w, c);
@@ -329,9 +343,12 @@ static mica_status execute(mica_run *run, mica_device_stream *handle) {
 
 mica_status mica_run_execute(mica_run *run, mica_device_stream *handle) {
     int64_t report = run->program->report;
-    if (!report) return execute(run, handle);
+    bool is_traced = mica_trace_is_on();
+    if (!report && !is_traced) return execute(run, handle);
     double start = mica_clock_seconds();
     mica_status status = execute(run, handle);
-    mica_report_ran(report, start, mica_clock_seconds() - start);
+    double seconds = mica_clock_seconds() - start;
+    if (report) mica_report_ran(report, start, seconds);
+    if (is_traced) mica_trace_add("program", run->program->graph->name, start, seconds);
     return status;
 }

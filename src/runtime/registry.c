@@ -257,6 +257,7 @@ void mica_shutdown(void) {
     mica_shutdown_run_first();
     mica_background_stop();
     mica_report_finish();
+    mica_trace_drop();
     mica_device *device;
     while ((device = first_to_close())) {
         bool was_open = device->runtime->is_open;

@@ -6,6 +6,7 @@
 #include "base/interrupt.h"
 #include "base/shutdown.h"
 #include "base/strings.h"
+#include "report/report.h"
 #include "tf/gradient/tape.h"
 #include "tf/ops/random/generators.h"
 
@@ -631,8 +632,13 @@ mica_status mica_tf_eager(mica_device *device, mica_tf_op op, const mica_tf_attr
                           const mica_tf_value *inputs, int32_t n_inputs, mica_tf_value *out_outputs,
                           int32_t capacity, int32_t *out_n, mica_tf_operation **out_operation) {
     bool may_record = __atomic_load_n(&mica_tf_n_recording, __ATOMIC_RELAXED) != 0;
-    return (may_record ? run_recorded : run_op)(device, op, attrs, inputs, n_inputs, out_outputs,
-                                                capacity, out_n, out_operation);
+    bool is_traced = mica_trace_is_on();
+    double start = is_traced ? mica_clock_seconds() : 0;
+    mica_status status = (may_record ? run_recorded : run_op)(
+        device, op, attrs, inputs, n_inputs, out_outputs, capacity, out_n, out_operation);
+    const mica_tf_op_info *info = is_traced ? mica_tf_op_describe(op) : NULL;
+    if (info) mica_trace_add("op", info->name, start, mica_clock_seconds() - start);
+    return status;
 }
 
 bool mica_tf_eager_again(mica_device *device, mica_tf_op op, const mica_tf_value *inputs,

@@ -189,10 +189,13 @@ mica_status mica_tf_run_host(mica_tf_op op, mica_tf_host *c) {
     MICA_TRY(make_room(&f, c->n_inputs, c->n_outputs));
     mica_status status = infer_host(op, c, &f);
     free_room(&f);
-    double start = mica_report_is_on() ? mica_clock_seconds() : 0;
+    bool is_timed = mica_report_is_on() || mica_trace_is_on();
+    double start = is_timed ? mica_clock_seconds() : 0;
     if (!status) status = host(c);
-    if (mica_report_is_on())
-        mica_report_host(c->info->name, why_on_host(op, c), mica_clock_seconds() - start);
+    double seconds = is_timed ? mica_clock_seconds() - start : 0;
+    if (is_timed && mica_report_is_on())
+        mica_report_host(c->info->name, why_on_host(op, c), seconds);
+    if (is_timed && mica_trace_is_on()) mica_trace_add("host op", c->info->name, start, seconds);
     if (!status) status = check_made(c);
     for (int32_t i = 0; status && i < c->n_outputs; i++) {
         mica_tf_value_release(c->outputs[i]);

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/interrupt.h"
 #include "base/strings.h"
+#include "report/report.h"
 #include "tf/gradient/tape.h"
 #include "tf/ops/random/generators.h"
 #include "tf/steps.h"
@@ -636,7 +637,10 @@ mica_status mica_tf_graph_run(mica_tf_graph *g, mica_device *device, const mica_
     if (n > FEW && !(r.slots = mica_alloc(n * sizeof *r.slots))) return MICA_NO_MEMORY();
     memset(r.slots, 0, n * sizeof *r.slots);
     mica_tf_tape *tapes = mica_tf_tapes_hide();
+    bool is_traced = mica_trace_is_on();
+    double start = is_traced ? mica_clock_seconds() : 0;
     mica_status status = run_once(&r, inputs, out_outputs);
+    if (is_traced) mica_trace_add("function", g->name, start, mica_clock_seconds() - start);
     mica_tf_tapes_show(tapes);
     if (r.slots != few) mica_free(r.slots);
     return status;

@@ -83,6 +83,7 @@ _MODULES = frozenset(
         "math",
         "nest",
         "nn",
+        "profiler",
         "python",
         "quantization",
         "ragged",

@@ -229,8 +229,6 @@ def test_traces_hold_the_graphs_of_functions_that_ran(tmp_path):
         tf.summary.trace_export("traced", step=0)
         doubled(tf.constant(3.0))
         tf.summary.graph(doubled.get_concrete_function(tf.constant(1.0)).graph)
-    with pytest.raises(NotImplementedError, match="profiler"):
-        tf.summary.trace_on(profiler=True)
     _, traced, drawn = events_of(next(tmp_path.iterdir()))
     value = traced.summary.value[0]
     assert value.metadata.plugin_data.plugin_name == "graph_run_metadata_graph"

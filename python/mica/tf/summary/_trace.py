@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from .. import _function
 from .._context import executing_eagerly
 from .._core import convert_to_tensor
 from .._effects import get_logger
 from .._event_messages import RunMetadata, SummaryMetadata
+from ..errors import UnavailableError
+from ..profiler import experimental as _profiler
 from ._writers import summary_scope, write
 
 _graphs: dict | None = None  # while a trace is on
+_is_profiled = False  # and has begun a profile
 
 
 def trace_on(graph=True, profiler=False, profiler_outdir=None) -> None:
-    """Keep the graphs of functions that run from now on, until trace_export or trace_off."""
-    global _graphs
-    if profiler:
-        raise NotImplementedError(
-            "tf.summary.trace_on: there is no profiler; leave profiler=True out to trace graphs"
-        )
+    """Keep the graphs of functions that run from now on, until trace_export or trace_off.
+
+    With `profiler` also a profile (`tf.profiler.experimental`), written to `profiler_outdir`.
+    """
+    global _graphs, _is_profiled
     if not executing_eagerly():
         get_logger().warning("Cannot enable trace inside a tf.function.")
-    elif _graphs is not None:
+        return
+    if _graphs is not None:
         get_logger().warning("Trace already enabled")
-    else:
-        _graphs = {}
-        _function.watch(_graphs if graph else None)
+        return
+    if profiler and profiler_outdir is None:
+        get_logger().warning(
+            "No `profiler_outdir` passed to trace_on(). Profiler won't be enabled."
+        )
+    elif profiler:
+        _profiler.start(profiler_outdir)
+        _is_profiled = True
+    _graphs = {}
+    _function.watch(_graphs if graph else None)
 
 
 def trace_export(name, step=None, profiler_outdir=None) -> None:
@@ -47,7 +59,11 @@ def trace_export(name, step=None, profiler_outdir=None) -> None:
 
 
 def trace_off() -> None:
-    """End a trace without writing it."""
-    global _graphs
+    """End a trace without writing its graphs."""
+    global _graphs, _is_profiled
     _graphs = None
     _function.watch(None)
+    if _is_profiled:
+        _is_profiled = False
+        with contextlib.suppress(UnavailableError):  # the program has stopped it
+            _profiler.stop()
