@@ -112,8 +112,8 @@ _LAZY = {
 }
 _MODULES = frozenset(
     (
-        "app data feature_column flags gfile initializers io keras layers logging losses metrics "
-        "nn saved_model summary tpu train"
+        "app data feature_column flags gfile image initializers io keras layers logging losses "
+        "metrics nn saved_model summary tpu train"
     ).split()
 )
 
