@@ -313,8 +313,6 @@ class _Upgrader(ast.NodeVisitor):
             text = rule["added"].replace("{root}", root)
             self._edit(place, place, (" " if has_comma else ", ") + text)
             changed = True
-        if "differs" in rule:
-            self._open(node, f"tf.{name}: {rule['differs']}")
         if changed:
             self._done(node, f"the arguments of {root}.{name} are called otherwise now")
 

@@ -57,7 +57,7 @@ def test_twenty_programs_run_when_they_are_upgraded(tmp_path):
     done = run([CLI, "upgrade", PROGRAMS, tmp_path / "new"], env=environment)
     assert done.returncode == 0, done.stderr
     last = done.stdout.splitlines()[-1]
-    assert last.startswith(f"{len(programs)} files: ") and last.endswith("2 left to do by hand")
+    assert last.startswith(f"{len(programs)} files: ") and last.endswith("0 left to do by hand")
     made = run([sys.executable, "-c", DRIVER, tmp_path / "new"])
     assert made.returncode == 0, made.stderr
     found = json.loads(made.stdout.splitlines()[-1])
@@ -132,7 +132,6 @@ def test_a_program_with_sessions_goes_on_building_a_graph():
         ("from tensorflow import log\n", 1, "tf.math.log now"),
         ("import tensorflow as tf\ntf.no_such_name(1)\n", 2, "neither TensorFlow 2 nor"),
         ("import tensorflow as tf\ntf.argmax(*a)\n", 2, "behind * and **"),
-        ("import tensorflow as tf\ntf.image.resize_area(x, s)\n", 2, "values differ"),
         ("print 'two'\n", 1, "no Python 3"),
     ],
 )
@@ -178,6 +177,5 @@ def test_every_new_name_is_one_of_tensorflows():
     for old, rule in names.functions.items():
         assert names.new(old) is not None, old
         assert set(rule) <= {
-            *("names", "same", "keywords", "dropped", "refused", "added", "complement"),
-            *("stopped", "differs"),
+            *("names", "same", "keywords", "dropped", "refused", "added", "complement", "stopped"),
         }

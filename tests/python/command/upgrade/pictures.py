@@ -17,7 +17,7 @@ with tf.Session() as sess:
     mean, _ = tf.nn.moments(image, [0, 1, 2], keep_dims=True)
     print(sess.run(mean).shape, sess.run(tf.depth_to_space(tf.ones([1, 1, 1, 4]), 2)).shape)
 
-# prints: [2.5, 4.5, 10.5, 12.5]
+# prints: [0.0, 2.0, 8.0, 10.0]
 # prints: (1, 2, 2, 1)
 # prints: [10.0, 18.0, 42.0, 50.0]
 # prints: [2.5, 4.5, 10.5, 12.5]
