@@ -216,6 +216,12 @@ static void count_pieces(void *context, int64_t begin, int64_t end) {
     __atomic_fetch_add((int64_t *)context, end - begin, __ATOMIC_RELAXED);
 }
 
+/* Long enough that helpers do not compute all pieces before the caller is given a processor. */
+static void count_slow_pieces(void *context, int64_t begin, int64_t end) {
+    mica_sleep(0.0005);
+    count_pieces(context, begin, end);
+}
+
 /* Outside of a scope, or in one that is kept, every piece is computed. */
 TEST(pieces_are_left_out_only_inside_a_scope_that_is_left) {
     int32_t flag = 0;
@@ -228,18 +234,11 @@ TEST(pieces_are_left_out_only_inside_a_scope_that_is_left) {
     mica_interrupt_enter(&inner, NULL, true);
     mica_parallel_for(1000, 1, count_pieces, &n[1]);
     CHECK(!mica_interrupt_leave(&inner) && n[1] == 1000);
-    mica_parallel_for(1000, 1, count_pieces, &n[2]);
+    mica_parallel_for(1000, 1, count_slow_pieces, &n[2]);
     CHECK(n[2] < 1000 && mica_interrupt_leave(&scope));
     mica_parallel_for(1000, 1, count_pieces, &n[3]);
     CHECK(n[3] == 1000);
     mica_pool_shutdown();
-}
-
-/* Long enough that helpers do not compute all pieces before the first thread is given a processor.
- */
-static void count_slow_pieces(void *context, int64_t begin, int64_t end) {
-    mica_sleep(0.0005);
-    count_pieces(context, begin, end);
 }
 
 TEST(the_first_thread_asks_whether_to_stop) {
