@@ -6,7 +6,8 @@
  * it. What is kept is bounded (the limits below); what did not fit is counted and the page says so.
  * Running out of memory loses records, never a result.
  *
- * One lock guards all of it. It is the innermost: a caller may hold any other.
+ * One lock guards all of it but a trace, which has its own. They are the innermost: a caller may
+ * hold any other.
  */
 #ifndef MICA_REPORT_REPORT_H
 #define MICA_REPORT_REPORT_H
