@@ -7,7 +7,8 @@
  *     input gradient   the dilated input is y, dilated by the stride; the kernel is the mirrored
  *                      filter, padded by what reaches beyond it
  *
- * Arrays are handed over as they lie. Filters are copied into scratch memory first (their gradient
+ * Images are handed over as they lie, which must be one of the two usual ways: the library answers
+ * wrong numbers for some others. Filters are copied into scratch memory first (their gradient
  * from there) in the order that the library's fast engines want: output channels outside, then as
  * the image's axes. */
 #include <stdio.h>
@@ -32,6 +33,7 @@ typedef struct filter_view {
     int64_t sizes[FILTER_AXES];
     int64_t node[FILTER_AXES], node_offset; /* strides in the node's array */
     int64_t library[FILTER_AXES];           /* and as the library takes it */
+    bool channels_last;                     /* the order that it takes */
 } filter_view;
 
 /* A node's attributes by axes of space: absent ones come first and have size 1. */
@@ -89,8 +91,7 @@ static cuda_dnn_tensor view_image(const conv_node *c, const mica_type *type, int
     for (int32_t s = c->spatial - 1; s >= 0; s--) {
         int32_t i = s - c->absent;
         t.sizes[2 + s] = i >= 0 ? type->dims[spatial[i]] : 1;
-        t.strides[2 + s] =
-            i >= 0 ? strides[spatial[i]] : t.sizes[3 + s] * t.strides[3 + s]; /* as if it were */
+        t.strides[2 + s] = i >= 0 ? strides[spatial[i]] : 0;
     }
     return t;
 }
@@ -116,14 +117,14 @@ static filter_view view_filter(const conv_node *c, const mica_type *type, int32_
 }
 
 /* The library's order: channels inside where those of the image are, else space. */
-static void order_filter(filter_view *f, int32_t spatial, bool channels_last) {
+static void order_filter(filter_view *f, int32_t spatial) {
     int64_t stride = 1;
-    if (channels_last) f->library[INPUT] = stride, stride *= f->sizes[INPUT];
+    if (f->channels_last) f->library[INPUT] = stride, stride *= f->sizes[INPUT];
     for (int32_t s = spatial - 1; s >= 0; s--) {
         f->library[SPACE + s] = stride;
         stride *= f->sizes[SPACE + s];
     }
-    if (!channels_last) f->library[INPUT] = stride, stride *= f->sizes[INPUT];
+    if (!f->channels_last) f->library[INPUT] = stride, stride *= f->sizes[INPUT];
     f->library[OUTPUT] = stride;
     f->library[GROUP] = stride * f->sizes[OUTPUT];
 }
@@ -159,8 +160,32 @@ static bool find_high(cuda_dnn_conv *v) {
     return true;
 }
 
-static bool is_channels_last(const cuda_dnn_tensor *x) {
-    return x->strides[1] <= x->strides[3];
+/* Whether an image's batch is outside, its channels inside (or outside of space). Then its strides
+ * become those of this order for axes of one too. */
+static bool order_image(cuda_dnn_tensor *t, int32_t spatial, bool channels_last) {
+    int64_t strides[CUDA_DNN_AXES], stride = 1;
+    if (channels_last) strides[1] = stride, stride *= t->sizes[1];
+    for (int32_t i = spatial + 1; i > 1; i--) strides[i] = stride, stride *= t->sizes[i];
+    if (!channels_last) strides[1] = stride, stride *= t->sizes[1];
+    strides[0] = stride;
+    for (int32_t i = 0; i < spatial + 2; i++)
+        if (t->sizes[i] > 1 && t->strides[i] != strides[i]) return false;
+    memcpy(t->strides, strides, (size_t)(spatial + 2) * sizeof *strides);
+    return true;
+}
+
+/* Both images in one of the two orders. */
+static bool order_images(cuda_dnn_conv *v, bool *out_channels_last) {
+    for (int last = 1; last >= 0; last--) {
+        cuda_dnn_tensor x = v->x, y = v->y;
+        if (!order_image(&x, (int32_t)v->spatial, last) ||
+            !order_image(&y, (int32_t)v->spatial, last))
+            continue;
+        v->x = x, v->y = y;
+        *out_channels_last = last;
+        return true;
+    }
+    return false;
 }
 
 static bool view_forward(const conv_node *c, cuda_dnn_conv *v, filter_view *f) {
@@ -222,8 +247,8 @@ static bool view_as(const conv_node *c, cuda_dnn_kind kind, cuda_dnn_conv *out, 
     bool fits = kind == CUDA_DNN_FORWARD          ? view_forward(c, &v, f)
                 : kind == CUDA_DNN_INPUT_GRADIENT ? view_input_gradient(c, &v, f)
                                                   : view_filter_gradient(c, &v, f);
-    if (!fits) return false;
-    order_filter(f, c->spatial, is_channels_last(&v.x));
+    if (!fits || !order_images(&v, &f->channels_last)) return false;
+    order_filter(f, c->spatial);
     const mica_type *filter = kind == CUDA_DNN_FILTER_GRADIENT ? c->y : c->k;
     int64_t alignment = (int64_t)mica_alignment_of(mica_type_bytes(filter));
     v.w = filter_tensor(f, c->spatial, alignment > 16 || !lies_right(f) ? 16 : alignment);
@@ -261,7 +286,7 @@ static void destroy_conv(cuda_device *device, cuda_kernel *kernel) {
 
 /* Copies the filter to or from the library's order: a move, in the order of what is written. */
 static mica_status create_turn(cuda_device *device, conv_kernel *k, mica_dtype dtype,
-                               const filter_view *f, bool channels_last) {
+                               const filter_view *f) {
     static const int orders[2][FILTER_AXES] = {{GROUP, OUTPUT, INPUT, SPACE, SPACE + 1, SPACE + 2},
                                                {GROUP, OUTPUT, SPACE, SPACE + 1, SPACE + 2, INPUT}};
     bool is_back = k->kind == CUDA_DNN_FILTER_GRADIENT;
@@ -272,7 +297,7 @@ static mica_status create_turn(cuda_device *device, conv_kernel *k, mica_dtype d
     cuda_space_init(&a.from);
     cuda_space_init(&a.to);
     for (int i = 0; i < FILTER_AXES; i++) {
-        int axis = orders[channels_last][i];
+        int axis = orders[f->channels_last][i];
         cuda_space_add_pair(&a.from, &a.to, f->sizes[axis],
                             is_back ? f->library[axis] : f->node[axis],
                             is_back ? f->node[axis] : f->library[axis]);
@@ -307,7 +332,7 @@ static mica_status create_as(cuda_device *device, const conv_node *c, cuda_dnn_k
     if (!lies_right(&filter)) {
         const mica_type *type = kind == CUDA_DNN_FILTER_GRADIENT ? c->y : c->k;
         k->base.base.scratch_bytes += mica_type_bytes(type);
-        status = create_turn(device, k, type->dtype, &filter, is_channels_last(&conv.x));
+        status = create_turn(device, k, type->dtype, &filter);
     }
     if (status) {
         destroy_conv(device, &k->base);
