@@ -11,7 +11,6 @@
  * wrong numbers for some others. Filters are copied into scratch memory first (their gradient
  * from there) in the order that the library's fast engines want: output channels outside, then as
  * the image's axes. */
-#include <stdio.h>
 #include <string.h>
 
 #include "device/cuda/dnn.h"
@@ -293,7 +292,6 @@ static mica_status create_turn(cuda_device *device, conv_kernel *k, mica_dtype d
     mica_move_layout a = {.from_offset = is_back ? 0 : f->node_offset,
                           .to_offset = is_back ? f->node_offset : 0};
     cuda_steps *steps;
-    char name[32];
     cuda_space_init(&a.from);
     cuda_space_init(&a.to);
     for (int i = 0; i < FILTER_AXES; i++) {
@@ -302,11 +300,12 @@ static mica_status create_turn(cuda_device *device, conv_kernel *k, mica_dtype d
                             is_back ? f->library[axis] : f->node[axis],
                             is_back ? f->node[axis] : f->library[axis]);
     }
-    snprintf(name, sizeof name, "move%zu", mica_dtype_bytes(dtype));
+    size_t bytes = mica_dtype_bytes(dtype);
     MICA_TRY(cuda_steps_create(device, CUDA_MOVE, dtype, 1, &steps));
-    return cuda_steps_finish(device,
-                             cuda_steps_add(device, steps, name, a.to.n, &a, sizeof a, 0, -1, -1),
-                             steps, &k->turn);
+    return cuda_steps_finish(
+        device,
+        cuda_move_add(device, steps, bytes, mica_alignment_of((size_t)a.to.n * bytes), &a, 0, -1),
+        steps, &k->turn);
 }
 
 static mica_status create_as(cuda_device *device, const conv_node *c, cuda_dnn_kind kind,
