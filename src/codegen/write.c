@@ -103,6 +103,7 @@ typedef struct writer {
     bool is_gpu;
     int32_t wide;     /* turns that a thread of a GPU does at a time; 0: one */
     uint8_t *written; /* per use, in the present block of text */
+    uint8_t *needed;  /* per use, by a pass whose turns are several at a time */
 } writer;
 
 static mica_dtype dtype_of(const writer *w, int32_t use) {
@@ -253,7 +254,7 @@ static int32_t find_wide(const mica_nest *nest) {
     int64_t wide = bytes > WIDE_BYTES ? 1 : (int64_t)(WIDE_BYTES / bytes);
     if (wide > MOST_WIDE) wide = MOST_WIDE;
     while (wide > 1 && (nest->inner_turns % wide != 0 || turns / wide < LEAST_THREADS)) wide /= 2;
-    return nest->kind == MICA_NEST_LOOP && nest->rank == nest->inner + 1 ? (int32_t)wide : 1;
+    return nest->kind != MICA_NEST_COLUMNS && nest->rank == nest->inner + 1 ? (int32_t)wide : 1;
 }
 
 /* v<use>; its operands are there. */
@@ -993,18 +994,32 @@ static void write_gpu_head(writer *w, const char *entry) {
                      n_operands > 0 ? n_operands : 1, n_results, entry, entry, entry);
 }
 
-/* w<use>, what is read before all turns of a piece, and r<output>, what is written after them. */
-static void write_wide_begin(writer *w) {
+/* Marks the uses that a pass that reduces nothing needs. */
+static void find_needed(writer *w, int32_t pass) {
     const mica_nest *nest = w->nest;
+    memset(w->needed, 0, (size_t)nest->n_uses);
+    for (int32_t i = 0; i < nest->body->n_outputs; i++)
+        if (is_stored_in(nest, &nest->stores[i], pass)) w->needed[nest->stores[i].use] = 1;
+    for (int32_t i = nest->n_uses - 1; i >= 0; i--) {
+        const mica_node *n = nest->uses[i].value.node;
+        if (!w->needed[i] || n->op == MICA_OP_PARAMETER || n->op == MICA_OP_reduce) continue;
+        for (int32_t k = 0; k < n->n_operands; k++) w->needed[nest->uses[i].operands[k]] = 1;
+    }
+}
+
+/* w<use>, what is read before all turns of a piece, and r<output>, what is written after them. */
+static void write_wide_begin(writer *w, int32_t pass) {
+    const mica_nest *nest = w->nest;
+    find_needed(w, pass);
     for (int32_t i = 0; i < nest->n_uses; i++) {
-        if (!is_wide_use(w, i)) continue;
+        if (!is_wide_use(w, i) || !w->needed[i]) continue;
         mica_dtype dtype = dtype_of(w, i);
         mica_text_printf(
             w->text, "MICA_WIDE(%s, w%d, %d);\nMICA_COPY_WIDE(w%d, p%d + first, %zu);\n",
             mica_storage_type(dtype), i, w->wide, i, i, (size_t)w->wide * mica_dtype_bytes(dtype));
     }
     for (int32_t i = 0; i < nest->body->n_outputs; i++)
-        if (is_wide_store(w, i))
+        if (is_wide_store(w, i) && is_stored_in(nest, &nest->stores[i], pass))
             mica_text_printf(w->text, "MICA_WIDE(%s, r%d, %d);\n",
                              mica_storage_type(dtype_of(w, nest->stores[i].use)), i, w->wide);
     mica_text_printf(w->text,
@@ -1013,10 +1028,10 @@ static void write_wide_begin(writer *w) {
                      w->wide);
 }
 
-static void write_wide_end(writer *w) {
+static void write_wide_end(writer *w, int32_t pass) {
     mica_text_append(w->text, "}\n");
     for (int32_t i = 0; i < w->nest->body->n_outputs; i++)
-        if (is_wide_store(w, i))
+        if (is_wide_store(w, i) && is_stored_in(w->nest, &w->nest->stores[i], pass))
             mica_text_printf(w->text, "MICA_COPY_WIDE(q%d + first, r%d, %zu);\n", i, i,
                              (size_t)w->wide *
                                  mica_dtype_bytes(dtype_of(w, w->nest->stores[i].use)));
@@ -1040,9 +1055,9 @@ static void write_gpu_loop(writer *w) {
     }
     write_row_pointers(w, true);
     write_row_values(w, 0);
-    if (w->wide > 1) write_wide_begin(w);
+    if (w->wide > 1) write_wide_begin(w, 0);
     write_turn(w, 0, NULL, false);
-    if (w->wide > 1) write_wide_end(w);
+    if (w->wide > 1) write_wide_end(w, 0);
     mica_text_append(w->text, "}\n");
 }
 
@@ -1068,6 +1083,10 @@ static void write_gpu_turn(writer *w, int32_t pass) {
     }
     for (int32_t i = 0; i < nest->body->n_outputs; i++) {
         if (!is_stored_in(nest, &nest->stores[i], pass)) continue;
+        if (is_wide_store(w, i)) {
+            mica_text_printf(w->text, "r%d[k] = v%d;\n", i, nest->stores[i].use);
+            continue;
+        }
         mica_text_printf(w->text, "q%d[", i);
         write_inner_index(w, nest->stores[i].steps);
         mica_text_printf(w->text, "] = v%d;\n", nest->stores[i].use);
@@ -1132,8 +1151,9 @@ static void write_gpu_reducing_pass(writer *w, int32_t pass) {
                 w->text, "%s sum%d = %s;\n", mica_storage_type(compute_dtype(dtype_of(w, i))), i,
                 reducer_identity(nest->uses[i].value.node, compute_dtype(dtype_of(w, i))));
     mica_text_printf(w->text,
-                     "for (int64_t j = MICA_THREAD %% %d; j < end; j += %d) {\n"
+                     "%s for (int64_t j = MICA_THREAD %% %d; j < end; j += %d) {\n"
                      "const int64_t i = at + j;\n",
+                     nest->is_costly ? "MICA_UNROLLED_BY_4" : "MICA_UNROLLED_BY_8",
                      MICA_REDUCE_LANES, MICA_REDUCE_LANES);
     write_gpu_turn(w, pass);
     mica_text_append(w->text, "}\n");
@@ -1170,6 +1190,27 @@ static void write_gpu_shared(writer *w) {
     }
 }
 
+/* A pass that reduces nothing. */
+static void write_gpu_row_pass(writer *w, int32_t pass) {
+    long long turns = (long long)w->nest->inner_turns;
+    w->wide = find_wide(w->nest);
+    if (w->wide > 1) {
+        mica_text_printf(w->text,
+                         "MICA_PHASE { for (int64_t first = MICA_THREAD * %d; first < %lld; "
+                         "first += MICA_THREADS * %d) {\n",
+                         w->wide, turns, w->wide);
+        write_wide_begin(w, pass);
+    } else {
+        mica_text_printf(
+            w->text, "MICA_PHASE { for (int64_t i = MICA_THREAD; i < %lld; i += MICA_THREADS) {\n",
+            turns);
+    }
+    write_gpu_turn(w, pass);
+    if (w->wide > 1) write_wide_end(w, pass);
+    mica_text_append(w->text, "} }\n");
+    w->wide = 1;
+}
+
 static void write_gpu_rows(writer *w) {
     const mica_nest *nest = w->nest;
     write_gpu_shared(w);
@@ -1184,11 +1225,7 @@ static void write_gpu_rows(writer *w) {
             write_gpu_reducing_pass(w, pass);
             continue;
         }
-        mica_text_printf(
-            w->text, "MICA_PHASE { for (int64_t i = MICA_THREAD; i < %lld; i += MICA_THREADS) {\n",
-            (long long)nest->inner_turns);
-        write_gpu_turn(w, pass);
-        mica_text_append(w->text, "} }\n");
+        write_gpu_row_pass(w, pass);
     }
     mica_text_append(w->text, "MICA_PHASE { if (MICA_THREAD == 0) {\n");
     for (int32_t i = 0; i < nest->body->n_outputs; i++)
@@ -1307,19 +1344,22 @@ static void write_gpu_finish(writer *w) {
 }
 
 void mica_write_gpu_kernel(mica_text *text, const mica_nest *nest) {
-    writer w = {.text = text, .nest = nest, .is_gpu = true, .wide = find_wide(nest)};
-    w.written = mica_calloc((size_t)nest->n_uses, sizeof *w.written);
+    writer w = {.text = text, .nest = nest, .is_gpu = true, .wide = 1};
+    w.written = mica_calloc((size_t)nest->n_uses, 2);
     if (!w.written) {
         text->failed = true;
         return;
     }
+    w.needed = w.written + nest->n_uses;
     write_gpu_head(&w, "ENTRY");
-    if (nest->kind == MICA_NEST_LOOP)
+    if (nest->kind == MICA_NEST_LOOP) {
+        w.wide = find_wide(nest);
         write_gpu_loop(&w);
-    else if (nest->kind == MICA_NEST_ROWS)
+    } else if (nest->kind == MICA_NEST_ROWS) {
         write_gpu_rows(&w);
-    else
+    } else {
         write_gpu_columns(&w);
+    }
     mica_text_append(text, "}\n");
     if (nest->kind == MICA_NEST_COLUMNS && COLUMN_PARTS(nest) > 1) {
         write_gpu_head(&w, "FINISH_ENTRY");
