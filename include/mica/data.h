@@ -139,6 +139,11 @@ MICA_API MICA_MUST_CHECK mica_status mica_dataset_window(mica_dataset *input, in
                                                          int64_t shift, int64_t stride,
                                                          bool drop_remainder,
                                                          mica_dataset **out_dataset);
+/* Elements are made by the first iterator that comes to the end, and kept in files <path>.index and
+ * <path>.data-..., in the format of TensorFlow's cache, for those after it, of other processes too:
+ * numbers and strings. A path that has them is read, whatever the input would give. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_file_cache(mica_dataset *input, const char *path,
+                                                             mica_dataset **out_dataset);
 /* The same elements, of which there are said to be so many; another number is an error. */
 MICA_API MICA_MUST_CHECK mica_status mica_dataset_counted(mica_dataset *input, int64_t count,
                                                           mica_dataset **out_dataset);

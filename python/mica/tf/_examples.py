@@ -10,6 +10,14 @@ from . import _array, _dtypes
 from ._core import convert_to_tensor, ops
 from ._shapes import TensorShape
 
+_PARTITIONS = (
+    "RowSplits",
+    "RowLengths",
+    "RowStarts",
+    "RowLimits",
+    "ValueRowIds",
+    "UniformRowLength",
+)
 _POSSIBLE = ("float32", "int64", "string")
 
 
@@ -49,14 +57,71 @@ class SparseFeature(NamedTuple):
     already_sorted: bool = False
 
 
-class RaggedFeature(NamedTuple):
-    """A feature of any number of values: a ragged tensor; a vector of a single example."""
-
+class _RaggedFeature(NamedTuple):
     dtype: Any
     value_key: str | None = None
     partitions: tuple = ()
     row_splits_dtype: Any = _dtypes.int32
     validate: bool = False
+
+
+class RaggedFeature(_RaggedFeature):
+    """A feature of any number of values: a ragged tensor; a vector of a single example.
+
+    Further features may say how the values are parted, from the outermost parts to the innermost.
+    """
+
+    __slots__ = ()
+
+    class RowSplits(NamedTuple):
+        """Where each part begins, and where the last ends."""
+
+        key: str
+
+    class RowLengths(NamedTuple):
+        """How many values each part has."""
+
+        key: str
+
+    class RowStarts(NamedTuple):
+        """Where each part begins."""
+
+        key: str
+
+    class RowLimits(NamedTuple):
+        """Where each part ends."""
+
+        key: str
+
+    class ValueRowIds(NamedTuple):
+        """Which part each value is in."""
+
+        key: str
+
+    class UniformRowLength(NamedTuple):
+        """All parts have so many values."""
+
+        length: int
+
+    def __new__(
+        cls,
+        dtype,
+        value_key=None,
+        partitions=(),
+        row_splits_dtype=_dtypes.int32,
+        validate=False,
+    ):
+        """Check the partitions."""
+        kinds = tuple(getattr(cls, name) for name in _PARTITIONS)
+        for partition in partitions:
+            if not isinstance(partition, kinds):
+                raise TypeError(
+                    f"Unsupported partition {partition!r}: partitions are RaggedFeature."
+                    + ", RaggedFeature.".join(_PARTITIONS)
+                )
+        return super().__new__(
+            cls, dtype, value_key, tuple(partitions), row_splits_dtype, validate
+        )
 
 
 class _Wanted:
@@ -87,12 +152,11 @@ class _Wanted:
         elif isinstance(feature, FixedLenSequenceFeature):
             self.dense[key] = (dtype, *_sequence(key, feature, dtype))
         elif isinstance(feature, RaggedFeature):
-            if feature.partitions:
-                raise NotImplementedError(
-                    f"The feature {key!r}: RaggedFeature with partitions is not supported"
-                )
             splits = _dtypes.as_dtype(feature.row_splits_dtype)
-            self.ragged[key] = (feature.value_key or key, dtype, splits)
+            self.ragged[key, None] = (feature.value_key or key, dtype, splits)
+            for i, partition in enumerate(feature.partitions):
+                if not isinstance(partition, RaggedFeature.UniformRowLength):
+                    self.ragged[key, i] = (partition.key, _dtypes.int64, splits)
         else:
             raise ValueError(f"Invalid feature {key}:{feature}.")
 
@@ -154,6 +218,90 @@ def _sparse_of(feature: SparseFeature, parts: dict, is_single: bool):
     return made if feature.already_sorted else reorder(made)
 
 
+def _ragged_of(key: str, feature: RaggedFeature, parts: dict, is_single: bool):
+    """Return the ragged tensor of the values of a feature and of what parts them."""
+    from .ragged import RaggedTensor
+
+    values, splits = parts[key, None]
+    if is_single:
+        if all(isinstance(p, RaggedFeature.UniformRowLength) for p in feature.partitions):
+            lengths = [p.length for p in feature.partitions]
+            return _array.reshape(values, [-1, *lengths]) if lengths else values
+        splits = _array.stack([0, _array.size(values)])
+    counts = _cast(splits[1:] - splits[:-1], feature.row_splits_dtype)
+    for i in reversed(range(len(feature.partitions))):
+        partition = feature.partitions[i]
+        if isinstance(partition, RaggedFeature.UniformRowLength):
+            length = _cast(partition.length, feature.row_splits_dtype)
+            values = RaggedTensor.from_uniform_row_length(values, length)
+            counts = counts // length
+            continue
+        flat, splits = parts[key, i]
+        if is_single:
+            splits = _array.stack([0, _array.size(flat)])
+        rows = RaggedTensor.from_row_splits(
+            _cast(flat, feature.row_splits_dtype),
+            _cast(splits, feature.row_splits_dtype),
+            validate=False,
+        )
+        lengths, counts = _LENGTHS[type(partition).__name__](rows, counts)
+        values = RaggedTensor.from_row_lengths(values, lengths, validate=feature.validate)
+    if is_single:
+        return values
+    return RaggedTensor.from_row_lengths(values, counts, validate=feature.validate)
+
+
+def _cast(x, dtype):
+    return ops["Cast"](x, DstT=_dtypes.as_dtype(dtype))
+
+
+def _before(rows, first):
+    """Return what stands before each value of a row, and `first` before the first of one."""
+    ids = rows.value_rowids()
+    flat = rows.flat_values
+    shifted = _array.concat([first[:0], flat[:1] * 0, flat[:-1]], 0)[: _array.size(flat)]
+    is_first = _array.concat([ids[:1] == ids[:1], ids[1:] != ids[:-1]], 0)
+    return _array.where(is_first, _array.gather(first, ids), shifted)
+
+
+def _of_row_limits(rows, unused_counts):
+    lengths = rows.flat_values - _before(rows, _array.zeros_like(rows.row_lengths()))
+    return lengths, rows.row_lengths()
+
+
+def _of_row_starts(rows, counts):
+    ids, flat = rows.value_rowids(), rows.flat_values
+    shifted = _array.concat([flat[1:], flat[:1] * 0], 0)
+    is_last = _array.concat([ids[1:] != ids[:-1], ids[:1] == ids[:1]], 0)
+    ends = _array.where(is_last, _array.gather(counts, ids), shifted)
+    return ends - flat, rows.row_lengths()
+
+
+def _of_row_splits(rows, unused_counts):
+    steps = rows[:, 1:].flat_values - rows[:, :-1].flat_values
+    return steps, rows.row_lengths() - 1
+
+
+def _of_value_rowids(rows, unused_counts):
+    flat, ids = rows.flat_values, rows.value_rowids()
+    n = rows.nrows()
+    counts = ops["UnsortedSegmentMax"](flat + 1, ids, n)
+    counts = _array.where(rows.row_lengths() > 0, counts, _array.zeros_like(counts))
+    ends = ops["Cumsum"](counts, 0)
+    places = flat + _array.gather(ends - counts, ids)
+    total = ops["Sum"](counts, 0)
+    return ops["UnsortedSegmentSum"](_array.ones_like(flat), places, total), counts
+
+
+_LENGTHS = {
+    "RowLengths": lambda rows, counts: (rows.flat_values, rows.row_lengths()),
+    "RowSplits": _of_row_splits,
+    "RowStarts": _of_row_starts,
+    "RowLimits": _of_row_limits,
+    "ValueRowIds": _of_value_rowids,
+}
+
+
 def parse_example(serialized, features, example_names=None, name=None) -> dict:
     """Return the features of Example messages, a vector of strings or one, as tensors.
 
@@ -175,7 +323,6 @@ def parse_example(serialized, features, example_names=None, name=None) -> dict:
     def take(keys):
         return [next(outputs) for _ in keys]
 
-    from .ragged import RaggedTensor
     from .sparse import SparseTensor
 
     indices, values, shapes = take(wanted.sparse), take(wanted.sparse), take(wanted.sparse)
@@ -186,9 +333,13 @@ def parse_example(serialized, features, example_names=None, name=None) -> dict:
     dense = dict(zip(wanted.dense, take(wanted.dense), strict=True))
     flat, splits = take(wanted.ragged), take(wanted.ragged)
     is_single = messages.shape.rank == 0
+    parts = {
+        place: (part, split) for place, part, split in zip(wanted.ragged, flat, splits, strict=True)
+    }
     ragged = {
-        key: part if is_single else RaggedTensor.from_row_splits(part, split, validate=False)
-        for key, part, split in zip(wanted.ragged, flat, splits, strict=True)
+        key: _ragged_of(key, features[key], parts, is_single)
+        for key, part in wanted.ragged
+        if part is None
     }
     made = {key: sparse[key] for key in sparse if isinstance(features.get(key), VarLenFeature)}
     made |= dense | ragged

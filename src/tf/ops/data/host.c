@@ -401,11 +401,16 @@ mica_status tf_host_cache_dataset(mica_tf_host *c) {
     mica_dataset *input, *dataset = NULL;
     size_t length = 0;
     MICA_TRY(dataset_input(c, 0, &input));
-    mica_tf_strings_get(c->inputs[1], 0, &length);
-    if (length)
-        return MICA_ERROR(MICA_UNSUPPORTED, "[CacheDataset] elements are kept in memory, not in "
-                                            "files: give no file name");
-    return finish(c, mica_dataset_cache(input, &dataset), &dataset);
+    const char *name = mica_tf_strings_get(c->inputs[1], 0, &length);
+    if (!length) return finish(c, mica_dataset_cache(input, &dataset), &dataset);
+    char path[4096];
+    if (length >= sizeof path || memchr(name, 0, length))
+        return MICA_INVALID("[CacheDataset] a file name has at most %zu bytes, none of them zero; "
+                            "this one has %zu",
+                            sizeof path - 1, length);
+    memcpy(path, name, length);
+    path[length] = 0;
+    return finish(c, mica_dataset_file_cache(input, path, &dataset), &dataset);
 }
 
 mica_status tf_host_assert_cardinality_dataset(mica_tf_host *c) {
