@@ -90,8 +90,9 @@ static mica_status read_next(mica_iterator *it, mica_tf_value *out, bool *end) {
         *end = !entry && k == 0;
         if (*end) return NULL;
         if (!entry)
-            return MICA_ERROR(MICA_DATA_LOSS, "[CacheDataset] %s has no component %d of element "
-                                              "%lld: it is not of this pipeline, remove it",
+            return MICA_ERROR(MICA_DATA_LOSS,
+                              "[CacheDataset] %s has no component %d of element "
+                              "%lld: it is not of this pipeline, remove it",
                               cache_of(it)->path, (int)k, (long long)s->at);
         if (entry->dtype == MICA_TF_string)
             MICA_TRY(mica_bundle_read_strings(s->bundle, i, &out[k]));
@@ -114,9 +115,8 @@ static mica_status write_value(mica_bundle_writer *writer, const char *key, mica
                           mica_tf_dtype_name(value.dtype));
     const mica_type *type = mica_tensor_type(value.object);
     MICA_TRY(mica_tensor_open_view(value.object, MICA_READ, &data));
-    mica_status status =
-        mica_bundle_writer_add(writer, key, value.dtype, (mica_ints){type->dims, type->rank}, data,
-                               mica_type_bytes(type));
+    mica_status status = mica_bundle_writer_add(
+        writer, key, value.dtype, (mica_ints){type->dims, type->rank}, data, mica_type_bytes(type));
     mica_status closed = mica_tensor_close_view(value.object);
     if (!status) return closed;
     mica_status_release(closed);
