@@ -382,3 +382,98 @@ def parse_single_example(serialized, features, example_names=None, name=None) ->
     if message.shape.rank not in (None, 0):
         raise ValueError("Input serialized must be a scalar")
     return parse_example(_array.reshape(message, []), features, example_names, name)
+
+
+# ---- sequences -----------------------------------------------------------------------------------
+
+
+def _steps_of(messages, key: str, feature) -> tuple:
+    """Return what the steps of a feature list hold, one under the other, and their numbers."""
+    is_fixed = isinstance(feature, FixedLenSequenceFeature)
+    if not isinstance(feature, (FixedLenSequenceFeature, VarLenFeature, RaggedFeature)):
+        raise ValueError(
+            f"Unsupported: the sequence feature {key!r} is a {type(feature).__name__}. "
+            "FixedLenSequenceFeature, VarLenFeature and RaggedFeature are possible."
+        )
+    name, wanted = key, feature
+    if is_fixed:
+        if feature.default_value is not None:
+            raise ValueError(f"The sequence feature {key!r} has a default: steps have none.")
+        wanted = FixedLenFeature(feature.shape, feature.dtype)
+    elif isinstance(feature, RaggedFeature):
+        name = feature.value_key or key
+        if feature.partitions:
+            raise NotImplementedError(
+                f"The sequence feature {key!r}: steps with partitions are not supported. Parse "
+                "the values and each partition as features of their own."
+            )
+        wanted = RaggedFeature(feature.dtype, row_splits_dtype=feature.row_splits_dtype)
+    required = is_fixed and not feature.allow_missing
+    steps, lengths = ops["SequenceSteps"](messages, name, required=required)
+    return parse_example(steps, {name: wanted})[name], lengths
+
+
+def _joined(values, lengths, feature):
+    """Return the steps of several messages as one tensor."""
+    from .ragged import RaggedTensor
+    from .sparse import SparseTensor
+
+    if isinstance(feature, RaggedFeature):
+        return RaggedTensor.from_row_lengths(
+            values, _cast(lengths, feature.row_splits_dtype), validate=False
+        )
+    if isinstance(feature, FixedLenSequenceFeature):
+        return RaggedTensor.from_row_lengths(values, lengths, validate=False).to_tensor()
+    rows = RaggedTensor.from_row_lengths(
+        ops["Range"](values.dense_shape[0] * 0, values.dense_shape[0], 1), lengths, validate=False
+    )
+    steps = values.indices[:, 0]
+    examples = _array.gather(rows.value_rowids(), steps)
+    steps -= _array.gather(rows.row_starts(), examples)
+    indices = _array.stack([examples, steps, values.indices[:, 1]], 1)
+    most = ops["Maximum"](ops["Max"](_array.concat([lengths, [0]], 0), 0), 0)
+    count = _cast(_array.size(lengths), _dtypes.int64)
+    return SparseTensor(indices, values.values, _array.stack([count, most, values.dense_shape[1]]))
+
+
+def _given(context_features, sequence_features) -> tuple[dict, dict]:
+    if not (context_features or sequence_features):
+        raise ValueError("Both context_features and sequence_features arguments are empty.")
+    return dict(context_features or {}), dict(sequence_features or {})
+
+
+def parse_single_sequence_example(
+    serialized, context_features=None, sequence_features=None, example_name=None, name=None
+) -> tuple:
+    """Return the features of the context and of the steps of a SequenceExample message.
+
+    The message is a scalar string; steps are along the first axis.
+    """
+    context, sequence = _given(context_features, sequence_features)
+    message = _array.reshape(convert_to_tensor(serialized, dtype=_dtypes.string), [])
+    found = parse_example(message, context, example_name, name) if context else {}
+    messages = message[None]
+    steps = {key: _steps_of(messages, key, sequence[key])[0] for key in sorted(sequence)}
+    return found, steps
+
+
+def parse_sequence_example(
+    serialized, context_features=None, sequence_features=None, example_names=None, name=None
+) -> tuple:
+    """Return the features of the contexts and of the steps of SequenceExample messages.
+
+    The messages are a vector of strings. Steps are along the second axis, filled up to the longest
+    message; the third result has their numbers, for each feature of a fixed shape.
+    """
+    context, sequence = _given(context_features, sequence_features)
+    messages = convert_to_tensor(serialized, dtype=_dtypes.string)
+    if messages.shape.rank == 0:
+        raise ValueError("Input serialized must be a vector of strings, not a scalar")
+    found = parse_example(messages, context, example_names, name) if context else {}
+    steps, counts = {}, {}
+    for key in sorted(sequence):
+        values, lengths = _steps_of(messages, key, sequence[key])
+        steps[key] = _joined(values, lengths, sequence[key])
+        if isinstance(sequence[key], FixedLenSequenceFeature):
+            counts[key] = lengths
+    return found, steps, counts

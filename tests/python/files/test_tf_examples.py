@@ -6,8 +6,10 @@ from pathlib import Path
 import example_program
 import mica.tf as tf
 import pytest
+import sequence_program
 
-GOLDEN = json.loads((Path(__file__).with_name("data") / "records" / "examples.json").read_text())
+STORED = Path(__file__).with_name("data") / "records"
+GOLDEN = json.loads((STORED / "examples.json").read_text())
 
 
 def texts():
@@ -163,3 +165,25 @@ def test_values_are_parted_by_other_features(name, dtype):
     batches = tf.data.Dataset.from_tensor_slices(messages).batch(3)
     (made,) = batches.map(lambda texts: tf.io.parse_example(texts, features)["x"])
     assert made.to_list() == expected
+
+
+SEQUENCES = json.loads((STORED / "sequences.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def sequences():
+    return sequence_program.results(tf)
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_sequence_examples_are_parsed_as_tensorflow_parses_them(name, sequences):
+    assert sequences[name] == SEQUENCES[name]
+
+
+def test_what_sequences_lack_is_said():
+    texts, wanted = sequence_program.messages(tf), tf.io.FixedLenSequenceFeature([], tf.int64)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Index: 1, Feature list 'w'"):
+        tf.io.parse_sequence_example(texts[1:] + texts[2:], {}, {"w": wanted})
+    with pytest.raises(NotImplementedError, match="partitions"):
+        parted = tf.io.RaggedFeature(tf.int64, "w", [R.RowLengths("l")])
+        tf.io.parse_sequence_example(texts, {}, {"w": parted})
