@@ -52,7 +52,7 @@ typedef struct mica_sorted_positions {
     int64_t *sorted;        /* ... and whose they are */
 } mica_sorted_positions;
 
-#define MICA_NOWHERE INT64_C(0x7fffffffffffffff)
+#define MICA_NOWHERE 0x7fffffffffffffffll
 
 MICA_SCALAR mica_sorted_positions mica_sorted_of(const mica_index_arguments *a) {
     int64_t *scratch = (int64_t *)a->at.scratch;
