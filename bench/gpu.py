@@ -1,4 +1,4 @@
-"""Training on one GPU: ``python bench/gpu.py [case ...] [--profile] [--steps N]``.
+"""Training on one GPU: ``python bench/gpu.py [case ...] [--profile [--trace FILE]]``.
 
 Mica's own front end, resident batches of random numbers. One line per case: milliseconds of a step
 (the median of steps timed one by one after they have settled, and the mean of a run of steps that
@@ -211,8 +211,8 @@ CASES = {
 }
 
 
-def profile(run: Callable, steps: int) -> None:
-    """The kernels of some steps by their time."""
+def profile(run: Callable, steps: int, trace: str | None) -> None:
+    """The kernels of some steps by their time; what ran when, into a file."""
     import torch
 
     activities = [torch.profiler.ProfilerActivity.CUDA]
@@ -221,6 +221,8 @@ def profile(run: Callable, steps: int) -> None:
             run()
         mica.device(None).wait()
         torch.cuda.synchronize()
+    if trace:
+        profiler.export_chrome_trace(trace)
     rows = sorted(profiler.key_averages(), key=lambda e: -e.device_time_total)
     total = sum(e.device_time_total for e in rows)
     print(f"    kernels of a step: {total / steps / 1e3:.3f} ms")
@@ -272,7 +274,7 @@ def measure(name: str, arguments: argparse.Namespace) -> None:
         flush=True,
     )
     if arguments.profile:
-        profile(run, min(steps, 10))
+        profile(run, 2 if arguments.trace else min(steps, 10), arguments.trace)
 
 
 def eager() -> None:
@@ -293,6 +295,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("cases", nargs="*", default=["eager", *CASES])
     parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--trace", help="a file for a profile of two steps")
     parser.add_argument("--device", default="cuda")
     arguments = parser.parse_args()
     device = mica.device(arguments.device)
