@@ -7,6 +7,7 @@
  * nest.c     fused nodes, through codegen's writer
  * steps.c    kernels made of launches of codegen's templates; move.c, index.c, reduce.c, window.c,
  *            count.c and contract.c make them; contraction.c adds what is done to a product
+ * attention.c attention as a whole, one launch or three
  * blas.c     dot by cuBLASLt, where it is there
  * dnn.c      convolutions by cuDNN, where it is there; conv.c says which a node is
  * host.c     what has no kernel here: the CPU's, between two copies */
@@ -71,6 +72,10 @@ void cuda_leave(const cuda_device *device);
 /* A launch of blocks of so many threads on a healthy stream. Nothing for 0 blocks. */
 mica_status cuda_launch_function(cuda_stream *stream, CUfunction function, int64_t blocks,
                                  int32_t threads, void *argument);
+/* The same with memory that the threads of a block share, which the function was allowed before. */
+mica_status cuda_launch_shared(cuda_stream *stream, CUfunction function, int64_t blocks,
+                               int32_t threads, int32_t shared_bytes, void *argument);
+mica_status cuda_function_shared(cuda_device *device, CUfunction function, int32_t bytes);
 mica_status cuda_upload(mica_device_stream *stream, mica_address target, const void *source,
                         size_t bytes);
 mica_status cuda_copy(mica_device_stream *stream, mica_address target, mica_address source,
