@@ -11,6 +11,7 @@ Cases: eager, mlp, convnet, lstm, gpt2, resnet50. Sizes are those of docs/perfor
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import os
 import statistics
@@ -70,7 +71,7 @@ def mlp() -> tuple[Tree, Callable, Array, Array]:
     """784-512-512-10 in f32, batches of 128."""
     widths = (784, 512, 512, 10)
     p = {}
-    for i, (a, b) in enumerate(zip(widths, widths[1:], strict=False)):
+    for i, (a, b) in enumerate(itertools.pairwise(widths)):
         p[f"w{i}"], p[f"b{i}"] = normal(a**-0.5, a, b), filled(0, b)
 
     def loss(p: Tree, x: Array, y: Array) -> Array:
