@@ -458,7 +458,10 @@ static mica_status is_worth_it(fusing *f, int32_t number, bool *out_worth) {
     for (int32_t i = 0; !status && i < b.graph->n_nodes; i++)
         busy +=
             b.graph->nodes[i]->op != MICA_OP_PARAMETER && b.graph->nodes[i]->op != MICA_OP_constant;
-    *out_worth = !status && busy >= (f->alone ? 1 : 2);
+    /* A nest adds up columns faster than a GPU's reduction by itself. */
+    bool is_one_enough =
+        f->alone || (f->computes_again && f->groups[number].role == MICA_ROLE_COLUMN);
+    *out_worth = !status && busy >= (is_one_enough ? 1 : 2);
     if (*out_worth) status = mica_nest_create(b.graph, &nest);
     if (mica_status_code(status) == MICA_UNSUPPORTED) {
         mica_status_release(status);
