@@ -10,7 +10,7 @@
  * attention_queries  dq: blocks of queries go over the keys
  *
  * Every sum is made by one thread in a fixed order. attention_tensor.h has them for tensor
- * cores; here a thread makes a row. */
+ * cores, attention_hopper.h for those of Hopper (WARPGROUPS); here a thread makes a row. */
 #include "codegen/prelude/space.h"
 
 #include "codegen/prelude/attention_layout.h"
@@ -27,7 +27,9 @@ MICA_SCALAR int is_hidden(const mica_attention_arguments *a, int64_t batch, int 
 #endif
 }
 
-#if defined(__CUDACC__)
+#if MICA_HAS_TENSOR_CORES && WARPGROUPS
+#include "codegen/prelude/attention_hopper.h"
+#elif MICA_HAS_TENSOR_CORES
 #include "codegen/prelude/attention_tensor.h"
 #else
 
