@@ -10,7 +10,7 @@
  * attention_queries  dq: blocks of queries go over the keys
  *
  * Every sum is made by one thread in a fixed order. attention_tensor.h has them for tensor
- * cores, attention_hopper.h for those of Hopper (WARPGROUPS); here a thread makes a row. */
+ * cores; here a thread makes a row. */
 #include "codegen/prelude/space.h"
 
 #include "codegen/prelude/attention_layout.h"
@@ -27,9 +27,7 @@ MICA_SCALAR int is_hidden(const mica_attention_arguments *a, int64_t batch, int 
 #endif
 }
 
-#if MICA_HAS_TENSOR_CORES && WARPGROUPS
-#include "codegen/prelude/attention_hopper.h"
-#elif MICA_HAS_TENSOR_CORES
+#if defined(__CUDACC__)
 #include "codegen/prelude/attention_tensor.h"
 #else
 

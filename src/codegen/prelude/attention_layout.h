@@ -36,11 +36,4 @@ typedef struct mica_attention_arguments {
 #define MICA_ATTENTION_KEYS_BYTES(head)                                                            \
     (MICA_ATTENTION_BYTES(head, 4 * MICA_ATTENTION_TILE) + 4 * MICA_ATTENTION_TILE * 4)
 
-/* Those for Hopper (a HEAD of 64): so many groups of 128 threads in a block, with 64 rows of the
- * result each. */
-#define MICA_ATTENTION_FORWARD_GROUPS 2
-#define MICA_ATTENTION_KEY_GROUPS 2
-#define MICA_ATTENTION_QUERY_GROUPS 3
-#define MICA_ATTENTION_HOPPER_BYTES(tiles, rest) (1024 + (tiles)*8192 + (rest))
-
 #endif

@@ -138,7 +138,7 @@ bool cuda_attention_takes(const mica_node *node) {
 typedef struct step {
     CUfunction function;
     int64_t blocks;
-    int32_t threads, shared_bytes;
+    int32_t shared_bytes;
 } step;
 
 typedef struct attention_kernel {
@@ -148,13 +148,7 @@ typedef struct attention_kernel {
     int32_t n_steps;
 } attention_kernel;
 
-/* Whether warps multiply in groups of four. */
-static bool has_groups(int32_t capability, int32_t head) {
-    return capability == 90 && head == 64;
-}
-
-mica_status cuda_attention_text(int32_t capability, mica_dtype dtype, int32_t head, bool has_mask,
-                                char **out_text) {
+mica_status cuda_attention_text(mica_dtype dtype, int32_t head, bool has_mask, char **out_text) {
     const char *name = mica_dtype_name(dtype);
     mica_text text;
     mica_text_init(&text);
@@ -162,10 +156,9 @@ mica_status cuda_attention_text(int32_t capability, mica_dtype dtype, int32_t he
                      "#define T %s\n#define LOAD(x) mica_convert_%s_f32(x)\n"
                      "#define STORE(x) mica_convert_f32_%s(x)\n"
                      "#define HEAD %d\n#define IS_BF16 %d\n#define MASKED %d\n"
-                     "#define WARPGROUPS %d\n"
                      "#include \"codegen/prelude/attention.h\"\n",
-                     mica_storage_type(dtype), name, name, head, dtype == MICA_DTYPE_bf16, has_mask,
-                     has_groups(capability, head));
+                     mica_storage_type(dtype), name, name, head, dtype == MICA_DTYPE_bf16,
+                     has_mask);
     return mica_text_finish(&text, out_text);
 }
 
@@ -183,72 +176,37 @@ static mica_status launch_attention(const cuda_kernel *kernel, cuda_stream *stre
     a.rows = scratch;
     for (int32_t i = 0; i < k->n_steps; i++)
         MICA_TRY(cuda_launch_shared(stream, k->steps[i].function, k->steps[i].blocks,
-                                    k->steps[i].threads, k->steps[i].shared_bytes, &a));
+                                    MICA_ATTENTION_THREADS, k->steps[i].shared_bytes, &a));
     return NULL;
 }
 
 /* `rows` per block, of which a batch has n. */
 static mica_status add_step(cuda_device *device, attention_kernel *k, const char *name, int64_t n,
-                            int64_t rows, int32_t threads, int32_t shared_bytes) {
+                            int64_t rows, int32_t shared_bytes) {
     step *s = &k->steps[k->n_steps++];
     MICA_TRY(cuda_module_function(device, k->base.module, name, &s->function));
     s->blocks = k->found.arguments.batch * ((n + rows - 1) / rows);
-    s->threads = threads;
     s->shared_bytes = shared_bytes;
     return shared_bytes ? cuda_function_shared(device, s->function, shared_bytes) : NULL;
 }
 
-/* In groups of 128 threads with 64 rows each; `tiles` and `rest` are in shared memory. */
-static mica_status add_groups(cuda_device *device, attention_kernel *k, const char *name, int64_t n,
-                              int32_t groups, int32_t tiles, int32_t rest) {
-    return add_step(device, k, name, n, (int64_t)64 * groups, 128 * groups,
-                    MICA_ATTENTION_HOPPER_BYTES(tiles, rest));
-}
-
-static mica_status add_rows(cuda_device *device, attention_kernel *k) {
-    const mica_attention_arguments *a = &k->found.arguments;
-    k->base.base.scratch_bytes = (size_t)(a->batch * 2 * a->padded) * sizeof(float);
-    return add_step(device, k, "attention_rows", a->padded, MICA_ATTENTION_THREADS / 8,
-                    MICA_ATTENTION_THREADS, 0);
-}
-
-static mica_status add_hopper(cuda_device *device, attention_kernel *k) {
-    enum {
-        FORWARD = MICA_ATTENTION_FORWARD_GROUPS,
-        KEYS = MICA_ATTENTION_KEY_GROUPS,
-        QUERIES = MICA_ATTENTION_QUERY_GROUPS
-    };
-    const mica_attention_arguments *a = &k->found.arguments;
-    if (!k->found.is_back)
-        return add_groups(device, k, "attention_forward", a->queries, FORWARD, 4 + FORWARD, 0);
-    MICA_TRY(add_rows(device, k));
-    MICA_TRY(add_groups(device, k, "attention_keys", a->keys, KEYS, 4 + 2 * KEYS,
-                        4 * MICA_ATTENTION_TILE * 4));
-    return add_groups(device, k, "attention_queries", a->queries, QUERIES, 4 + 2 * QUERIES, 0);
-}
-
-static mica_status add_plain(cuda_device *device, attention_kernel *k) {
+static mica_status add_steps(cuda_device *device, attention_kernel *k) {
     const mica_attention_arguments *a = &k->found.arguments;
     int32_t head = k->found.head;
-    if (!k->found.is_back)
-        return add_step(device, k, "attention_forward", a->queries, MICA_ATTENTION_QUERIES(head),
-                        MICA_ATTENTION_THREADS, MICA_ATTENTION_FORWARD_BYTES(head));
-    MICA_TRY(add_rows(device, k));
-    MICA_TRY(add_step(device, k, "attention_keys", a->keys, MICA_ATTENTION_TILE,
-                      MICA_ATTENTION_THREADS, MICA_ATTENTION_KEYS_BYTES(head)));
-    return add_step(device, k, "attention_queries", a->queries, MICA_ATTENTION_QUERIES(head),
-                    MICA_ATTENTION_THREADS, MICA_ATTENTION_QUERIES_BYTES(head));
-}
-
-static mica_status add_steps(cuda_device *device, attention_kernel *k) {
     char *text = NULL;
-    MICA_TRY(cuda_attention_text(device->capability, k->found.dtype, k->found.head,
-                                 k->found.has_mask, &text));
+    MICA_TRY(cuda_attention_text(k->found.dtype, head, k->found.has_mask, &text));
     mica_status status = cuda_module_get(device, text, "attention", &k->base.module);
     mica_free(text);
     if (status) return status;
-    return has_groups(device->capability, k->found.head) ? add_hopper(device, k)
-                                                         : add_plain(device, k);
+    if (!k->found.is_back)
+        return add_step(device, k, "attention_forward", a->queries, MICA_ATTENTION_QUERIES(head),
+                        MICA_ATTENTION_FORWARD_BYTES(head));
+    k->base.base.scratch_bytes = (size_t)(a->batch * 2 * a->padded) * sizeof(float);
+    MICA_TRY(add_step(device, k, "attention_rows", a->padded, MICA_ATTENTION_THREADS / 8, 0));
+    MICA_TRY(add_step(device, k, "attention_keys", a->keys, MICA_ATTENTION_TILE,
+                      MICA_ATTENTION_KEYS_BYTES(head)));
+    return add_step(device, k, "attention_queries", a->queries, MICA_ATTENTION_QUERIES(head),
+                    MICA_ATTENTION_QUERIES_BYTES(head));
 }
 
 mica_status cuda_attention_create(cuda_device *device, const mica_node *node,

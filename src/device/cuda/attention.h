@@ -14,9 +14,8 @@ bool cuda_attention_takes(const mica_node *node);
 mica_status cuda_attention_create(cuda_device *device, const mica_node *node,
                                   cuda_kernel **out_kernel);
 
-/* The text of the module for a compute capability, f16 or bf16, and sizes up to `head`, a multiple
- * of 16. For tests too. */
-mica_status cuda_attention_text(int32_t capability, mica_dtype dtype, int32_t head, bool has_mask,
-                                char **out_text);
+/* The text of the module for f16 or bf16 and sizes up to `head`, a multiple of 16. For tests too.
+ */
+mica_status cuda_attention_text(mica_dtype dtype, int32_t head, bool has_mask, char **out_text);
 
 #endif

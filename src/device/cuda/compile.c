@@ -4,7 +4,7 @@
 
 #include "device/cuda/cuda.h"
 
-#define MOST_HEADERS 48
+#define MOST_HEADERS 32
 
 /* ---- NVRTC ---------------------------------------------------------------------------------- */
 
@@ -25,9 +25,7 @@ static mica_status choose_architecture(const mica_cuda_nvrtc_api *nvrtc, int32_t
                           capability / 10, capability % 10);
     }
     *out_virtual = best != capability;
-    /* Hopper's own instructions belong to no other device. */
-    snprintf(option, size, "--gpu-architecture=%s_%d%s", *out_virtual ? "compute" : "sm", best,
-             !*out_virtual && best == 90 ? "a" : "");
+    snprintf(option, size, "--gpu-architecture=%s_%d", *out_virtual ? "compute" : "sm", best);
     return NULL;
 }
 
