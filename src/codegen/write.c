@@ -101,7 +101,8 @@ typedef struct writer {
     mica_text *text;
     const mica_nest *nest;
     bool is_gpu;
-    int32_t wide;     /* turns that a thread of a GPU does at a time; 0: one */
+    int32_t wide;     /* neighbouring turns that a thread of a GPU does at a time; 0: one */
+    int32_t ahead;    /* turns that it reads for before it computes the first; 0: none */
     uint8_t *written; /* per use, in the present block of text */
     uint8_t *needed;  /* per use, by a pass whose turns are several at a time */
 } writer;
@@ -213,7 +214,12 @@ static void write_iota(writer *w, int32_t use) {
 
 /* ---- several turns at a time (a GPU's threads) ------------------------------------------------*/
 
-enum { WIDE_BYTES = 16, MOST_WIDE = 8, LEAST_THREADS = 1 << 10 /* with fewer, one each */ };
+enum {
+    TURNS_AHEAD = 8,
+    WIDE_BYTES = 16,
+    MOST_WIDE = 8,
+    LEAST_THREADS = 1 << 10 /* with fewer, one each */
+};
 
 /* Neighbours of the inner loop are neighbours in memory, in whole pieces of `wide`. */
 static bool passes_wide(const mica_nest *nest, const mica_type *type, const int64_t *steps,
@@ -264,7 +270,7 @@ static void write_value(writer *w, int32_t use) {
     const char *type = mica_storage_type(mica_value_type(u->value)->dtype);
     switch ((int)n->op) {
     case MICA_OP_PARAMETER:
-        if (is_wide_use(w, use)) {
+        if (is_wide_use(w, use) || (w->ahead && u->varies)) {
             mica_text_printf(w->text, "%s v%d = w%d[k];\n", type, use, use);
             break;
         }
@@ -994,12 +1000,14 @@ static void write_gpu_head(writer *w, const char *entry) {
                      n_operands > 0 ? n_operands : 1, n_results, entry, entry, entry);
 }
 
-/* Marks the uses that a pass that reduces nothing needs. */
+/* Marks the uses that the turns of a pass need. */
 static void find_needed(writer *w, int32_t pass) {
     const mica_nest *nest = w->nest;
     memset(w->needed, 0, (size_t)nest->n_uses);
     for (int32_t i = 0; i < nest->body->n_outputs; i++)
         if (is_stored_in(nest, &nest->stores[i], pass)) w->needed[nest->stores[i].use] = 1;
+    for (int32_t i = 0; i < nest->n_uses; i++)
+        if (is_reduced_in(nest, i, pass)) w->needed[nest->uses[i].operands[0]] = 1;
     for (int32_t i = nest->n_uses - 1; i >= 0; i--) {
         const mica_node *n = nest->uses[i].value.node;
         if (!w->needed[i] || n->op == MICA_OP_PARAMETER || n->op == MICA_OP_reduce) continue;
@@ -1113,26 +1121,54 @@ static void write_gpu_lanes(writer *w, int32_t pass, bool store) {
 /* v<use> of every reduction of the pass, from lanes<use>[0] or the tree over parts<use>. */
 static void write_gpu_results(writer *w, int32_t pass, int64_t parts) {
     const mica_nest *nest = w->nest;
-    char text[32];
-    if (parts > 1) mica_text_append(w->text, "MICA_PHASE { if (MICA_THREAD == 0) {\n");
-    for (int32_t i = 0; parts > 1 && i < nest->n_uses; i++) {
+    char text[80];
+    if (parts > 2) mica_text_append(w->text, "MICA_PHASE { if (MICA_THREAD == 0) {\n");
+    for (int32_t i = 0; parts > 2 && i < nest->n_uses; i++) {
         if (!is_reduced_in(nest, i, pass)) continue;
-        const char *name = reducer_name(nest->uses[i].value.node);
-        const char *dtype = mica_dtype_name(compute_dtype(dtype_of(w, i)));
-        mica_text_printf(
-            w->text,
-            "{ %s levels[MICA_REDUCE_LEVELS];\n"
-            "for (int64_t b = 0; b < %lld; b++) tree_%s_%s(levels, (uint64_t)b, parts%d[b]);\n"
-            "whole%d = root_%s_%s(levels, %lldu); }\n",
-            mica_storage_type(compute_dtype(dtype_of(w, i))), (long long)parts, name, dtype, i, i,
-            name, dtype, (long long)parts);
+        mica_text_printf(w->text, "whole%d = span_%s_%s(parts%d, %lld, 1);\n", i,
+                         reducer_name(nest->uses[i].value.node),
+                         mica_dtype_name(compute_dtype(dtype_of(w, i))), i, (long long)parts);
     }
-    if (parts > 1) mica_text_append(w->text, "} }\n");
+    if (parts > 2) mica_text_append(w->text, "} }\n");
     for (int32_t i = 0; i < nest->n_uses; i++) {
         if (!is_reduced_in(nest, i, pass)) continue;
-        snprintf(text, sizeof text, parts > 1 ? "whole%d" : "lanes%d[0]", i);
+        if (parts == 2)
+            snprintf(text, sizeof text, "mica_%s_%s(parts%d[0], parts%d[1])",
+                     reducer_name(nest->uses[i].value.node),
+                     mica_dtype_name(compute_dtype(dtype_of(w, i))), i, i);
+        else
+            snprintf(text, sizeof text, parts > 1 ? "whole%d" : "lanes%d[0]", i);
         write_reduced(w, i, text);
     }
+}
+
+/* The turns of a thread's lane in a block of a row: what some of them read is asked for before the
+ * first is computed, since what one stores may lie where another reads, for all that a compiler
+ * knows. */
+static void write_gpu_block_turns(writer *w, int32_t pass) {
+    const mica_nest *nest = w->nest;
+    find_needed(w, pass);
+    mica_text_printf(w->text, "for (int64_t j = MICA_THREAD %% %d; j < end; j += %d) {\n",
+                     MICA_REDUCE_LANES, MICA_REDUCE_LANES * TURNS_AHEAD);
+    for (int32_t i = 0; i < nest->n_uses; i++) {
+        const mica_use *u = &nest->uses[i];
+        if (!w->needed[i] || !u->varies || u->value.node->op != MICA_OP_PARAMETER) continue;
+        mica_text_printf(w->text,
+                         "%s w%d[%d];\nMICA_UNROLLED for (int k = 0; k < %d; k++) {\n"
+                         "const int64_t i = at + j + k * %d;\nif (i < at + end) w%d[k] = p%d[",
+                         mica_storage_type(dtype_of(w, i)), i, TURNS_AHEAD, TURNS_AHEAD,
+                         MICA_REDUCE_LANES, i, i);
+        write_inner_index(w, u->steps);
+        mica_text_append(w->text, "];\n}\n");
+    }
+    mica_text_printf(w->text,
+                     "MICA_UNROLLED for (int k = 0; k < %d; k++) {\n"
+                     "const int64_t i = at + j + k * %d;\nif (i < at + end) {\n",
+                     TURNS_AHEAD, MICA_REDUCE_LANES);
+    w->ahead = TURNS_AHEAD;
+    write_gpu_turn(w, pass);
+    w->ahead = 0;
+    mica_text_append(w->text, "}\n}\n}\n");
 }
 
 static void write_gpu_reducing_pass(writer *w, int32_t pass) {
@@ -1150,13 +1186,7 @@ static void write_gpu_reducing_pass(writer *w, int32_t pass) {
             mica_text_printf(
                 w->text, "%s sum%d = %s;\n", mica_storage_type(compute_dtype(dtype_of(w, i))), i,
                 reducer_identity(nest->uses[i].value.node, compute_dtype(dtype_of(w, i))));
-    mica_text_printf(w->text,
-                     "%s for (int64_t j = MICA_THREAD %% %d; j < end; j += %d) {\n"
-                     "const int64_t i = at + j;\n",
-                     nest->is_costly ? "MICA_UNROLLED_BY_4" : "MICA_UNROLLED_BY_8",
-                     MICA_REDUCE_LANES, MICA_REDUCE_LANES);
-    write_gpu_turn(w, pass);
-    mica_text_append(w->text, "}\n");
+    write_gpu_block_turns(w, pass);
     write_gpu_lanes(w, pass, true);
     mica_text_printf(w->text,
                      "}\nfor (int64_t half = %d; half > 0; half /= 2) MICA_PHASE {\n"
@@ -1185,8 +1215,9 @@ static void write_gpu_shared(writer *w) {
         const char *type = mica_storage_type(compute_dtype(dtype_of(w, i)));
         mica_text_printf(w->text, "MICA_SHARED %s lanes%d[MICA_MOST_THREADS];\n", type, i);
         if (ROW_PARTS(nest) > 1)
-            mica_text_printf(w->text, "MICA_SHARED %s parts%d[%lld];\nMICA_SHARED %s whole%d;\n",
-                             type, i, (long long)ROW_PARTS(nest), type, i);
+            mica_text_printf(w->text, "MICA_SHARED %s parts%d[%lld];\n", type, i,
+                             (long long)ROW_PARTS(nest));
+        if (ROW_PARTS(nest) > 2) mica_text_printf(w->text, "MICA_SHARED %s whole%d;\n", type, i);
     }
 }
 

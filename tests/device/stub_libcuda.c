@@ -76,7 +76,8 @@ typedef struct module {
 
 typedef struct command {
     struct command *next;
-    enum { LAUNCH, COPY, FILL } kind;
+    enum { LAUNCH, CALL, COPY, FILL } kind;
+    void (*call)(const void *argument);
     address target, source;
     size_t bytes;
     int value;
@@ -100,6 +101,10 @@ static void execute(const command *c) {
         for (unsigned b = 0; b < c->blocks; b++)
             c->function->run(arguments, b, c->blocks, c->threads);
         break;
+    case CALL:
+        launches++;
+        c->call(c->argument);
+        break;
     case COPY:
         memmove((void *)(uintptr_t)c->target, (const void *)(uintptr_t)c->source, c->bytes);
         break;
@@ -117,6 +122,13 @@ static int submit(command *c) {
     *recording.last = c;
     recording.last = &c->next;
     return OK;
+}
+
+int stub_submit(void (*run)(const void *argument), const void *argument, size_t bytes) {
+    command *c = calloc(1, sizeof *c + bytes);
+    *c = (command){.kind = CALL, .call = run};
+    memcpy(c->argument, argument, bytes);
+    return submit(c);
 }
 
 static void free_commands(command *c) {

@@ -51,7 +51,6 @@ template <int bytes> __device__ inline void mica_copy_wide(void *to, const void 
 #define MICA_WIDE(type, name, n) __align__(16) type name[n]
 #define MICA_COPY_WIDE(to, from, bytes) mica_copy_wide<bytes>(to, from)
 #define MICA_UNROLLED _Pragma("unroll")
-#define MICA_UNROLLED_BY_4 _Pragma("unroll 4")
 #define MICA_UNROLLED_BY_8 _Pragma("unroll 8")
 
 #define MICA_KERNEL(name, layout)                                                                  \
@@ -72,7 +71,6 @@ template <int bytes> __device__ inline void mica_copy_wide(void *to, const void 
 #define MICA_WIDE(type, name, n) type name[n]
 #define MICA_COPY_WIDE(to, from, bytes) __builtin_memcpy(to, from, bytes)
 #define MICA_UNROLLED
-#define MICA_UNROLLED_BY_4
 #define MICA_UNROLLED_BY_8
 
 #define MICA_KERNEL(name, layout) MICA_KERNEL_NAMED(name, layout)

@@ -347,6 +347,7 @@ static void cuda_destroy(mica_device *base) {
     cuda_device *device = (cuda_device *)base;
     cuda_modules_unload(device);
     cuda_blas_close(device);
+    cuda_dnn_close(device);
     device->api->context_release(device->handle);
     mica_free(device);
 }
