@@ -24,15 +24,13 @@ typedef struct mica_attention_arguments {
  * the result, and so many bytes of shared memory. HEAD: the size, padded to a multiple of 16. */
 #define MICA_ATTENTION_THREADS 128
 #define MICA_ATTENTION_TILE 64
-#define MICA_ATTENTION_QUERIES(head) ((head) <= 64 ? 128 : 64)
+#define MICA_ATTENTION_FORWARD_ROWS(head) ((head) <= 64 ? 128 : 64)
+#define MICA_ATTENTION_QUERY_ROWS(head) 64
 #define MICA_ATTENTION_BYTES(head, rows) ((rows) * ((head) + 8) * 2)
 #define MICA_ATTENTION_FORWARD_BYTES(head)                                                         \
-    MICA_ATTENTION_BYTES(head, MICA_ATTENTION_QUERIES(head) + 4 * MICA_ATTENTION_TILE)
+    MICA_ATTENTION_BYTES(head, MICA_ATTENTION_FORWARD_ROWS(head) + 4 * MICA_ATTENTION_TILE)
 #define MICA_ATTENTION_QUERIES_BYTES(head)                                                         \
-    MICA_ATTENTION_BYTES(head, 2 * MICA_ATTENTION_TILE +                                           \
-                                   2 * (MICA_ATTENTION_QUERIES(head) > MICA_ATTENTION_TILE         \
-                                            ? MICA_ATTENTION_QUERIES(head)                         \
-                                            : MICA_ATTENTION_TILE))
+    MICA_ATTENTION_BYTES(head, 2 * MICA_ATTENTION_TILE + 2 * MICA_ATTENTION_QUERY_ROWS(head))
 #define MICA_ATTENTION_KEYS_BYTES(head)                                                            \
     (MICA_ATTENTION_BYTES(head, 4 * MICA_ATTENTION_TILE) + 4 * MICA_ATTENTION_TILE * 4)
 

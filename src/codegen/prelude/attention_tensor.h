@@ -10,10 +10,14 @@
 #define PITCH (HEAD + 8) /* elements of a row in shared memory */
 #define TILE MICA_ATTENTION_TILE
 #define THREADS MICA_ATTENTION_THREADS
-#define DEPTH (HEAD / 16)                          /* products along a row */
-#define GROUPS (MICA_ATTENTION_QUERIES(HEAD) / 64) /* of 16 queries, per warp */
-#define PART 32                                    /* columns of scores at a time, backward */
+#define DEPTH (HEAD / 16)                                       /* products along a row */
+#define FORWARD_GROUPS (MICA_ATTENTION_FORWARD_ROWS(HEAD) / 64) /* of 16 queries, per warp */
+#define QUERY_GROUPS (MICA_ATTENTION_QUERY_ROWS(HEAD) / 64)
+#define PART 32 /* columns of scores at a time, backward */
+#define QUERY_PART (HEAD <= 64 ? 16 : 32)
+/* Blocks of a multiprocessor that the registers must do for. */
 #define RESIDENT (HEAD <= 64 ? 3 : HEAD <= 80 ? 2 : 1)
+#define QUERY_RESIDENT (HEAD <= 64 ? 4 : HEAD <= 80 ? 2 : 1)
 
 #if IS_BF16
 #define DTYPE "bf16"
@@ -157,17 +161,17 @@ MICA_SCALAR int is_cut(const mica_attention_arguments *a, int first_query, int l
 
 KERNEL(attention_forward, HEAD <= 64 ? 2 : 1) {
     extern __shared__ __align__(16) T shared[];
-    const int rows = 64 * GROUPS;
+    const int rows = 64 * FORWARD_GROUPS;
     BLOCK_OF(a.queries, rows);
     const int queries = (int)a.queries, keys = (int)a.keys, size = (int)a.size;
     const int first = (blocks - 1 - (int)(blockIdx.x % blocks)) * rows;
-    const int own = first + warp * 16 * GROUPS;
+    const int own = first + warp * 16 * FORWARD_GROUPS;
     const int limit = a.causal && first + rows < keys ? first + rows : keys;
     const T *k = (const T *)a.k + batch * keys * size, *v = (const T *)a.v + batch * keys * size;
     const uint32_t at = place_in_shared(shared), tiles = at + AT(rows, 0);
     const float factor = a.scale * LOG2_E;
-    uint32_t left[GROUPS][DEPTH][4];
-    float y[GROUPS][2 * DEPTH][4], top[GROUPS][2], sum[GROUPS][2];
+    uint32_t left[FORWARD_GROUPS][DEPTH][4];
+    float y[FORWARD_GROUPS][2 * DEPTH][4], top[FORWARD_GROUPS][2], sum[FORWARD_GROUPS][2];
     copy_rows(at, (const T *)a.q + batch * queries * size, first, rows, queries, size);
     copy_rows(tiles, k, 0, TILE, keys, size);
     copy_rows(tiles + AT(TILE, 0), v, 0, TILE, keys, size);
@@ -175,11 +179,11 @@ KERNEL(attention_forward, HEAD <= 64 ? 2 : 1) {
     wait_for_copies();
     __syncthreads();
 #pragma unroll
-    for (int g = 0; g < GROUPS; g++) {
+    for (int g = 0; g < FORWARD_GROUPS; g++) {
 #pragma unroll
         for (int d = 0; d < DEPTH; d++)
             load_matrices(left[g][d],
-                          at + AT((warp * GROUPS + g) * 16, 16 * d) + lane_of_left(lane));
+                          at + AT((warp * FORWARD_GROUPS + g) * 16, 16 * d) + lane_of_left(lane));
 #pragma unroll
         for (int j = 0; j < 2 * DEPTH; j++)
 #pragma unroll
@@ -197,10 +201,10 @@ KERNEL(attention_forward, HEAD <= 64 ? 2 : 1) {
             copy_rows(next + AT(TILE, 0), v, tile + TILE, TILE, keys, size);
             end_copies();
         }
-        if (a.causal && tile > own + 16 * GROUPS - 1) continue;
-        float s[GROUPS][TILE / 8][4];
+        if (a.causal && tile > own + 16 * FORWARD_GROUPS - 1) continue;
+        float s[FORWARD_GROUPS][TILE / 8][4];
 #pragma unroll
-        for (int g = 0; g < GROUPS; g++)
+        for (int g = 0; g < FORWARD_GROUPS; g++)
 #pragma unroll
             for (int j = 0; j < TILE / 8; j++)
 #pragma unroll
@@ -212,13 +216,13 @@ KERNEL(attention_forward, HEAD <= 64 ? 2 : 1) {
                 uint32_t b[4];
                 load_matrices(b, k_tile + AT(8 * j, 16 * d) + lane_of_right(lane));
 #pragma unroll
-                for (int g = 0; g < GROUPS; g++) {
+                for (int g = 0; g < FORWARD_GROUPS; g++) {
                     multiply(s[g][j], left[g][d], b[0], b[1]);
                     multiply(s[g][j + 1], left[g][d], b[2], b[3]);
                 }
             }
 #pragma unroll
-        for (int g = 0; g < GROUPS; g++) {
+        for (int g = 0; g < FORWARD_GROUPS; g++) {
             if (is_cut(&a, own + 16 * g, tile + TILE - 1)) {
 #pragma unroll
                 for (int j = 0; j < TILE / 8; j++)
@@ -256,15 +260,15 @@ KERNEL(attention_forward, HEAD <= 64 ? 2 : 1) {
         }
 #pragma unroll
         for (int j = 0; j < TILE / 16; j++) {
-            uint32_t p[GROUPS][4];
+            uint32_t p[FORWARD_GROUPS][4];
 #pragma unroll
-            for (int g = 0; g < GROUPS; g++) as_left(p[g], s[g], j);
+            for (int g = 0; g < FORWARD_GROUPS; g++) as_left(p[g], s[g], j);
 #pragma unroll
             for (int d = 0; d < DEPTH; d++) {
                 uint32_t b[4];
                 load_transposed(b, v_tile + AT(16 * j, 16 * d) + lane_of_left(lane));
 #pragma unroll
-                for (int g = 0; g < GROUPS; g++) {
+                for (int g = 0; g < FORWARD_GROUPS; g++) {
                     multiply(y[g][2 * d], p[g], b[0], b[1]);
                     multiply(y[g][2 * d + 1], p[g], b[2], b[3]);
                 }
@@ -272,7 +276,7 @@ KERNEL(attention_forward, HEAD <= 64 ? 2 : 1) {
         }
     }
 #pragma unroll
-    for (int g = 0; g < GROUPS; g++) {
+    for (int g = 0; g < FORWARD_GROUPS; g++) {
         float inverse[2];
 #pragma unroll
         for (int h = 0; h < 2; h++) {
@@ -286,7 +290,7 @@ KERNEL(attention_forward, HEAD <= 64 ? 2 : 1) {
                     all == 0 ? 0 : __fmaf_rn(top[g][h], a.scale, logf(all));
         }
         put_rows((T *)a.y + batch * queries * size, own + 16 * g, queries, size, y[g], inverse[0],
-                 inverse[1], shared + (warp * GROUPS + g) * 16 * PITCH, lane);
+                 inverse[1], shared + (warp * FORWARD_GROUPS + g) * 16 * PITCH, lane);
     }
 }
 
@@ -419,20 +423,20 @@ KERNEL(attention_keys, RESIDENT) {
              lane);
 }
 
-KERNEL(attention_queries, HEAD <= 64 ? 2 : 1) {
+KERNEL(attention_queries, QUERY_RESIDENT) {
     extern __shared__ __align__(16) T shared[];
-    const int rows = 64 * GROUPS;
+    const int rows = 64 * QUERY_GROUPS;
     BLOCK_OF(a.queries, rows);
     const int queries = (int)a.queries, keys = (int)a.keys, size = (int)a.size;
     const int first = (blocks - 1 - (int)(blockIdx.x % blocks)) * rows;
-    const int own = first + warp * 16 * GROUPS;
+    const int own = first + warp * 16 * QUERY_GROUPS;
     const int limit = a.causal && first + rows < keys ? first + rows : keys;
     const T *k = (const T *)a.k + batch * keys * size, *v = (const T *)a.v + batch * keys * size;
     const float *of_rows = (const float *)a.rows + batch * 2 * a.padded;
     const uint32_t at = place_in_shared(shared);
     const float factor = a.scale * LOG2_E;
-    uint32_t q[GROUPS][DEPTH][4], dy[GROUPS][DEPTH][4];
-    float dq[GROUPS][2 * DEPTH][4], logs[GROUPS][2], less[GROUPS][2];
+    uint32_t q[QUERY_GROUPS][DEPTH][4], dy[QUERY_GROUPS][DEPTH][4];
+    float dq[QUERY_GROUPS][2 * DEPTH][4], logs[QUERY_GROUPS][2], less[QUERY_GROUPS][2];
     /* What belongs to the block lies where the second slot begins. */
     copy_rows(at + AT(2 * TILE, 0), (const T *)a.q + batch * queries * size, first, rows, queries,
               size);
@@ -444,11 +448,11 @@ KERNEL(attention_queries, HEAD <= 64 ? 2 : 1) {
     wait_for_copies();
     __syncthreads();
 #pragma unroll
-    for (int g = 0; g < GROUPS; g++) {
+    for (int g = 0; g < QUERY_GROUPS; g++) {
 #pragma unroll
         for (int d = 0; d < DEPTH; d++) {
             const uint32_t place =
-                at + lane_of_left(lane) + AT(2 * TILE + (warp * GROUPS + g) * 16, 16 * d);
+                at + lane_of_left(lane) + AT(2 * TILE + (warp * QUERY_GROUPS + g) * 16, 16 * d);
             load_matrices(q[g][d], place);
             load_matrices(dy[g][d], place + AT(rows, 0));
         }
@@ -474,25 +478,25 @@ KERNEL(attention_queries, HEAD <= 64 ? 2 : 1) {
             end_copies();
         }
 #pragma unroll
-        for (int part = 0; part < TILE; part += PART) {
-            if (a.causal && tile + part > own + 16 * GROUPS - 1) continue;
-            float s[GROUPS][PART / 8][4], ds[GROUPS][PART / 8][4];
+        for (int part = 0; part < TILE; part += QUERY_PART) {
+            if (a.causal && tile + part > own + 16 * QUERY_GROUPS - 1) continue;
+            float s[QUERY_GROUPS][QUERY_PART / 8][4], ds[QUERY_GROUPS][QUERY_PART / 8][4];
 #pragma unroll
-            for (int g = 0; g < GROUPS; g++)
+            for (int g = 0; g < QUERY_GROUPS; g++)
 #pragma unroll
-                for (int j = 0; j < PART / 8; j++)
+                for (int j = 0; j < QUERY_PART / 8; j++)
 #pragma unroll
                     for (int e = 0; e < 4; e++) s[g][j][e] = ds[g][j][e] = 0;
 #pragma unroll
             for (int d = 0; d < DEPTH; d++)
 #pragma unroll
-                for (int j = 0; j < PART / 8; j += 2) {
+                for (int j = 0; j < QUERY_PART / 8; j += 2) {
                     const uint32_t place = AT(part + 8 * j, 16 * d) + lane_of_right(lane);
                     uint32_t b[4], c[4];
                     load_matrices(b, k_tile + place);
                     load_matrices(c, v_tile + place);
 #pragma unroll
-                    for (int g = 0; g < GROUPS; g++) {
+                    for (int g = 0; g < QUERY_GROUPS; g++) {
                         multiply(s[g][j], q[g][d], b[0], b[1]);
                         multiply(s[g][j + 1], q[g][d], b[2], b[3]);
                         multiply(ds[g][j], dy[g][d], c[0], c[1]);
@@ -500,10 +504,10 @@ KERNEL(attention_queries, HEAD <= 64 ? 2 : 1) {
                     }
                 }
 #pragma unroll
-            for (int g = 0; g < GROUPS; g++) {
-                const int cut = is_cut(&a, own + 16 * g, tile + part + PART - 1);
+            for (int g = 0; g < QUERY_GROUPS; g++) {
+                const int cut = is_cut(&a, own + 16 * g, tile + part + QUERY_PART - 1);
 #pragma unroll
-                for (int j = 0; j < PART / 8; j++)
+                for (int j = 0; j < QUERY_PART / 8; j++)
 #pragma unroll
                     for (int e = 0; e < 4; e++) {
                         const int h = e / 2;
@@ -515,15 +519,15 @@ KERNEL(attention_queries, HEAD <= 64 ? 2 : 1) {
                     }
             }
 #pragma unroll
-            for (int j = 0; j < PART / 16; j++) {
-                uint32_t left[GROUPS][4], b[4];
+            for (int j = 0; j < QUERY_PART / 16; j++) {
+                uint32_t left[QUERY_GROUPS][4], b[4];
 #pragma unroll
-                for (int g = 0; g < GROUPS; g++) as_left(left[g], ds[g], j);
+                for (int g = 0; g < QUERY_GROUPS; g++) as_left(left[g], ds[g], j);
 #pragma unroll
                 for (int d = 0; d < DEPTH; d++) {
                     load_transposed(b, k_tile + AT(part + 16 * j, 16 * d) + lane_of_left(lane));
 #pragma unroll
-                    for (int g = 0; g < GROUPS; g++) {
+                    for (int g = 0; g < QUERY_GROUPS; g++) {
                         multiply(dq[g][2 * d], left[g], b[0], b[1]);
                         multiply(dq[g][2 * d + 1], left[g], b[2], b[3]);
                     }
@@ -533,7 +537,7 @@ KERNEL(attention_queries, HEAD <= 64 ? 2 : 1) {
     }
     __syncthreads();
 #pragma unroll
-    for (int g = 0; g < GROUPS; g++)
+    for (int g = 0; g < QUERY_GROUPS; g++)
         put_rows((T *)a.dq + batch * queries * size, own + 16 * g, queries, size, dq[g], a.scale,
                  a.scale, shared + warp * 16 * PITCH, lane);
 }

@@ -199,13 +199,13 @@ static mica_status add_steps(cuda_device *device, attention_kernel *k) {
     mica_free(text);
     if (status) return status;
     if (!k->found.is_back)
-        return add_step(device, k, "attention_forward", a->queries, MICA_ATTENTION_QUERIES(head),
-                        MICA_ATTENTION_FORWARD_BYTES(head));
+        return add_step(device, k, "attention_forward", a->queries,
+                        MICA_ATTENTION_FORWARD_ROWS(head), MICA_ATTENTION_FORWARD_BYTES(head));
     k->base.base.scratch_bytes = (size_t)(a->batch * 2 * a->padded) * sizeof(float);
     MICA_TRY(add_step(device, k, "attention_rows", a->padded, MICA_ATTENTION_THREADS / 8, 0));
     MICA_TRY(add_step(device, k, "attention_keys", a->keys, MICA_ATTENTION_TILE,
                       MICA_ATTENTION_KEYS_BYTES(head)));
-    return add_step(device, k, "attention_queries", a->queries, MICA_ATTENTION_QUERIES(head),
+    return add_step(device, k, "attention_queries", a->queries, MICA_ATTENTION_QUERY_ROWS(head),
                     MICA_ATTENTION_QUERIES_BYTES(head));
 }
 
