@@ -66,6 +66,8 @@ class Reader:
             return getattr(self.tf, value)
         if key == "f":
             return float(value)
+        if key == "fn":
+            return find(self.tf, value)
         if key == "b":
             return value.encode("latin-1")
         if key == "u":

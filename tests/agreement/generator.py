@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 
+import extras
+import signatures
 from spelling import INTEGERS, Stream
 
 FLOATS = ("float32",) * 5 + ("float64",) * 3 + ("float16", "bfloat16")
@@ -197,6 +199,8 @@ def draw_call(name: str, number: int) -> dict:
     draw.next()
     arguments = RECIPES[name](draw)
     inputs = arguments.pop("*", None)
+    if number >= extras.FIRST:
+        extras.extend(draw, arguments, extras.offered(name, signatures.parameters(name)))
     if draw.chance(20) and arguments:
         arguments = spoil(draw, arguments)
     given: list = [[None, part] for part in inputs or ()]

@@ -83,8 +83,9 @@ def shape_operand(shape, dtype=None):
     )
 
 
-def fill(dims, value, name=None):
+def fill(dims, value, name=None, layout=None):
     """Return a tensor of these sizes, every element the value."""
+    _no_layout("fill", layout)
     return ops["Fill"](shape_operand(dims), value, name=name)
 
 
@@ -139,13 +140,15 @@ def _like(input, dtype, op, number):
     return _full(shape(x), _dtypes.as_dtype(dtype), number)
 
 
-def shape(input, out_type=_dtypes.int32, name=None):
-    """Return the sizes of a tensor, as a vector."""
+def shape(input, out_type=None, name=None):
+    """Return the sizes of a tensor, as a vector; of int32 where no dtype is asked."""
+    out_type = _dtypes.int32 if out_type is None else out_type
     return ops["Shape"](convert_to_tensor(input), out_type=out_type, name=name)
 
 
-def size(input, out_type=_dtypes.int32, name=None):
-    """Return the number of elements."""
+def size(input, out_type=None, name=None):
+    """Return the number of elements; of int32 where no dtype is asked."""
+    out_type = _dtypes.int32 if out_type is None else out_type
     return ops["Size"](convert_to_tensor(input), out_type=out_type, name=name)
 
 

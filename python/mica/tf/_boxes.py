@@ -267,7 +267,7 @@ _COLOURS = [
 ]
 
 
-def draw_bounding_boxes(images, boxes, colors=None, name=None):
+def draw_bounding_boxes(images, boxes, colors, name=None):
     """Return pictures with the frames of boxes on them, one after the other.
 
     Parameters

@@ -409,11 +409,11 @@ def tensor_diag_part(input, name=None):
     return ops["DiagPart"](input, name=name)
 
 
-def l2_normalize(x, axis=None, epsilon=1e-12, name=None):
-    """Return x divided by its norm along axes."""
+def l2_normalize(x, axis=None, epsilon=1e-12, name=None, dim=None):
+    """Return x divided by its norm along axes; `dim` is an older name of `axis`."""
     from .nn import l2_normalize as normalized
 
-    return normalized(x, axis, epsilon)
+    return normalized(x, axis, epsilon, dim=dim)
 
 
 def normalize(tensor, ord="euclidean", axis=None, name=None):

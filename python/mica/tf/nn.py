@@ -286,8 +286,11 @@ def l2_loss(t, name=None):
     return reduce_sum(t * t) * convert_to_tensor(0.5, t.dtype)
 
 
-def l2_normalize(x, axis=None, epsilon=1e-12, name=None):
-    """Return x divided by its norm along axes."""
+def l2_normalize(x, axis=None, epsilon=1e-12, name=None, dim=None):
+    """Return x divided by its norm along axes; `dim` is an older name of `axis`."""
+    if axis is not None and dim is not None:
+        raise ValueError("Cannot specify both 'dim' and 'axis'.")
+    axis = dim if axis is None else axis
     x = convert_to_tensor(x)
     if x.dtype.is_complex:
         squares = ops["Real"](x * ops["Conj"](x), Tout=x.dtype.real_dtype)
@@ -500,7 +503,7 @@ class experimental:
     """tf.nn.experimental."""
 
     @staticmethod
-    def stateless_dropout(x, rate, seed, rng_alg="auto_select", noise_shape=None, name=None):
+    def stateless_dropout(x, rate, seed, rng_alg=None, noise_shape=None, name=None):
         """Return x with elements set to zero by a seed and the others scaled up."""
         return _dropped(
             x,

@@ -89,7 +89,7 @@ class InputReplicationMode(enum.Enum):
 class InputOptions(NamedTuple):
     """How the elements of a distributed dataset come to the replicas."""
 
-    experimental_fetch_to_device: bool = True
+    experimental_fetch_to_device: bool | None = None
     experimental_replication_mode: InputReplicationMode = InputReplicationMode.PER_WORKER
     experimental_place_dataset_on_device: bool = False
     experimental_per_replica_buffer_size: int = 1

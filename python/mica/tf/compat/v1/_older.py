@@ -70,3 +70,8 @@ def to_int32(x, name="ToInt32"):
 def to_int64(x, name="ToInt64"):
     """Cast to int64."""
     return cast(x, _dtypes.int64, name=name)
+
+
+def multinomial(logits, num_samples, seed=None, name=None, output_dtype=None):
+    """Draw classes, as tf.random.categorical does."""
+    return random.categorical(logits, num_samples, output_dtype or _dtypes.int64, seed, name)
