@@ -365,4 +365,6 @@ def answer(tf, call) -> dict:
             found["h"] = [record(tf, value) for value in second]
         return found
     except Exception as error:
-        return {"e": type(error).__name__, "w": str(error)[:600]}
+        text = str(error)  # a graph's errors say first where, and then what
+        text = text if len(text) < 900 else text[:500] + text[-400:]
+        return {"e": type(error).__name__, "w": text}

@@ -219,15 +219,19 @@ def draw_call(name: str, number: int) -> dict:
     return {"f": name, "a": given, "m": mode, "o": order}
 
 
+def drawn(name: str, per_function: int) -> list[tuple[int, dict]]:
+    """Calls of a function with their numbers, no two the same."""
+    seen: set[str] = set()
+    found = []
+    for number in range(per_function):
+        call = draw_call(name, number)
+        text = json.dumps(call)
+        if text not in seen:
+            seen.add(text)
+            found.append((number, call))
+    return found
+
+
 def draw_calls(per_function: int) -> list[dict]:
     """Calls of every function, no two the same."""
-    found = []
-    for name in sorted(RECIPES):
-        seen = set()
-        for number in range(per_function):
-            call = draw_call(name, number)
-            text = json.dumps(call)
-            if text not in seen:
-                seen.add(text)
-                found.append(call)
-    return found
+    return [call for name in sorted(RECIPES) for _, call in drawn(name, per_function)]

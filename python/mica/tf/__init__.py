@@ -123,6 +123,8 @@ _LAZY = {
     "broadcast_static_shape": "_shapes",
     "constant_initializer": ("initializers", "Constant"),
     "control_dependencies": "_effects",
+    "eig": "linalg",
+    "eigvals": "linalg",
     "dynamic_partition": "_partition",
     "dynamic_stitch": "_partition",
     "extract_volume_patches": "_patches",

@@ -113,6 +113,8 @@ def _full(shape, dtype, number):
     if dtype == _dtypes.bool:
         value = bool(number)
     elif dtype == _dtypes.string:
+        if number:
+            raise TypeError(f"Expected string, but got {number} of type 'int'.")
         value = ""
     else:
         value = number

@@ -155,8 +155,8 @@ _POLICIES = ("", "DEFAULT", "ERROR", "IGNORE")
 
 def _ignores(policy: str) -> bool:
     """Whether coordinates outside are passed over; else they are an error."""
-    if policy not in _POLICIES:
-        raise ValueError(f"bad_indices_policy is one of {_POLICIES}, given: {policy!r}")
+    if policy is not None and policy not in _POLICIES:
+        raise refusal(f"bad_indices_policy is one of {_POLICIES}, given: {policy!r}")
     return policy == "IGNORE"
 
 
@@ -173,7 +173,7 @@ def gather_nd(params, indices, batch_dims=0, name=None, bad_indices_policy=""):
     if _ignores(bad_indices_policy):
         params, indices = convert_to_tensor(params), convert_to_tensor(indices)
         static = int(static_value(batch_dims))
-        depth = indices.shape[-1]
+        depth = shape(indices)[-1]
         valid = _inside(indices, shape(params)[static : static + depth])
         indices = where(expand_dims(valid, -1), indices, ops["ZerosLike"](indices))
         found = gather_nd(params, indices, batch_dims, name)
@@ -204,7 +204,11 @@ def _kept(indices, updates, sizes, policy: str):
     if not _ignores(policy):
         return indices, updates
     indices, updates = convert_to_tensor(indices), convert_to_tensor(updates)
-    valid = _inside(indices, sizes[: indices.shape[-1]])
+    counts, depth = shape(indices)[:-1], shape(indices)[-1]
+    rest = shape(updates)[size(counts) :]
+    indices = reshape(indices, stack([ops["Prod"](counts, [0]), depth]))
+    updates = reshape(updates, concat([[-1], rest], 0))
+    valid = _inside(indices, sizes[:depth])
     return boolean_mask(indices, valid), boolean_mask(updates, valid)
 
 
@@ -457,6 +461,11 @@ def space_to_batch(input, block_shape, paddings, name=None):
     return ops["SpaceToBatchND"](convert_to_tensor(input), block_shape, paddings, name=name)
 
 
+def space_to_batch_nd(input, block_shape, paddings, name=None):
+    """Return blocks of the axes after the first as elements of the first."""
+    return ops["SpaceToBatchND"](convert_to_tensor(input), block_shape, paddings, name=name)
+
+
 def batch_to_space(input, block_shape, crops, name=None):
     """Return blocks of the batch moved into space."""
     return ops["BatchToSpaceND"](convert_to_tensor(input), block_shape, crops, name=name)
@@ -611,7 +620,7 @@ def unique_with_counts(x, out_idx=_dtypes.int32, name=None):
 TOP = (
     "batch_to_space broadcast_dynamic_shape broadcast_static_shape einsum eye gather_nd identity_n "
     "linspace meshgrid one_hot pad repeat reverse reverse_sequence roll scatter_nd searchsorted "
-    "sequence_mask shape_n slice space_to_batch split strided_slice tensor_scatter_nd_add "
-    "tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub tensor_scatter_nd_update "
-    "tensordot unique unique_with_counts unravel_index"
+    "sequence_mask shape_n slice space_to_batch space_to_batch_nd split strided_slice "
+    "tensor_scatter_nd_add tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub "
+    "tensor_scatter_nd_update tensordot unique unique_with_counts unravel_index"
 ).split()

@@ -42,6 +42,7 @@ from ._sequences import (
 from ._static import of_rank, static_value
 from ._windows import (
     atrous_conv2d,
+    atrous_conv2d_transpose,
     avg_pool,
     avg_pool1d,
     avg_pool2d,
@@ -56,6 +57,8 @@ from ._windows import (
     convolution,
     depth_to_space,
     depthwise_conv2d,
+    depthwise_conv2d_backprop_filter,
+    depthwise_conv2d_backprop_input,
     max_pool,
     max_pool1d,
     max_pool2d,
@@ -463,8 +466,12 @@ def embedding_lookup(params, ids, max_norm=None, name=None):
         rows = gather(params, ids)
     if max_norm is None:
         return ops["Identity"](rows, name=name)  # as TensorFlow: gradients come in the order of ops
-    rank = convert_to_tensor(ids).shape.rank
-    return clip_by_norm(rows, max_norm, axes=list(range(rank, rows.shape.rank)))
+    ids = convert_to_tensor(ids)
+    if None in (ids.shape.rank, rows.shape.rank):
+        axes = ops["Range"](size(shape(ids)), size(shape(rows)), 1)
+    else:
+        axes = list(range(ids.shape.rank, rows.shape.rank))
+    return clip_by_norm(rows, max_norm, axes=axes)
 
 
 # ---- dropout -------------------------------------------------------------------------------------

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import builtins as _builtins
+
 import numpy as _np
 
 from .... import tf as _tf
 from ... import _array, _control, _devices, _dtypes, _gradients, _reduce, _select
 from ... import strings as _strings
+from ..._context import executing_eagerly as _executing_eagerly
 from ..._context import graph_of_variables as _graph_of_variables
+from ..._core import Tensor as _Tensor
 from ..._core import convert_to_tensor as _convert
 from ..._effects import tuple as _tuple
 from ..._names import name_scope as _name_scope
@@ -18,17 +22,17 @@ from ._arguments import either as _either
 
 def constant(value, dtype=None, shape=None, name="Const", verify_shape=False):
     """Return a tensor of values; the last one fills what is left of a larger shape."""
-    if shape is None or (hasattr(value, "dtype") and hasattr(value, "graph")):
+    if shape is None or isinstance(value, _Tensor):
         return _array.constant(value, dtype, shape, name)
     found = _np.asarray(value)
-    wanted = tuple(_TensorShape(shape).as_list())
-    if verify_shape and found.shape != wanted:
+    wanted = _TensorShape(shape).as_list()
+    if verify_shape and list(found.shape) != wanted:
         raise TypeError(
             f"Expected Tensor's shape: {wanted}, but got {found.shape}. Leave verify_shape out, "
             "or give values of this shape"
         )
     size = int(_np.prod(wanted))
-    if 0 < found.size < size:
+    if 0 < found.size < size and _graph_of_variables() is not None:
         if dtype is None:
             dtype = _array.constant(value).dtype
         flat = found.ravel()
@@ -136,16 +140,16 @@ def norm(tensor, ord="euclidean", axis=None, keepdims=None, name=None, keep_dims
 
 
 def _unpacked(value):
-    single = type(value) in (list, tuple) and len(value) == 1
+    single = type(value) in (list, _builtins.tuple) and len(value) == 1
     return value[0] if single else value
 
 
 def cond(pred, true_fn=None, false_fn=None, strict=False, name=None, fn1=None, fn2=None):
-    """Return true_fn() or false_fn(); a list of one element as that, unless `strict`."""
+    """Return true_fn() or false_fn(); eagerly a list of one element as that, unless `strict`."""
     true_fn = _either("true_fn", true_fn, "fn1", fn1)
     false_fn = _either("false_fn", false_fn, "fn2", fn2)
     found = _control.cond(pred, true_fn, false_fn, name)
-    return found if strict else _unpacked(found)
+    return _unpacked(found) if not strict and _executing_eagerly() else found
 
 
 def while_loop(
