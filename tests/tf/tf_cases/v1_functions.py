@@ -229,3 +229,19 @@ def _(tf):
             numbers(1, 3, 3, 2), numbers(2, 2, 1, 2), [1, 5, 5, 1], 2, "VALID"
         ),
     ]
+
+
+@plain(
+    ("tf.lookup.StaticHashTable", f"{V1}.setdiff1d", f"{V1}.py_func"), "in the graph of a session"
+)
+def _(tf):
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        keys, numbers_ = tf.constant(["a", "b"]), [1, 2]
+        fill = tf.lookup.KeyValueTensorInitializer(keys, numbers_)
+        table = tf.lookup.StaticHashTable(fill, -1)
+        ids = table.lookup(v1.string_split(["a b c"]).values)
+        rest = v1.setdiff1d([1, 2, 3, 2], [2])
+        doubled = v1.py_func(lambda a: a * 2, [tf.constant([1.0, 2.0])], tf.float32)
+        session.run(v1.tables_initializer())
+        return session.run([ids, rest.out, rest.idx, doubled])
