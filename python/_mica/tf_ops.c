@@ -422,9 +422,11 @@ static const char *describe(const mica_tf_op_info *info) {
     PyObject *names = PyUnicode_FromString("");
     for (int32_t i = 0; i < info->n_inputs; i++)
         PyUnicode_AppendAndDel(&names, PyUnicode_FromFormat("%s, ", info->inputs[i].name));
-    for (int32_t i = 0; i < info->n_attrs; i++)
-        if (!info->attrs[i].is_inferred)
-            PyUnicode_AppendAndDel(&names, PyUnicode_FromFormat("%s, ", info->attrs[i].name));
+    for (int given = 0; given < 2; given++) /* those with a default come last, as in TensorFlow */
+        for (int32_t i = 0; i < info->n_attrs; i++)
+            if (!info->attrs[i].is_inferred && info->attrs[i].has_default == given)
+                PyUnicode_AppendAndDel(&names, PyUnicode_FromFormat("%s%s, ", info->attrs[i].name,
+                                                                    given ? "=..." : ""));
     PyObject *doc =
         names ? PyUnicode_FromFormat("%s(%Uname=None)\n--\n\n%s", info->name, names, info->meaning)
               : NULL;

@@ -66,6 +66,8 @@ class Reader:
             return getattr(self.tf, value)
         if key == "f":
             return float(value)
+        if key == "fn":
+            return find(self.tf, value)
         if key == "b":
             return value.encode("latin-1")
         if key == "u":
@@ -363,4 +365,6 @@ def answer(tf, call) -> dict:
             found["h"] = [record(tf, value) for value in second]
         return found
     except Exception as error:
-        return {"e": type(error).__name__, "w": str(error)[:600]}
+        text = str(error)  # a graph's errors say first where, and then what
+        text = text if len(text) < 900 else text[:500] + text[-400:]
+        return {"e": type(error).__name__, "w": text}

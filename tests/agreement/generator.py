@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 
+import extras
+import signatures
 from spelling import INTEGERS, Stream
 
 FLOATS = ("float32",) * 5 + ("float64",) * 3 + ("float16", "bfloat16")
@@ -197,6 +199,8 @@ def draw_call(name: str, number: int) -> dict:
     draw.next()
     arguments = RECIPES[name](draw)
     inputs = arguments.pop("*", None)
+    if number >= extras.FIRST:
+        extras.extend(draw, arguments, extras.offered(name, signatures.parameters(name)))
     if draw.chance(20) and arguments:
         arguments = spoil(draw, arguments)
     given: list = [[None, part] for part in inputs or ()]
@@ -215,15 +219,19 @@ def draw_call(name: str, number: int) -> dict:
     return {"f": name, "a": given, "m": mode, "o": order}
 
 
+def drawn(name: str, per_function: int) -> list[tuple[int, dict]]:
+    """Calls of a function with their numbers, no two the same."""
+    seen: set[str] = set()
+    found = []
+    for number in range(per_function):
+        call = draw_call(name, number)
+        text = json.dumps(call)
+        if text not in seen:
+            seen.add(text)
+            found.append((number, call))
+    return found
+
+
 def draw_calls(per_function: int) -> list[dict]:
     """Calls of every function, no two the same."""
-    found = []
-    for name in sorted(RECIPES):
-        seen = set()
-        for number in range(per_function):
-            call = draw_call(name, number)
-            text = json.dumps(call)
-            if text not in seen:
-                seen.add(text)
-                found.append(call)
-    return found
+    return [call for name in sorted(RECIPES) for _, call in drawn(name, per_function)]

@@ -65,7 +65,6 @@ def _(d):
 recipe("linalg.logm")(lambda d: {"input": square(d, "definite", COMPLEX)[0]})
 recipe("linalg.logdet")(lambda d: {"matrix": square(d, "definite")[0]})
 recipe("linalg.eigh", "linalg.eigvalsh", order=1)(lambda d: {"tensor": square(d, "hermitian")[0]})
-recipe("eig", "eigvals", order=0)(lambda d: {"tensor": square(d, "regular")[0]})
 
 
 @recipe("linalg.cholesky_solve")

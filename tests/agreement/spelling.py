@@ -11,6 +11,7 @@ but for objects with one key:
     {"slices": [dtype, n, inner, seed]}      IndexedSlices of n rows
     {"d": "float32"}                         a dtype
     {"f": "nan"}                             a float that JSON has no word for
+    {"fn": "signal.hann_window"}             a function
     {"b": "text"}                            bytes, as Latin-1
     {"u": [...]}                             a tuple
     {"s": [2, None]}                         a TensorShape

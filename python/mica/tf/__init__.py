@@ -123,6 +123,8 @@ _LAZY = {
     "broadcast_static_shape": "_shapes",
     "constant_initializer": ("initializers", "Constant"),
     "control_dependencies": "_effects",
+    "eig": "linalg",
+    "eigvals": "linalg",
     "dynamic_partition": "_partition",
     "dynamic_stitch": "_partition",
     "extract_volume_patches": "_patches",
@@ -196,7 +198,7 @@ def __getattr__(name: str):
         return _importlib.import_module(f".{name}", __name__)
     if not name.startswith("_") and name != "compat":
         older = _importlib.import_module(".compat.v1", __name__)
-        if name in older._LAZY or name in older._MODULES:
+        if name in older._LAZY or name in older._ALIASES or name in older._MODULES:
             return getattr(older, name)
     raise _missing_name(__name__, name)
 

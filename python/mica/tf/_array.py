@@ -83,8 +83,9 @@ def shape_operand(shape, dtype=None):
     )
 
 
-def fill(dims, value, name=None):
+def fill(dims, value, name=None, layout=None):
     """Return a tensor of these sizes, every element the value."""
+    _no_layout("fill", layout)
     return ops["Fill"](shape_operand(dims), value, name=name)
 
 
@@ -112,6 +113,8 @@ def _full(shape, dtype, number):
     if dtype == _dtypes.bool:
         value = bool(number)
     elif dtype == _dtypes.string:
+        if number:
+            raise TypeError(f"Expected string, but got {number} of type 'int'.")
         value = ""
     else:
         value = number
@@ -139,13 +142,15 @@ def _like(input, dtype, op, number):
     return _full(shape(x), _dtypes.as_dtype(dtype), number)
 
 
-def shape(input, out_type=_dtypes.int32, name=None):
-    """Return the sizes of a tensor, as a vector."""
+def shape(input, out_type=None, name=None):
+    """Return the sizes of a tensor, as a vector; of int32 where no dtype is asked."""
+    out_type = _dtypes.int32 if out_type is None else out_type
     return ops["Shape"](convert_to_tensor(input), out_type=out_type, name=name)
 
 
-def size(input, out_type=_dtypes.int32, name=None):
-    """Return the number of elements."""
+def size(input, out_type=None, name=None):
+    """Return the number of elements; of int32 where no dtype is asked."""
+    out_type = _dtypes.int32 if out_type is None else out_type
     return ops["Size"](convert_to_tensor(input), out_type=out_type, name=name)
 
 

@@ -179,6 +179,12 @@ def non_max_suppression_padded(
 ):
     """Return places, filled up with zeros, and how many they are; of several pictures too."""
     boxes, scores = (cast(x, _dtypes.float32) for x in map(convert_to_tensor, (boxes, scores)))
+    if sorted_input:  # the order is that of the boxes, whatever the scores
+        given = scores > score_threshold
+        places = cast(ops["Range"](0, shape(scores)[-1], 1), _dtypes.float32)
+        below = ops["Fill"](shape(scores), convert_to_tensor(-1.0))
+        scores = where(given, 1.0 / (1.0 + places), below)
+        score_threshold = -0.5
 
     def one(parts):
         found = _suppressed(
@@ -267,7 +273,7 @@ _COLOURS = [
 ]
 
 
-def draw_bounding_boxes(images, boxes, colors=None, name=None):
+def draw_bounding_boxes(images, boxes, colors, name=None):
     """Return pictures with the frames of boxes on them, one after the other.
 
     Parameters

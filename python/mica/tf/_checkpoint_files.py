@@ -170,6 +170,8 @@ class CheckpointManager:
         A variable that counts steps, and how many of them lie between two files.
     init_fn
         Called by restore_or_initialize when there is no file.
+    last_checkpoint_step
+        The step of the last file of an earlier run.
     """
 
     def __init__(
@@ -182,6 +184,7 @@ class CheckpointManager:
         step_counter=None,
         checkpoint_interval=None,
         init_fn=None,
+        last_checkpoint_step=None,
     ) -> None:
         if max_to_keep is not None and max_to_keep <= 0:
             raise ValueError(
@@ -198,7 +201,7 @@ class CheckpointManager:
         self._hours = keep_checkpoint_every_n_hours
         self._step_counter = step_counter
         self._interval = checkpoint_interval
-        self._last_step = None
+        self._last_step = last_checkpoint_step
         self._init_fn = init_fn
         self._kept: dict[str, float] = {}  # may be removed: path -> time
         self._latest = None

@@ -31,6 +31,6 @@ def is_tensor(x: object) -> bool:
     return isinstance(x, Tensor | Variable | TensorLike)
 
 
-def is_symbolic_tensor(x: object) -> bool:
+def is_symbolic_tensor(tensor: object) -> bool:
     """Whether it is a tensor of a graph."""
-    return isinstance(x, _mica.TFSymbolicTensor)
+    return isinstance(tensor, _mica.TFSymbolicTensor)

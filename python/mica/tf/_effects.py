@@ -65,16 +65,16 @@ def control_dependencies(control_inputs):
         yield
 
 
-def group(*inputs, **options):
+def group(*inputs, **kwargs):
     """Run all of the given; they have been added or run already. An operation in a graph."""
-    unknown = options.keys() - {"name"}
+    unknown = kwargs.keys() - {"name"}
     if unknown:
         raise ValueError(f"Unknown keyword arguments: {', '.join(sorted(unknown))}")
     graph = current_graph()
     if graph is None or not graph._runs_parts:
         return no_op()
     with ordered_after(graph, nest.flatten(inputs)):
-        return no_op(options.get("name") or "group_deps")
+        return no_op(kwargs.get("name") or "group_deps")
 
 
 def no_op(name=None):

@@ -289,19 +289,25 @@ def _half_of_squares(t):
     return reduce_sum(t * t) * convert_to_tensor(0.5, t.dtype)
 
 
+def _scaled(t, scale):
+    """Return a tensor times a number of another dtype."""
+    return t * cast(scale, t.dtype)
+
+
 def clip_by_global_norm(t_list, clip_norm, use_norm=None, name=None):
     """Return tensors scaled down together, and their norm before."""
     if use_norm is None:
         use_norm = global_norm(t_list)
+    use_norm = convert_to_tensor(use_norm)
     one = convert_to_tensor(1.0, use_norm.dtype)
     scale = clip_norm * ops["Minimum"](one / use_norm, one / clip_norm)
     scale = scale + (use_norm - use_norm)  # NaN where the norm is not finite
     clipped = []
     for t in t_list:
         if isinstance(t, IndexedSlices):
-            clipped.append(IndexedSlices(t.values * scale, t.indices, t.dense_shape))
+            clipped.append(IndexedSlices(_scaled(t.values, scale), t.indices, t.dense_shape))
         else:
-            clipped.append(None if t is None else convert_to_tensor(t) * scale)
+            clipped.append(None if t is None else _scaled(convert_to_tensor(t), scale))
     return clipped, use_norm
 
 
@@ -324,15 +330,30 @@ def accumulate_n(inputs, shape=None, tensor_dtype=None, name=None):
     return add_n(inputs, name=name)
 
 
+def scalar_mul(scalar, x, name=None):
+    """Return a number times a tensor; of slices, their values times the number."""
+    dtype = getattr(x, "dtype", None) or convert_to_tensor(x).dtype
+    scalar = convert_to_tensor(scalar, dtype)
+    if scalar.shape.rank != 0:
+        raise ValueError(
+            "The input scalar must be a 0-D value. Received shape for scalar: "
+            f"{scalar.shape}; tf.multiply takes other shapes"
+        )
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(x.values * scalar, x.indices, x.dense_shape)
+    return ops["Mul"](scalar, convert_to_tensor(x), name=name)
+
+
 TOP = (
     "acos acosh asin asinh atan atan2 atanh bitcast clip_by_global_norm clip_by_norm clip_by_value "
-    "complex cos cosh floor realdiv round saturate_cast sign sin sinh tan truncatediv truncatemod"
+    "complex cos cosh floor realdiv round saturate_cast scalar_mul sign sin "
+    "sinh tan truncatediv truncatemod"
 ).split()
 MATH = (
     "accumulate_n acos acosh angle asin asinh atan atan2 atanh bessel_i0 bessel_i0e bessel_i1 "
     "bessel_i1e betainc ceil conj cos cosh digamma polygamma zeta "
     "divide_no_nan erf erfc erfcinv erfinv expm1 floor floordiv floormod igamma igammac imag "
     "is_finite is_inf is_nan lbeta lgamma log1p log_sigmoid logical_xor mod multiply_no_nan ndtri "
-    "nextafter polyval real reciprocal reciprocal_no_nan rint round rsqrt sign sin sinh softplus "
-    "softsign squared_difference tan xdivy xlog1py xlogy"
+    "nextafter polyval real reciprocal reciprocal_no_nan rint round rsqrt scalar_mul sign sin sinh "
+    "softplus softsign squared_difference tan xdivy xlog1py xlogy"
 ).split()

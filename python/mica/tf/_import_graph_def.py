@@ -103,7 +103,12 @@ def _read(graph_def) -> GraphDef:
 
 
 def import_graph_def(
-    graph_def, input_map=None, return_elements=None, name=None, producer_op_list=None
+    graph_def,
+    input_map=None,
+    return_elements=None,
+    name=None,
+    op_dict=None,
+    producer_op_list=None,
 ):
     """Add the nodes of a GraphDef to the graph being built; return the elements asked for.
 
@@ -115,6 +120,8 @@ def import_graph_def(
         Names of nodes (for operations) and of tensors, `node:index`.
     name : str or None
         What is put in front of the names, with a slash; "import" when it is None.
+    op_dict
+        Not read, as in TensorFlow: the ops are those of the library.
     producer_op_list : OpList or None
         What the ops had for defaults where the message was made.
     """

@@ -11,6 +11,7 @@ import sys
 _NAME = "tensorflow"
 _OURS = __name__.rpartition(".")[0]
 _KERAS = "tensorflow.keras"
+_ADDONS = "tensorflow_addons"
 _REAL_KERAS = "keras._tf_keras.keras"  # the real Keras 3, with TensorFlow's names
 
 # Modules of Keras' -> the module here, and its function, that prepare them once they have run.
@@ -59,15 +60,18 @@ class _Preparing:
 
 class _Finder:
     def find_spec(self, fullname: str, path=None, target=None):
-        """Answer for tensorflow and everything below it."""
+        """Answer for tensorflow, tensorflow_addons and everything below them."""
         if fullname in _PREPARED:
             spec = importlib.machinery.PathFinder.find_spec(fullname, path)
             if spec is not None:
                 spec.loader = _Preparing(spec.loader, *_PREPARED[fullname])
             return spec
-        if fullname != _NAME and not fullname.startswith(_NAME + "."):
+        top, _, rest = fullname.partition(".")
+        if top not in (_NAME, _ADDONS):
             return None
-        ours = _OURS + fullname[len(_NAME) :]
+        if top == _ADDONS:
+            prepare_keras()
+        ours = ".".join(filter(None, (_OURS, "addons" if top == _ADDONS else "", rest)))
         if fullname == _KERAS or fullname.startswith(_KERAS + "."):
             prepare_keras()
             ours = _REAL_KERAS + fullname[len(_KERAS) :]

@@ -85,7 +85,7 @@ def _sorted_keys(mapping: Mapping) -> list:
         return sorted(mapping.keys())
 
 
-def is_nested(structure: object) -> bool:
+def is_nested(seq: object) -> bool:
     """Whether the value is a structure rather than an atom.
 
     Examples
@@ -93,7 +93,7 @@ def is_nested(structure: object) -> bool:
     >>> is_nested([1]), is_nested({"a": 1}), is_nested("text"), is_nested({1, 2})
     (True, True, False, False)
     """
-    return _kind(type(structure)) is not None
+    return _kind(type(seq)) is not None
 
 
 def flatten(structure: object, expand_composites: bool = False) -> list:
@@ -233,7 +233,7 @@ def _pack(structure: object, rest, expand: bool) -> object:
     return next(rest)
 
 
-def map_structure(func: Callable, *structure: object, **options: bool) -> object:
+def map_structure(func: Callable, *structure: object, **kwargs: bool) -> object:
     """Apply a function to the atoms of one or more structures of the same form.
 
     Examples
@@ -241,16 +241,16 @@ def map_structure(func: Callable, *structure: object, **options: bool) -> object
     >>> map_structure(lambda a, b: a + b, {"x": 1}, {"x": 10})
     {'x': 11}
     """
-    check_types = options.pop("check_types", True)
-    expand_composites = options.pop("expand_composites", False)
+    check_types = kwargs.pop("check_types", True)
+    expand_composites = kwargs.pop("expand_composites", False)
     if not callable(func):
         raise TypeError(f"func must be callable, got: {func}")
     if not structure:
         raise ValueError("Must provide at least one structure")
-    if options:
+    if kwargs:
         raise ValueError(
             "Only valid keyword arguments are `check_types` and `expand_composites`, not: "
-            f"`{'`, `'.join(options)}`"
+            f"`{'`, `'.join(kwargs)}`"
         )
     first = structure[0]
     for other in structure[1:]:

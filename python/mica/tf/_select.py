@@ -7,6 +7,7 @@ from collections import namedtuple
 
 from . import _dtypes, errors
 from ._array import (
+    boolean_mask,
     broadcast_to,
     concat,
     expand_dims,
@@ -149,8 +150,36 @@ def reverse_sequence(input, seq_lengths, seq_axis=None, batch_axis=None, name=No
 # ---- coordinates ---------------------------------------------------------------------------------
 
 
-def gather_nd(params, indices, batch_dims=0, name=None):
-    """Return the elements or slices at coordinates."""
+_POLICIES = ("", "DEFAULT", "ERROR", "IGNORE")
+
+
+def _ignores(policy: str) -> bool:
+    """Whether coordinates outside are passed over; else they are an error."""
+    if policy is not None and policy not in _POLICIES:
+        raise refusal(f"bad_indices_policy is one of {_POLICIES}, given: {policy!r}")
+    return policy == "IGNORE"
+
+
+def _inside(indices, sizes):
+    """Whether coordinates are within sizes."""
+    return ops["All"]((indices >= 0) & (indices < cast(sizes, indices.dtype)), [-1])
+
+
+def gather_nd(params, indices, batch_dims=0, name=None, bad_indices_policy=""):
+    """Return the elements or slices at coordinates.
+
+    With bad_indices_policy "IGNORE" what lies outside is 0, else an error.
+    """
+    if _ignores(bad_indices_policy):
+        params, indices = convert_to_tensor(params), convert_to_tensor(indices)
+        static = int(static_value(batch_dims))
+        depth = shape(indices)[-1]
+        valid = _inside(indices, shape(params)[static : static + depth])
+        indices = where(expand_dims(valid, -1), indices, ops["ZerosLike"](indices))
+        found = gather_nd(params, indices, batch_dims, name)
+        more = found.shape.rank - valid.shape.rank
+        valid = reshape(valid, concat([shape(valid), [1] * more], 0))
+        return where(valid, found, ops["ZerosLike"](found))
     read = getattr(params, "gather_nd", None)
     if read is not None and batch_dims == 0:
         return read(indices)
@@ -170,15 +199,35 @@ def gather_nd(params, indices, batch_dims=0, name=None):
     return ops["GatherNd"](params, concat([*parts, indices], -1), name=name)
 
 
-def scatter_nd(indices, updates, shape, name=None):
-    """Return zeros of a shape with updates added at coordinates."""
+def _kept(indices, updates, sizes, policy: str):
+    """The coordinates within sizes and their updates, where others are passed over."""
+    if not _ignores(policy):
+        return indices, updates
+    indices, updates = convert_to_tensor(indices), convert_to_tensor(updates)
+    counts, depth = shape(indices)[:-1], shape(indices)[-1]
+    rest = shape(updates)[size(counts) :]
+    indices = reshape(indices, stack([ops["Prod"](counts, [0]), depth]))
+    updates = reshape(updates, concat([[-1], rest], 0))
+    valid = _inside(indices, sizes[:depth])
+    return boolean_mask(indices, valid), boolean_mask(updates, valid)
+
+
+def scatter_nd(indices, updates, shape, bad_indices_policy="", name=None):
+    """Return zeros of a shape with updates added at coordinates.
+
+    With bad_indices_policy "IGNORE" what lies outside is passed over, else an error.
+    """
     indices = convert_to_tensor(indices)
     sizes = cast(convert_to_tensor(shape), indices.dtype)
+    indices, updates = _kept(indices, updates, sizes, bad_indices_policy)
     return ops["ScatterNd"](indices, updates, sizes, name=name)
 
 
 def _scatter(op: str):
-    def scatter(tensor, indices, updates, name=None):
+    def scatter(tensor, indices, updates, bad_indices_policy="", name=None):
+        if _ignores(bad_indices_policy):
+            tensor = convert_to_tensor(tensor)
+            indices, updates = _kept(indices, updates, shape(tensor), bad_indices_policy)
         return ops[op](tensor, indices, updates, name=name)
 
     scatter.__doc__ = ops[op].__doc__
@@ -412,6 +461,11 @@ def space_to_batch(input, block_shape, paddings, name=None):
     return ops["SpaceToBatchND"](convert_to_tensor(input), block_shape, paddings, name=name)
 
 
+def space_to_batch_nd(input, block_shape, paddings, name=None):
+    """Return blocks of the axes after the first as elements of the first."""
+    return ops["SpaceToBatchND"](convert_to_tensor(input), block_shape, paddings, name=name)
+
+
 def batch_to_space(input, block_shape, crops, name=None):
     """Return blocks of the batch moved into space."""
     return ops["BatchToSpaceND"](convert_to_tensor(input), block_shape, crops, name=name)
@@ -566,7 +620,7 @@ def unique_with_counts(x, out_idx=_dtypes.int32, name=None):
 TOP = (
     "batch_to_space broadcast_dynamic_shape broadcast_static_shape einsum eye gather_nd identity_n "
     "linspace meshgrid one_hot pad repeat reverse reverse_sequence roll scatter_nd searchsorted "
-    "sequence_mask shape_n slice space_to_batch split strided_slice tensor_scatter_nd_add "
-    "tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub tensor_scatter_nd_update "
-    "tensordot unique unique_with_counts unravel_index"
+    "sequence_mask shape_n slice space_to_batch space_to_batch_nd split strided_slice "
+    "tensor_scatter_nd_add tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub "
+    "tensor_scatter_nd_update tensordot unique unique_with_counts unravel_index"
 ).split()

@@ -209,12 +209,17 @@ def ctc_greedy_decoder(inputs, sequence_length, merge_repeated=True, blank_index
 
 def ctc_beam_search_decoder(inputs, sequence_length, beam_width=100, top_paths=1):
     """Return the likeliest label sequences, and the logarithms of their probabilities."""
+    return beam_search(inputs, sequence_length, beam_width, top_paths, False)
+
+
+def beam_search(inputs, sequence_length, beam_width, top_paths, merge_repeated: bool):
+    """As ctc_beam_search_decoder; equal labels in a row of a sequence may become one."""
     *parts, scores = ops["CTCBeamSearchDecoder"](  # the lists one after the other
         inputs,
         sequence_length,
         beam_width=beam_width,
         top_paths=top_paths,
-        merge_repeated=False,
+        merge_repeated=merge_repeated,
     )
     lists = (parts[i * top_paths : (i + 1) * top_paths] for i in (0, 1, 2))
     return [SparseTensor(*each) for each in zip(*lists, strict=True)], scores

@@ -62,7 +62,6 @@ def ssim(
     k1=0.01,
     k2=0.03,
     return_index_map=False,
-    name=None,
 ):
     """Return the index of structural similarity of pictures, 1 for equal ones."""
     x, y, largest = _floats(img1, img2, max_val)
@@ -94,7 +93,6 @@ def ssim_multiscale(
     filter_sigma=1.5,
     k1=0.01,
     k2=0.03,
-    name=None,
 ):
     """Return the index over several sizes, each half of the one before."""
     x, y, largest = _floats(img1, img2, max_val)

@@ -668,10 +668,10 @@ def _create_through(scopes, args, kwargs):
 
 
 class variable_creator_scope:
-    """Within it, `creator(next_creator, **kwargs)` makes variables."""
+    """Within it, `variable_creator(next_creator, **kwargs)` makes variables."""
 
-    def __init__(self, creator) -> None:
-        self._creator = creator
+    def __init__(self, variable_creator) -> None:
+        self._creator = variable_creator
 
     def __enter__(self) -> None:
         if getattr(_creators, "scopes", None) is None:

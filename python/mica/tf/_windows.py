@@ -6,6 +6,7 @@ from .. import _mica
 from . import errors
 from ._array import expand_dims, shape, shape_operand, squeeze, stack
 from ._core import convert_to_tensor, ops
+from ._refusals import refusal
 from ._select import batch_to_space, space_to_batch
 
 _FORMATS = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
@@ -56,6 +57,8 @@ def conv2d(input, filters, strides, padding, data_format="NHWC", dilations=None,
 
 def conv3d(input, filters, strides, padding, data_format="NDHWC", dilations=None, name=None):
     """Return the correlation of volumes with filters."""
+    if dilations is not None and not isinstance(dilations, list | tuple):
+        raise TypeError(f"Expected list for 'dilations' argument to 'conv3d', not {dilations}.")
     dilations = 1 if dilations is None else dilations
     return ops["Conv3D"](
         convert_to_tensor(input),
@@ -102,7 +105,8 @@ def convolution(
     x, filters = convert_to_tensor(input), convert_to_tensor(filters)
     n = (x.shape.rank or filters.shape.rank) - 2
     strides = 1 if strides is None else strides
-    dilations = 1 if dilations is None else dilations
+    dilations = [1] * n if dilations is None else dilations
+    dilations = [dilations] * n if isinstance(dilations, int) else dilations
     data_format = data_format or _FORMATS[n]
     if _largest(strides) > 1 and _largest(dilations) > 1:
         raise ValueError(
@@ -150,8 +154,65 @@ def separable_conv2d(
     name=None,
 ):
     """Return a depthwise convolution followed by one of size 1."""
+    if dilations is not None and not hasattr(dilations, "__len__"):
+        raise ValueError(f"`dilations` must be a list of two numbers. Received: {dilations}")
     y = depthwise_conv2d(input, depthwise_filter, strides, padding, data_format, dilations)
     return conv2d(y, pointwise_filter, 1, "VALID", data_format or "NHWC")
+
+
+def depthwise_conv2d_backprop_input(
+    input_sizes,
+    filter,
+    out_backprop,
+    strides,
+    padding,
+    data_format="NHWC",
+    dilations=(1, 1, 1, 1),
+    name=None,
+):
+    """Return the gradient of depthwise_conv2d with respect to its input."""
+    return ops["DepthwiseConv2dNativeBackpropInput"](
+        shape_operand(input_sizes),
+        filter,
+        out_backprop,
+        strides=list(strides),
+        **_padding(padding),
+        data_format=data_format,
+        dilations=entries(dilations, 2, data_format, "dilations"),
+        name=name,
+    )
+
+
+def depthwise_conv2d_backprop_filter(
+    input,
+    filter_sizes,
+    out_backprop,
+    strides,
+    padding,
+    data_format="NHWC",
+    dilations=(1, 1, 1, 1),
+    name=None,
+):
+    """Return the gradient of depthwise_conv2d with respect to its filter."""
+    return ops["DepthwiseConv2dNativeBackpropFilter"](
+        input,
+        shape_operand(filter_sizes),
+        out_backprop,
+        strides=list(strides),
+        **_padding(padding),
+        data_format=data_format,
+        dilations=entries(dilations, 2, data_format, "dilations"),
+        name=name,
+    )
+
+
+def atrous_conv2d_transpose(value, filters, output_shape, rate, padding, name=None):
+    """Return the transpose of atrous_conv2d, which makes pictures larger."""
+    if padding not in ("SAME", "VALID"):
+        raise ValueError(f"`padding` must be either VALID or SAME. Received: padding={padding}")
+    if rate < 1:
+        raise ValueError(f"`rate` cannot be less than one. Received: rate={rate}")
+    return conv2d_transpose(value, filters, output_shape, 1, padding, "NHWC", rate, name)
 
 
 def conv2d_transpose(
@@ -322,6 +383,11 @@ def _by_rank(functions, input, ksize, strides, padding, data_format):
     n = x.shape.rank - 2 if x.shape.rank is not None else len(data_format) - 2
     if n not in (1, 2, 3):
         raise ValueError(f"`input.shape.rank` must be 3, 4 or 5. Received: {x.shape}")
+    if n > 1 and data_format and len(data_format) != n + 2:
+        raise refusal(
+            f"data_format of {n + 2} axes is {_FORMATS[n]!r} or the same with C second, not "
+            f"{data_format!r}"
+        )
     return functions[n - 1](x, ksize, strides, padding, data_format or _FORMATS[n])
 
 
@@ -351,6 +417,11 @@ def pool(
     x = convert_to_tensor(input)
     n = len(window_shape)
     strides = [1] * n if strides is None else strides
+    if dilations is not None and len(dilations) != n:
+        raise ValueError(
+            f"`len(dilation_rate)` should be {n}. Received: dilation_rate={dilations} of length "
+            f"{len(dilations)}"
+        )
     if min(strides) < 1:
         raise ValueError(f"all values of `strides` must be positive. Received: strides={strides}")
     if any(a > b for a, b in zip(strides, window_shape, strict=False)):

@@ -127,11 +127,16 @@ def _difference(sign: str, a, b, compare, message, summarize) -> str:
 
 
 assert_equal = _binary("==", "Equal", _np.equal)
-assert_none_equal = _binary("!=", "NotEqual", _np.not_equal)
+_none_equal = _binary("!=", "NotEqual", _np.not_equal)
 assert_less = _binary("<", "Less", _np.less)
 assert_less_equal = _binary("<=", "LessEqual", _np.less_equal)
 assert_greater = _binary(">", "Greater", _np.greater)
 assert_greater_equal = _binary(">=", "GreaterEqual", _np.greater_equal)
+
+
+def assert_none_equal(x, y, summarize=None, message=None, name=None):
+    """Raise InvalidArgumentError unless x != y everywhere."""
+    return _none_equal(x, y, message, summarize, name)
 
 
 def _sign(sign: str, op: str, compare, name: str):

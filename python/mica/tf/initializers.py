@@ -78,14 +78,17 @@ class Ones(Initializer):
 class Constant(Initializer):
     """One value everywhere, or the given values in the given order."""
 
-    def __init__(self, value=0) -> None:
+    def __init__(self, value=0, support_partition=False) -> None:
         self._value = value
+        self._takes_parts = support_partition
 
     def __call__(self, shape, dtype=None, **kwargs):
         """The values in the shape."""
         if kwargs:
-            _part(shape, kwargs)
-            raise ValueError("Constant initializer doesn't support partition-related arguments")
+            part = _part(shape, kwargs)
+            if not self._takes_parts:
+                raise ValueError("Constant initializer doesn't support partition-related arguments")
+            shape = part
         value = convert_to_tensor(self._value, None if dtype is None else _dtypes.as_dtype(dtype))
         dims = convert_to_tensor(_sizes(shape), _dtypes.int32)
         if value.shape.rank == 0:

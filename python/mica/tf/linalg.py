@@ -84,6 +84,10 @@ def matmul(
         if (a.dtype, b.dtype) != (output_type, output_type):
             a, b = _widened(a, b, output_type)
     ranks = a.shape.rank, b.shape.rank
+    if a_is_sparse or b_is_sparse:
+        for name, rank in zip("ab", ranks, strict=True):
+            if rank not in (None, 2):
+                raise refusal(f"{name} must have rank 2 where one is sparse, not rank {rank}")
     complex_adjoint = a.dtype.is_complex and (adjoint_a or adjoint_b)
     if ranks == (2, 2) and not complex_adjoint:
         return ops["MatMul"](
@@ -115,7 +119,14 @@ def matvec(
 ):
     """Return the product of matrices with vectors."""
     b = expand_dims(convert_to_tensor(b), -1)
-    product = matmul(a, b, transpose_a=transpose_a, adjoint_a=adjoint_a)
+    product = matmul(
+        a,
+        b,
+        transpose_a=transpose_a,
+        adjoint_a=adjoint_a,
+        a_is_sparse=a_is_sparse,
+        b_is_sparse=b_is_sparse,
+    )
     return squeeze(product, -1)
 
 
@@ -409,11 +420,11 @@ def tensor_diag_part(input, name=None):
     return ops["DiagPart"](input, name=name)
 
 
-def l2_normalize(x, axis=None, epsilon=1e-12, name=None):
-    """Return x divided by its norm along axes."""
+def l2_normalize(x, axis=None, epsilon=1e-12, name=None, dim=None):
+    """Return x divided by its norm along axes; `dim` is an older name of `axis`."""
     from .nn import l2_normalize as normalized
 
-    return normalized(x, axis, epsilon)
+    return normalized(x, axis, epsilon, dim=dim)
 
 
 def normalize(tensor, ord="euclidean", axis=None, name=None):

@@ -42,6 +42,7 @@ from ._sequences import (
 from ._static import of_rank, static_value
 from ._windows import (
     atrous_conv2d,
+    atrous_conv2d_transpose,
     avg_pool,
     avg_pool1d,
     avg_pool2d,
@@ -56,6 +57,8 @@ from ._windows import (
     convolution,
     depth_to_space,
     depthwise_conv2d,
+    depthwise_conv2d_backprop_filter,
+    depthwise_conv2d_backprop_input,
     max_pool,
     max_pool1d,
     max_pool2d,
@@ -286,8 +289,11 @@ def l2_loss(t, name=None):
     return reduce_sum(t * t) * convert_to_tensor(0.5, t.dtype)
 
 
-def l2_normalize(x, axis=None, epsilon=1e-12, name=None):
-    """Return x divided by its norm along axes."""
+def l2_normalize(x, axis=None, epsilon=1e-12, name=None, dim=None):
+    """Return x divided by its norm along axes; `dim` is an older name of `axis`."""
+    if axis is not None and dim is not None:
+        raise ValueError("Cannot specify both 'dim' and 'axis'.")
+    axis = dim if axis is None else axis
     x = convert_to_tensor(x)
     if x.dtype.is_complex:
         squares = ops["Real"](x * ops["Conj"](x), Tout=x.dtype.real_dtype)
@@ -460,8 +466,12 @@ def embedding_lookup(params, ids, max_norm=None, name=None):
         rows = gather(params, ids)
     if max_norm is None:
         return ops["Identity"](rows, name=name)  # as TensorFlow: gradients come in the order of ops
-    rank = convert_to_tensor(ids).shape.rank
-    return clip_by_norm(rows, max_norm, axes=list(range(rank, rows.shape.rank)))
+    ids = convert_to_tensor(ids)
+    if None in (ids.shape.rank, rows.shape.rank):
+        axes = ops["Range"](size(shape(ids)), size(shape(rows)), 1)
+    else:
+        axes = list(range(ids.shape.rank, rows.shape.rank))
+    return clip_by_norm(rows, max_norm, axes=axes)
 
 
 # ---- dropout -------------------------------------------------------------------------------------
@@ -500,7 +510,7 @@ class experimental:
     """tf.nn.experimental."""
 
     @staticmethod
-    def stateless_dropout(x, rate, seed, rng_alg="auto_select", noise_shape=None, name=None):
+    def stateless_dropout(x, rate, seed, rng_alg=None, noise_shape=None, name=None):
         """Return x with elements set to zero by a seed and the others scaled up."""
         return _dropped(
             x,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools as _functools
+import inspect as _inspect
 
 from .. import _mica
 from . import _rows
@@ -19,6 +20,13 @@ def _with_axis(op, name: str, own: str):
         return op(*args, **keywords)
 
     call.__name__ = name
+    signature = _inspect.signature(op)
+    call.__signature__ = signature.replace(
+        parameters=[
+            each.replace(name="axis") if each.name == own else each
+            for each in signature.parameters.values()
+        ]
+    )
     return call
 
 

@@ -137,6 +137,10 @@ def transpose(sp_input, perm=None, name=None) -> SparseTensor:
     if perm is None:
         count = ops["Size"](sp_input.dense_shape)
         perm = count - 1 - _array.range(count) if rank is None else list(range(rank))[::-1]
+    elif isinstance(perm, list | tuple) and rank is not None:
+        if len(perm) != rank:
+            raise ValueError(f"Dimensions {len(perm)} and {rank} are not compatible")
+        perm = [axis + rank if -rank <= axis < 0 else axis for axis in perm]
     indices = ops["GatherV2"](sp_input.indices, perm, 1)
     order = static_value(convert_to_tensor(perm))
     if order is not None and sp_input.shape.is_fully_defined():

@@ -426,7 +426,7 @@ def ngrams(
     widths = [ngram_width] if isinstance(ngram_width, int) else list(ngram_width)
     if any(width < 1 for width in widths):
         raise ValueError(f"All ngram_widths must be greater than 0. Received: {ngram_width}")
-    if padding_width is not None and padding_width < 0:
+    if padding_width is not None and padding_width < 1:
         raise ValueError(f"padding_width must be greater than 0. Received: {padding_width}")
     if padding_width is not None and pad_values is None:
         raise ValueError(

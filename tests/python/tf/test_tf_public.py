@@ -13,6 +13,7 @@ from mica.tf._missing import public_names
 # What TensorFlow's own namespace does not have.
 OWN_NAMES = {
     "VariableSpec": "of a module that TensorFlow does not list, but others import",
+    "addons": "what `import tensorflow_addons` gives",
     "compiler": "a package that Keras imports from",
     "contrib": "a package of TensorFlow 1, for programs that run on TPUs",
     "core": "a package that programs import messages from",

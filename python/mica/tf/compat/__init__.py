@@ -8,6 +8,7 @@ import importlib as _importlib
 import os as _os
 
 from .._missing import missing as _missing_name
+from .._shapes import dimension_at_index, dimension_value  # noqa: F401
 
 
 def as_bytes(bytes_or_text: bytes | str, encoding: str = "utf-8") -> bytes:

@@ -86,13 +86,32 @@ class InputReplicationMode(enum.Enum):
     PER_REPLICA = "PER_REPLICA"
 
 
-class InputOptions(NamedTuple):
+class _InputOptions(NamedTuple):
+    experimental_fetch_to_device: bool
+    experimental_replication_mode: InputReplicationMode
+    experimental_place_dataset_on_device: bool
+    experimental_per_replica_buffer_size: int
+
+
+class InputOptions(_InputOptions):
     """How the elements of a distributed dataset come to the replicas."""
 
-    experimental_fetch_to_device: bool = True
-    experimental_replication_mode: InputReplicationMode = InputReplicationMode.PER_WORKER
-    experimental_place_dataset_on_device: bool = False
-    experimental_per_replica_buffer_size: int = 1
+    def __new__(
+        cls,
+        experimental_fetch_to_device=None,
+        experimental_replication_mode=InputReplicationMode.PER_WORKER,
+        experimental_place_dataset_on_device=False,
+        experimental_per_replica_buffer_size=1,
+    ):
+        """Fetch to the device unless that is refused."""
+        fetches = experimental_fetch_to_device is None or experimental_fetch_to_device
+        return super().__new__(
+            cls,
+            fetches,
+            experimental_replication_mode,
+            experimental_place_dataset_on_device,
+            experimental_per_replica_buffer_size,
+        )
 
 
 class RunOptions(NamedTuple):

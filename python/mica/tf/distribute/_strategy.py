@@ -70,9 +70,9 @@ _threads = _Threads()
 class ReplicaContext:
     """What a replica knows of itself and the others."""
 
-    def __init__(self, strategy: Strategy, replica_id: int = 0) -> None:
+    def __init__(self, strategy: Strategy, replica_id_in_sync_group) -> None:
         self._strategy = strategy
-        self._replica_id = replica_id
+        self._replica_id = replica_id_in_sync_group
 
     @property
     def strategy(self) -> Strategy:
@@ -137,8 +137,8 @@ def _crossing(strategy):
 class StrategyExtended:
     """What optimizers and layers ask of a strategy."""
 
-    def __init__(self, strategy: Strategy) -> None:
-        self._strategy = strategy
+    def __init__(self, container_strategy: Strategy) -> None:
+        self._strategy = container_strategy
 
     def update(self, var, fn, args=(), kwargs=None, group=True):
         """Call fn with the variable, where it is."""
@@ -406,7 +406,7 @@ def get_replica_context() -> ReplicaContext | None:
     """The replica that runs the code; None between replicas (in a scope, in an update)."""
     if _threads.replica is not None:
         return _threads.replica
-    return None if _threads.crossing or _set is not None else ReplicaContext(_default)
+    return None if _threads.crossing or _set is not None else ReplicaContext(_default, 0)
 
 
 def is_in_replica() -> bool:

@@ -7,19 +7,28 @@ import importlib as _importlib
 from .. import _dtypes
 from .. import strings as _strings
 from .._composite import CompositeTensor
-from .._context import init_scope
+from .._context import executing_eagerly, init_scope
 from .._core import Tensor, convert_to_tensor, ops
 from .._missing import missing as _missing_name
+from .._static import static_value
 from .._tracking import AutoTrackable, TrackableResource
 from ..ragged import RaggedTensor
+
+
+def _known(value, dtype) -> Tensor:
+    """A tensor of numbers or texts that are known now, whatever graph is being built."""
+    if isinstance(value, Tensor) and not executing_eagerly():
+        found = static_value(value)
+        value = value if found is None else found
+    with init_scope():
+        return convert_to_tensor(value, dtype)
 
 
 class KeyValueTensorInitializer:
     """Keys and values of a table, as tensors."""
 
     def __init__(self, keys, values, key_dtype=None, value_dtype=None, name=None) -> None:
-        self._keys = convert_to_tensor(keys, key_dtype)
-        self._values = convert_to_tensor(values, value_dtype)
+        self._keys, self._values = _known(keys, key_dtype), _known(values, value_dtype)
 
     @property
     def key_dtype(self) -> _dtypes.DType:

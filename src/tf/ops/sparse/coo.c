@@ -432,7 +432,8 @@ static void merge(const tf_sparse *a, const tf_sparse *b, combine with, bool wit
             value = with(x->dtype, value, zero);
         i += order <= 0;
         k += order >= 0;
-        if (threshold && !reaches(x->dtype, value, *threshold)) continue;
+        /* As in TensorFlow, elements that only one of the two has are kept, however small. */
+        if (order == 0 && threshold && !reaches(x->dtype, value, *threshold)) continue;
         copy_place(m->places + m->n * a->rank, place, a->rank);
         tf_number_store(x->dtype, value, m->values + (size_t)m->n++ * x->size);
     }

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import collections
+
 from ... import _dtypes, _reduce, random
+from ..._array import boolean_mask
+from ..._array import range as _range
+from ..._array import size as _size
 from ..._core import convert_to_tensor
+from ..._effects import numpy_function
 from ..._elementwise import floordiv, realdiv
 from ..._math import cast
 
@@ -70,3 +76,24 @@ def to_int32(x, name="ToInt32"):
 def to_int64(x, name="ToInt64"):
     """Cast to int64."""
     return cast(x, _dtypes.int64, name=name)
+
+
+def multinomial(logits, num_samples, seed=None, name=None, output_dtype=None):
+    """Draw classes, as tf.random.categorical does."""
+    return random.categorical(logits, num_samples, output_dtype or _dtypes.int64, seed, name)
+
+
+def py_func(func, inp, Tout, stateful=True, name=None):
+    """Call a function of numpy arrays; of several dtypes it gives a list of tensors."""
+    return numpy_function(func, inp, Tout, stateful, name)
+
+
+_ListDiff = collections.namedtuple("ListDiff", "out idx")
+
+
+def setdiff1d(x, y, index_dtype=_dtypes.int32, name=None):
+    """Return the elements of a vector that another one does not have, and their places."""
+    x = convert_to_tensor(x)
+    y = convert_to_tensor(y, x.dtype)
+    keeps = ~_reduce.reduce_any(x[:, None] == y[None, :], 1)
+    return _ListDiff(boolean_mask(x, keeps), boolean_mask(_range(_size(x, index_dtype)), keeps))

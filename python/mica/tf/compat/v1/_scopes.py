@@ -413,9 +413,35 @@ def _both_getters(inner, outer):
 
 
 @contextlib.contextmanager
-def variable_op_scope(values, name_or_scope, default_name=None, **options):
+def variable_op_scope(
+    values,
+    name_or_scope,
+    default_name=None,
+    initializer=None,
+    regularizer=None,
+    caching_device=None,
+    partitioner=None,
+    custom_getter=None,
+    reuse=None,
+    dtype=None,
+    use_resource=None,
+    constraint=None,
+):
     """As variable_scope."""
-    with variable_scope(name_or_scope, default_name, values, **options) as scope:
+    with variable_scope(
+        name_or_scope,
+        default_name,
+        values,
+        initializer=initializer,
+        regularizer=regularizer,
+        caching_device=caching_device,
+        partitioner=partitioner,
+        custom_getter=custom_getter,
+        reuse=reuse,
+        dtype=dtype,
+        use_resource=use_resource,
+        constraint=constraint,
+    ) as scope:
         yield scope
 
 
@@ -616,11 +642,41 @@ def get_variable(
     )
 
 
-def get_local_variable(name, *args, **kwargs):
-    """As get_variable, for a variable that is not trained and not saved."""
-    kwargs["trainable"] = False
-    kwargs["collections"] = [*(kwargs.get("collections") or ()), GraphKeys.LOCAL_VARIABLES]
-    return get_variable(name, *args, **kwargs)
+def get_local_variable(
+    name,
+    shape=None,
+    dtype=None,
+    initializer=None,
+    regularizer=None,
+    trainable=False,
+    collections=None,
+    caching_device=None,
+    partitioner=None,
+    validate_shape=True,
+    use_resource=None,
+    custom_getter=None,
+    constraint=None,
+    synchronization=VariableSynchronization.AUTO,
+    aggregation=VariableAggregation.NONE,
+):
+    """As get_variable, for a variable that is not saved and, whatever is asked, not trained."""
+    return get_variable(
+        name,
+        shape,
+        dtype=dtype,
+        initializer=initializer,
+        regularizer=regularizer,
+        trainable=False,
+        collections=[*(collections or ()), GraphKeys.LOCAL_VARIABLES],
+        caching_device=caching_device,
+        partitioner=partitioner,
+        validate_shape=validate_shape,
+        use_resource=use_resource,
+        custom_getter=custom_getter,
+        constraint=constraint,
+        synchronization=synchronization,
+        aggregation=aggregation,
+    )
 
 
 class _Template:

@@ -36,7 +36,9 @@ def global_variables(scope=None) -> list:
     return get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
-all_variables = global_variables
+def all_variables() -> list:
+    """Return the variables that are saved."""
+    return global_variables()
 
 
 def local_variables(scope=None) -> list:
@@ -136,20 +138,28 @@ def assign_sub(ref, value, use_locking=None, name=None):
     return _target(ref).assign_sub(value, use_locking, name)
 
 
+def _scattered(op: str, ref, indices, updates, use_locking, name):
+    indices = convert_to_tensor(indices)
+    updates = convert_to_tensor(updates, ref.dtype)
+    places = ops["ExpandDims"](indices, convert_to_tensor(-1))
+    new = ops[op](_target(ref)._read(), places, updates)
+    return ref.assign(new, use_locking, name)
+
+
+def scatter_update(ref, indices, updates, use_locking=True, name=None):
+    """Write rows of a variable."""
+    return _scattered("TensorScatterUpdate", ref, indices, updates, use_locking, name)
+
+
 def _scatter(op: str, name_: str):
-    def scatter(ref, indices, updates, use_locking=True, name=None):
-        indices = convert_to_tensor(indices)
-        updates = convert_to_tensor(updates, ref.dtype)
-        places = ops["ExpandDims"](indices, convert_to_tensor(-1))
-        new = ops[op](_target(ref)._read(), places, updates)
-        return ref.assign(new, use_locking, name)
+    def scatter(ref, indices, updates, use_locking=False, name=None):
+        return _scattered(op, ref, indices, updates, use_locking, name)
 
     scatter.__name__ = scatter.__qualname__ = name_
     scatter.__doc__ = f"{name_}: write rows of a variable."
     return scatter
 
 
-scatter_update = _scatter("TensorScatterUpdate", "scatter_update")
 scatter_add = _scatter("TensorScatterAdd", "scatter_add")
 scatter_sub = _scatter("TensorScatterSub", "scatter_sub")
 scatter_max = _scatter("TensorScatterMax", "scatter_max")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from ... import _dtypes
+from ... import feature_column as _columns
 from ..._missing import finder as _finder
 from ...feature_column import (
     bucketized_column,
     categorical_column_with_hash_bucket,
     categorical_column_with_identity,
-    categorical_column_with_vocabulary_file,
     categorical_column_with_vocabulary_list,
     crossed_column,
     embedding_column,
@@ -33,5 +34,25 @@ __all__ = [
     "numeric_column",
     "weighted_categorical_column",
 ]
+
+
+def categorical_column_with_vocabulary_file(
+    key,
+    vocabulary_file,
+    vocabulary_size=None,
+    num_oov_buckets=0,
+    default_value=None,
+    dtype=_dtypes.string,
+):
+    """Return the column of values that stand in the lines of a file."""
+    return _columns.categorical_column_with_vocabulary_file(
+        key,
+        vocabulary_file,
+        vocabulary_size,
+        dtype=dtype,
+        default_value=default_value,
+        num_oov_buckets=num_oov_buckets,
+    )
+
 
 __getattr__ = _finder(__name__)

@@ -3,27 +3,71 @@
 from __future__ import annotations
 
 from ..._missing import finder as _finder
-from ...io._gfile import (
-    GFile,
-    copy,
-    exists,
-    glob,
-    isdir,
-    listdir,
-    makedirs,
-    mkdir,
-    remove,
-    rename,
-    rmtree,
-    stat,
-    walk,
-)
+from ...io import _gfile
+from ...io._gfile import GFile
 
-Copy, Exists, Glob, IsDirectory, ListDirectory = copy, exists, glob, isdir, listdir
-MakeDirs, MkDir, Remove, Rename, Stat, Walk = makedirs, mkdir, remove, rename, stat, walk
-DeleteRecursively = rmtree
 FastGFile = Open = GFile
-del copy, exists, glob, isdir, listdir, makedirs, mkdir, remove, rename, rmtree, stat, walk
+
+
+def Copy(oldpath, newpath, overwrite=False) -> None:
+    """Copy a file; one that is there stays unless it may be overwritten."""
+    _gfile.copy(oldpath, newpath, overwrite)
+
+
+def DeleteRecursively(dirname) -> None:
+    """Remove a folder and all in it."""
+    _gfile.rmtree(dirname)
+
+
+def Exists(filename) -> bool:
+    """Whether there is a file or folder."""
+    return _gfile.exists(filename)
+
+
+def Glob(filename) -> list[str]:
+    """Return the files that match a pattern, or one of several."""
+    return _gfile.glob(filename)
+
+
+def IsDirectory(dirname) -> bool:
+    """Whether it is a folder."""
+    return _gfile.isdir(dirname)
+
+
+def ListDirectory(dirname) -> list[str]:
+    """Return the names in a folder."""
+    return _gfile.listdir(dirname)
+
+
+def MakeDirs(dirname) -> None:
+    """Make a folder and those above it."""
+    _gfile.makedirs(dirname)
+
+
+def MkDir(dirname) -> None:
+    """Make a folder."""
+    _gfile.mkdir(dirname)
+
+
+def Remove(filename) -> None:
+    """Remove a file."""
+    _gfile.remove(filename)
+
+
+def Rename(oldname, newname, overwrite=False) -> None:
+    """Give a file another name."""
+    _gfile.rename(oldname, newname, overwrite)
+
+
+def Stat(filename) -> _gfile.FileStatistics:
+    """Return the size and time of a file."""
+    return _gfile.stat(filename)
+
+
+def Walk(top, in_order=True):
+    """Yield (folder, the folders in it, the files in it) for a folder and all below it."""
+    return _gfile.walk(top, in_order)
+
 
 __all__ = [
     "Copy",

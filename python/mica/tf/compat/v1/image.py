@@ -5,7 +5,9 @@ from __future__ import annotations
 from ... import image as _image
 from ..._core import convert_to_tensor as _convert
 from ..._core import ops as _ops
+from ..._dtypes import float32 as _float32
 from ..._dtypes import int32 as _int32
+from ..._glimpses import _ranges
 from ..._missing import missing as _missing_name
 from ..._static import static_value as _static_value
 
@@ -13,6 +15,7 @@ __all__ = [
     "ResizeMethod",
     "crop_and_resize",
     "draw_bounding_boxes",
+    "extract_glimpse",
     "resize",
     "resize_area",
     "resize_bicubic",
@@ -21,6 +24,7 @@ __all__ = [
     "resize_image_with_pad",
     "resize_images",
     "resize_nearest_neighbor",
+    "sample_distorted_bounding_box",
     "transpose_image",
 ]
 
@@ -117,6 +121,39 @@ def resize_image_with_pad(
 
 resize_image_with_crop_or_pad = _image.resize_with_crop_or_pad
 transpose_image = _image.transpose
+
+
+def extract_glimpse(
+    input, size, offsets, centered=True, normalized=True, uniform_noise=True, name=None
+):
+    """Return a part of each picture; what lies outside is noise."""
+    noise = "uniform" if uniform_noise else "gaussian"
+    return _image.extract_glimpse(input, size, offsets, centered, normalized, noise, name)
+
+
+def sample_distorted_bounding_box(
+    image_size,
+    bounding_boxes,
+    seed=None,
+    seed2=None,
+    min_object_covered=0.1,
+    aspect_ratio_range=None,
+    area_range=None,
+    max_attempts=None,
+    use_image_if_no_bounding_boxes=None,
+    name=None,
+):
+    """Return where a window of a picture begins, its size, and it as a box; at random."""
+    options = _ranges(aspect_ratio_range, area_range, max_attempts, use_image_if_no_bounding_boxes)
+    return _ops["SampleDistortedBoundingBoxV2"](
+        _convert(image_size),
+        _convert(bounding_boxes, _float32),
+        _convert(min_object_covered, _float32),
+        seed=seed or 0,
+        seed2=seed2 or 0,
+        name=name,
+        **options,
+    )
 
 
 def draw_bounding_boxes(images, boxes, name=None, colors=None):

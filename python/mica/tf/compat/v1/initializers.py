@@ -15,34 +15,38 @@ from ._variables import (
 )
 
 
-def _typed(name: str, base: type, arguments: tuple) -> type:
+class _Typed:
     """An initializer whose dtype is that of its making, where a call asks for none."""
 
-    def __init__(self, *args, **kwargs) -> None:
-        given = dict(zip((*arguments, "dtype"), args, strict=False), **kwargs)
-        if "distribution" in given and given["distribution"] == "normal":
-            given["distribution"] = "truncated_normal"
-        self.dtype = _dtypes.as_dtype(given.pop("dtype", None) or _dtypes.float32)
-        base.__init__(self, **given)
+    dtype = _dtypes.float32
 
-    def __call__(self, shape, dtype=None, **kwargs):
-        kwargs.pop("partition_info", None)
-        return base.__call__(self, shape, dtype=dtype or self.dtype, **kwargs)
-
-    members = {"__init__": __init__, "__call__": __call__, "__doc__": f"As tf.initializers.{name}."}
-    return type(name, (base,), members)
+    def __call__(self, shape, dtype=None, partition_info=None, **kwargs):
+        """The values in the shape; of a part of a variable, as of a whole one."""
+        return super().__call__(shape, dtype=dtype or self.dtype, **kwargs)
 
 
-zeros = _typed("zeros", _initializers.Zeros, ())
-ones = _typed("ones", _initializers.Ones, ())
-_Constant = _typed("constant", _initializers.Constant, ("value",))
+class zeros(_Typed, _initializers.Zeros):
+    """As tf.initializers.zeros."""
+
+    def __init__(self, dtype=_dtypes.float32) -> None:
+        super().__init__()
+        self.dtype = _dtypes.as_dtype(dtype)
 
 
-class constant(_Constant):
+class ones(_Typed, _initializers.Ones):
+    """As tf.initializers.ones."""
+
+    def __init__(self, dtype=_dtypes.float32) -> None:
+        super().__init__()
+        self.dtype = _dtypes.as_dtype(dtype)
+
+
+class constant(_Typed, _initializers.Constant):
     """As tf.initializers.constant; with verify_shape the values have the shape already."""
 
-    def __init__(self, value=0, dtype=None, verify_shape=False) -> None:
-        super().__init__(value, dtype=dtype)
+    def __init__(self, value=0, dtype=_dtypes.float32, verify_shape=False) -> None:
+        super().__init__(value)
+        self.dtype = _dtypes.as_dtype(dtype)
         self._verify_shape = verify_shape
 
     def __call__(self, shape, dtype=None, partition_info=None, verify_shape=None):
@@ -51,21 +55,69 @@ class constant(_Constant):
         found = _np.shape(self._value)
         if verify and tuple(found) != tuple(shape):
             raise TypeError(f"Expected values of the shape {tuple(shape)}, but got {found}.")
-        return super().__call__(shape, dtype, partition_info=partition_info)
+        return super().__call__(shape, dtype)
 
 
-random_uniform = _typed("random_uniform", _initializers.RandomUniform, ("minval", "maxval", "seed"))
-random_normal = _typed("random_normal", _initializers.RandomNormal, ("mean", "stddev", "seed"))
-truncated_normal = _typed(
-    "truncated_normal", _initializers.TruncatedNormal, ("mean", "stddev", "seed")
-)
-variance_scaling = _typed(
-    "variance_scaling",
-    _initializers.VarianceScaling,
-    ("scale", "mode", "distribution", "seed"),
-)
-glorot_uniform = _typed("glorot_uniform", _initializers.GlorotUniform, ("seed",))
-glorot_normal = _typed("glorot_normal", _initializers.GlorotNormal, ("seed",))
+class random_uniform(_Typed, _initializers.RandomUniform):
+    """Evenly distributed numbers; up to 1 where no upper bound is given."""
+
+    def __init__(self, minval=0.0, maxval=None, seed=None, dtype=_dtypes.float32) -> None:
+        self.dtype = _dtypes.as_dtype(dtype)
+        if maxval is None:
+            if self.dtype.is_integer:
+                raise ValueError("random_uniform of an integer dtype needs maxval")
+            maxval = 1.0
+        super().__init__(minval, maxval, seed)
+
+
+class random_normal(_Typed, _initializers.RandomNormal):
+    """Normally distributed numbers."""
+
+    def __init__(self, mean=0.0, stddev=1.0, seed=None, dtype=_dtypes.float32) -> None:
+        super().__init__(mean, stddev, seed)
+        self.dtype = _dtypes.as_dtype(dtype)
+
+
+class truncated_normal(_Typed, _initializers.TruncatedNormal):
+    """Normally distributed numbers, those beyond two standard deviations drawn anew."""
+
+    def __init__(self, mean=0.0, stddev=1.0, seed=None, dtype=_dtypes.float32) -> None:
+        super().__init__(mean, stddev, seed)
+        self.dtype = _dtypes.as_dtype(dtype)
+
+
+class variance_scaling(_Typed, _initializers.VarianceScaling):
+    """As tf.initializers.variance_scaling."""
+
+    def __init__(
+        self,
+        scale=1.0,
+        mode="fan_in",
+        distribution="truncated_normal",
+        seed=None,
+        dtype=_dtypes.float32,
+    ) -> None:
+        chosen = "truncated_normal" if distribution == "normal" else distribution
+        super().__init__(scale, mode, chosen, seed)
+        self.dtype = _dtypes.as_dtype(dtype)
+
+
+class glorot_uniform(_Typed, _initializers.GlorotUniform):
+    """As tf.initializers.glorot_uniform."""
+
+    def __init__(self, seed=None, dtype=_dtypes.float32) -> None:
+        super().__init__(seed)
+        self.dtype = _dtypes.as_dtype(dtype)
+
+
+class glorot_normal(_Typed, _initializers.GlorotNormal):
+    """As tf.initializers.glorot_normal."""
+
+    def __init__(self, seed=None, dtype=_dtypes.float32) -> None:
+        super().__init__(seed)
+        self.dtype = _dtypes.as_dtype(dtype)
+
+
 he_uniform = _initializers.HeUniform
 he_normal = _initializers.HeNormal
 lecun_uniform = _initializers.LecunUniform

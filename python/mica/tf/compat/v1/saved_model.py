@@ -9,7 +9,7 @@ from ..._context import building as _building
 from ..._missing import missing as _missing_name
 from ...estimator.export import _Served, _served
 
-__all__ = ["simple_save"]
+__all__ = ["load", "simple_save"]
 
 
 def simple_save(session, export_dir, inputs, outputs, legacy_init_op=None) -> None:
@@ -32,6 +32,16 @@ def simple_save(session, export_dir, inputs, outputs, legacy_init_op=None) -> No
         call = _served(module, session.graph, session, dict(inputs), dict(outputs), {})
     with _building(None):
         _saved_model.save(module, folder, {"serving_default": call})
+
+
+def load(sess, tags, export_dir, import_scope=None, **saver_kwargs):
+    """Refuse: a model comes back as an object, not into the graph of a session."""
+    raise NotImplementedError(
+        f"tf.compat.v1.saved_model.load reads {export_dir!r} (tags {tags!r}) into the graph of a "
+        f"session ({sess!r}, import_scope={import_scope!r}, options {saver_kwargs}): Mica loads a "
+        "model as an object: tf.saved_model.load(export_dir) gives its signatures as functions, "
+        "in a graph too"
+    )
 
 
 def __getattr__(name: str):
