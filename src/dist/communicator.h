@@ -36,7 +36,7 @@ typedef struct dist_watch dist_watch;
 typedef struct dist_engine {
     const char *name;
     /* sends[p].n bytes go to rank p and receives[p].n come from it; the own entries are passed
-     * over. Waits by dist_keep_waiting. A failure says in out_rank whose it is, -1: nobody's. */
+     * over. Waits by dist_keep_waiting. A failure says in out_rank who caused it, -1: none. */
     mica_status (*exchange)(mica_dist *d, const dist_part *sends, const dist_part *receives,
                             double deadline, int32_t *out_rank);
     /* (optional: NULL, the watch tells the others) A failure is to end the calls of the others. */

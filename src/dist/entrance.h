@@ -3,7 +3,7 @@
  * A rank listens for those above it and connects to those below it. Who connects is greeted
  * (mica/peer.h), which needs the secret where there is one, and then says who it is: the session it
  * belongs to, its rank, and what the connection is for. Connections are greeted side by side, each
- * by a deadline: strangers hold up nobody and get nothing. */
+ * by a deadline: strangers hold nothing up and get nothing. */
 #ifndef MICA_DIST_ENTRANCE_H
 #define MICA_DIST_ENTRANCE_H
 
