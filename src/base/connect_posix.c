@@ -22,7 +22,8 @@ static mica_status failed(const char *what, const char *host, int32_t port, cons
 
 static const char *reason(char *text, size_t capacity) {
 #if defined(__linux__)
-    return strerror_r(errno, text, capacity);
+    (void)text, (void)capacity;
+    return strerror(errno);
 #else
     return strerror_r(errno, text, capacity) == 0 ? text : "unknown";
 #endif
