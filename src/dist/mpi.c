@@ -9,6 +9,7 @@
 #include "base/hmac.h"
 #include "base/log.h"
 #include "base/packages.h"
+#include "base/socket.h"
 #include "dist/entrance.h"
 #include "dist/mpi_abi.h"
 #include "dist/watch.h"
@@ -42,8 +43,14 @@ static launcher find_launcher(void) {
     return is_set("PMI_RANK") || is_set("PMI_SIZE") ? PMI : NO_LAUNCHER;
 }
 
+static bool is_many(const char *name) {
+    const char *text = mica_environment(name);
+    return text && strtol(text, NULL, 10) > 1;
+}
+
+/* One process by itself needs no MPI, whoever started it. */
 bool dist_is_under_mpirun(void) {
-    return find_launcher() != NO_LAUNCHER;
+    return is_many("OMPI_COMM_WORLD_SIZE") || is_many("PMI_SIZE");
 }
 
 static bool is_of_launcher(const dist_mpi_abi *abi) {
@@ -357,7 +364,10 @@ static mica_status start_watch(mica_dist *d) {
     }
     if (!status) status = meet_all(d);
     if (!status && entrance) dist_entrance_take(entrance, DIST_SIGNS, signs);
-    if (!status) status = dist_watch_start(d, signs);
+    if (!status)
+        status = dist_watch_start(d, signs);
+    else
+        for (int32_t p = 0; signs && p < d->size; p++) mica_socket_close(signs[p]);
     dist_entrance_close(entrance);
     mica_door_release(door);
     mica_secret_erase(&at, sizeof at);

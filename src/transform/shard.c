@@ -304,6 +304,44 @@ static void make_collective(shard_pass *p, const mica_node *n) {
     *(is_stacked ? &result->stacked : &result->same) = y;
 }
 
+/* Whether the node goes with others into one collective over the ranks. */
+static bool is_bucketed(const shard_pass *p, const mica_node *n, int32_t level) {
+    return p->is_collective[n->id] && p->level[n->id] == level + 1 &&
+           p->varies[n->operands[0].node->id] && mica_shard_is_bucketed(&p->s, n);
+}
+
+/* All sums of the level that are ready at the same time: those of one kind and dtype together, up
+ * to so many bytes. */
+static void make_buckets(shard_pass *p, int32_t level) {
+    enum { MOST = 1 << 25 };
+    const mica_graph *f = p->from;
+    size_t n_nodes = (size_t)f->n_nodes + 1;
+    const mica_node **nodes = mica_transform_alloc(p->s.t, p->s.g, n_nodes, sizeof *nodes);
+    mica_value *x = mica_transform_alloc(p->s.t, p->s.g, 2 * n_nodes, sizeof *x);
+    bool *is_made = mica_transform_alloc(p->s.t, p->s.g, n_nodes, sizeof *is_made);
+    for (int32_t i = 0; nodes && x && is_made && i < f->n_nodes; i++) {
+        const mica_node *first = f->nodes[i];
+        if (is_made[i] || !is_bucketed(p, first, level)) continue;
+        size_t bytes = 0;
+        int32_t n = 0;
+        for (int32_t k = i; k < f->n_nodes && bytes < MOST; k++) {
+            const mica_node *node = f->nodes[k];
+            if (is_made[k] || !is_bucketed(p, node, level)) continue;
+            if (node->results[0].dtype != first->results[0].dtype ||
+                strcmp(mica_node_string(node, "kind"), mica_node_string(first, "kind")) != 0)
+                continue;
+            is_made[k] = true;
+            nodes[n] = node;
+            x[n++] = value_of(p, node->operands[0])->stacked;
+            bytes += mica_type_bytes(&node->results[0]);
+        }
+        mica_value *results = x + n_nodes;
+        mica_shard_bucket(&p->s, nodes, x, n, results);
+        for (int32_t k = 0; k < n; k++)
+            value_of(p, mica_node_result(nodes[k], 0))->same = results[k];
+    }
+}
+
 static void make_level(shard_pass *p, int32_t level) {
     const mica_graph *f = p->from;
     for (int32_t i = 0; i < f->n_nodes && !p->s.g->error; i++) {
@@ -315,8 +353,10 @@ static void make_level(shard_pass *p, int32_t level) {
             copy_same(p, n);
     }
     if (!p->s.g->error) make_body(p, level);
+    if (!p->s.g->error) make_buckets(p, level);
     for (int32_t i = 0; i < f->n_nodes && !p->s.g->error; i++)
-        if (p->is_collective[i] && p->level[i] == level + 1) make_collective(p, f->nodes[i]);
+        if (p->is_collective[i] && p->level[i] == level + 1 && !is_bucketed(p, f->nodes[i], level))
+            make_collective(p, f->nodes[i]);
 }
 
 static void take_parameters(shard_pass *p, const uint8_t *mapped) {

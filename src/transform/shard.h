@@ -25,7 +25,14 @@ mica_value mica_shard_numbers(const mica_sharding *s);
  * result is. */
 mica_value mica_shard_collective(const mica_sharding *s, const mica_node *n, mica_value x,
                                  bool *out_stacked);
-/* The same of an operand that is the same for all shards, where that is known at once; else null.
+/* Whether the all_reduce of a stacked value is one of the shards here and then one over the ranks,
+ * so that several can go together. */
+bool mica_shard_is_bucketed(const mica_sharding *s, const mica_node *n);
+/* The results of n such nodes of one kind and dtype, with one collective over the ranks. */
+void mica_shard_bucket(const mica_sharding *s, const mica_node *const *nodes, const mica_value *x,
+                       int32_t n, mica_value *out);
+/* The result for an operand that is the same for all shards, where that is known at once; else
+ * null.
  */
 mica_value mica_shard_same(const mica_sharding *s, const mica_node *n, mica_value x);
 

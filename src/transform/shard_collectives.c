@@ -198,6 +198,32 @@ mica_value mica_shard_collective(const mica_sharding *s, const mica_node *n, mic
     }
 }
 
+bool mica_shard_is_bucketed(const mica_sharding *s, const mica_node *n) {
+    return n->op == MICA_OP_all_reduce && s->ranks > 1 && is_power_of_two(s->count);
+}
+
+/* Each element is added up by itself, so what goes together changes no bit. */
+void mica_shard_bucket(const mica_sharding *s, const mica_node *const *nodes, const mica_value *x,
+                       int32_t n, mica_value *out) {
+    mica_graph *g = s->g;
+    const char *kind = mica_node_string(nodes[0], "kind");
+    int64_t at = 0;
+    for (int32_t i = 0; i < n; i++) {
+        mica_value own = tree(g, kind, x[i], s->count);
+        const mica_type *type = mica_value_type(own);
+        out[i] = type ? mica_reshape(g, own, MICA_INTS(mica_type_elements(type))) : own;
+    }
+    mica_value all = n > 1 ? mica_concat(g, out, n, 0) : out[0];
+    all = mica_all_reduce(g, all, kind, s->axis);
+    for (int32_t i = 0; i < n; i++) {
+        const mica_type *type = &nodes[i]->results[0];
+        int64_t count = mica_type_elements(type);
+        mica_value part = mica_slice(g, all, MICA_INTS(at), MICA_INTS(at + count), MICA_INTS(1));
+        out[i] = mica_reshape(g, part, dims_of(type));
+        at += count;
+    }
+}
+
 mica_value mica_shard_same(const mica_sharding *s, const mica_node *n, mica_value x) {
     if (n->op == MICA_OP_broadcast_from) return x;
     if (n->op != MICA_OP_all_reduce) return MICA_NULL_VALUE;

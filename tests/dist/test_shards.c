@@ -268,6 +268,20 @@ TEST(shards_give_what_vmap_over_the_axis_gives) {
     }
 }
 
+TEST(sums_that_are_ready_together_are_one_collective) {
+    const uint8_t mapped[] = {1, 0}, out_mapped[] = {0, 0};
+    mica_graph *one = training(4), *own = NULL;
+    char *text = NULL;
+    int32_t n = 0;
+    CHECK_OK(mica_shard(one, mapped, out_mapped, 4, 2, "shards", MICA_SHARD_SCAN, &own));
+    CHECK_OK(mica_graph_print(own, &text));
+    for (const char *at = text; at && (at = strstr(at, "all_reduce")); at++) n++;
+    CHECK(n == 1);
+    mica_string_free(text);
+    mica_graph_release(one);
+    mica_graph_release(own);
+}
+
 /* ---- what fails -------------------------------------------------------------------------------*/
 
 /* Rank 1 gives up when the others compute; what they donated is still theirs. */
