@@ -1,11 +1,12 @@
 /* Trains a convolutional net on MNIST, or on any data in its format, with ML Compute's layers in C.
  *
  *     mnist [--data DIR] [--epochs N] [--seed N] [--device NAME] [--plot FILE] [--losses FILE]
- *           [--shards N]
+ *           [--shards N [--checkpoint FILE]]
  *
  * examples/mnist_mlcompute.py is the same program in Python: its losses are the same, bit for bit.
  * With --shards each batch is shared by so many shards, and by all processes that mpirun started
  * (mnist_shards.h): `mpirun -n 4 mnist --shards 4` has the losses of `mnist --shards 4`.
+ * Where the checkpoint (a .npz) is there the run goes on from it, as if it had not been ended.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,10 +25,10 @@
         if (try_status) return try_status;                                                         \
     } while (0)
 
-enum { BATCH = 128 };
+enum { BATCH = 128, SAVED = 20 /* steps from one checkpoint to the next */ };
 
 typedef struct options {
-    const char *data, *device, *plot, *losses;
+    const char *data, *device, *plot, *losses, *checkpoint;
     long epochs, seed, shards; /* shards 0: ML Compute's layers in one process */
 } options;
 
@@ -151,10 +152,13 @@ static mica_status train_epoch(training *t, const options *o, long epoch, double
     int64_t steps = t->train.n / t->batch, all_steps = steps * o->epochs;
     double started = now(), accuracy = 0;
     mnist_shuffle(t->order, t->train.n, &t->random);
-    for (int64_t step = 0; step < steps; step++) {
+    if (t->n_losses >= steps * epoch && epoch < o->epochs) return NULL; /* by an earlier run */
+    for (int64_t step = t->n_losses - steps * (epoch - 1); step < steps; step++) {
         /* The rate falls in a straight line to nothing. */
         float rate = 2e-3f * (1 - (float)t->n_losses / (float)all_steps);
         TRY(train_step(t, step * t->batch, rate));
+        if (o->checkpoint && (t->n_losses % SAVED == 0 || t->n_losses == all_steps))
+            TRY(mnist_shards_save(&t->shards, o->checkpoint, t->losses, t->n_losses));
         if (!is_quiet(t) && ((step + 1) % 10 == 0 || step + 1 == steps))
             progress(epoch, o->epochs, step + 1, steps, t->losses[t->n_losses - 1],
                      (double)((step + 1) * t->batch) / (now() - started));
@@ -171,7 +175,12 @@ static mica_status train_epoch(training *t, const options *o, long epoch, double
 
 static mica_status run(training *t, const options *o) {
     double begin = now(), spent = 0;
+    int64_t made = 0;
     TRY(prepare(t, o));
+    if (o->checkpoint)
+        TRY(mnist_shards_load(&t->shards, o->checkpoint, t->losses,
+                              t->train.n / t->batch * o->epochs, &made));
+    t->n_losses = (int)made;
     if (!is_quiet(t)) introduce(t, now() - begin);
     for (long epoch = 1; epoch <= o->epochs; epoch++) TRY(train_epoch(t, o, epoch, &spent));
     if (is_quiet(t)) return NULL;
@@ -217,6 +226,8 @@ static bool parse_options(int argc, char **argv, options *o) {
             right = parse_long(value, 1, &o->epochs);
         else if (right && !strcmp(name, "--seed"))
             right = parse_long(value, 0, &o->seed);
+        else if (right && !strcmp(name, "--checkpoint"))
+            o->checkpoint = value;
         else if (right && !strcmp(name, "--shards"))
             right = parse_long(value, 1, &o->shards);
         else
@@ -225,12 +236,14 @@ static bool parse_options(int argc, char **argv, options *o) {
             fprintf(stderr,
                     "mnist: cannot use '%s %s'\n"
                     "usage: mnist [--data DIR] [--epochs N] [--seed N] [--device NAME] "
-                    "[--plot FILE] [--losses FILE] [--shards N]\n",
+                    "[--plot FILE] [--losses FILE] [--shards N [--checkpoint FILE]]\n",
                     name, value ? value : "");
             return false;
         }
     }
-    return true;
+    if (!o->checkpoint || o->shards) return true;
+    fprintf(stderr, "mnist: --checkpoint needs --shards\n");
+    return false;
 }
 
 int main(int argc, char **argv) {

@@ -1,8 +1,10 @@
 #include "mnist_shards.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { KERNEL = 5, CHANNELS_1 = 16, CHANNELS_2 = 32, HIDDEN = 128, WEIGHTS = MNIST_ARRAYS / 3 };
 enum { SCORED = 128 }; /* images that are scored at once */
@@ -258,4 +260,102 @@ mica_status mnist_shards_score(mnist_shards *m, const mnist_set *set, int64_t *o
         for (int64_t i = 0; i < n; i++) right += guesses[i] == m->labels[i];
     }
     return mica_dist_all_reduce(m->dist, MICA_DIST_SUM, MICA_DTYPE_i64, &right, out_right, 1);
+}
+
+/* ---- going on ---------------------------------------------------------------------------------*/
+
+static void name_array(int i, char name[16]) {
+    static const char *const kinds[] = {"weights", "mean", "square"};
+    snprintf(name, 16, "%s %d", kinds[i / WEIGHTS], i % WEIGHTS);
+}
+
+static mica_status save(const mnist_shards *m, const char *path, const float *losses, int64_t n) {
+    mica_array all[MNIST_ARRAYS + 1];
+    char names[MNIST_ARRAYS][16];
+    void *views[MNIST_ARRAYS] = {NULL};
+    mica_status status = NULL;
+    for (int i = 0; !status && i < MNIST_ARRAYS; i++) {
+        name_array(i, names[i]);
+        status = mica_tensor_open_view(m->arrays[i], MICA_READ, &views[i]);
+        all[i] = (mica_array){names[i], *mica_tensor_type(m->arrays[i]), views[i]};
+    }
+    all[MNIST_ARRAYS] =
+        (mica_array){"losses", mica_type_make(MICA_DTYPE_f32, MICA_INTS(n)), losses};
+    if (!status) status = mica_arrays_save(path, all, MNIST_ARRAYS + 1);
+    for (int i = 0; i < MNIST_ARRAYS && views[i]; i++) {
+        mica_status closed = mica_tensor_close_view(m->arrays[i]);
+        if (status)
+            mica_status_release(closed);
+        else
+            status = closed;
+    }
+    return status;
+}
+
+mica_status mnist_shards_save(const mnist_shards *m, const char *path, const float *losses,
+                              int64_t n) {
+    return mica_dist_rank(m->dist) == 0 ? save(m, path, losses, n) : NULL;
+}
+
+/* The array of this name and type (of losses: of any length up to `most`). */
+static mica_status find_array(const mica_arrays *file, const char *name, const mica_type *type,
+                              int64_t most, const mica_array **out) {
+    int64_t i = mica_arrays_find(file, name);
+    *out = i < 0 ? NULL : mica_arrays_at(file, i);
+    const mica_type *found = *out ? &(*out)->type : NULL;
+    bool is_good = found && found->dtype == type->dtype && found->rank == type->rank;
+    for (int32_t k = 0; is_good && k < type->rank; k++)
+        is_good = most ? found->dims[k] <= most : found->dims[k] == type->dims[k];
+    if (is_good) return NULL;
+    return mica_status_create(
+        MICA_DATA_LOSS, "[mnist] the checkpoint has no '%s' of this net and these epochs", name);
+}
+
+/* One array from the file, where there is one, to the tensors of all processes. */
+static mica_status load_array(mnist_shards *m, const mica_arrays *file, int i) {
+    const mica_type *type = mica_tensor_type(m->arrays[i]);
+    const mica_array *found = NULL;
+    mica_tensor *made = NULL;
+    char name[16];
+    name_array(i, name);
+    if (file) TRY(find_array(file, name, type, 0, &found));
+    size_t bytes = mica_type_bytes(type);
+    void *numbers = malloc(bytes);
+    if (!numbers) return mica_status_create(MICA_OUT_OF_MEMORY, "[mnist] out of memory");
+    if (found) memcpy(numbers, found->data, bytes);
+    mica_status status = mica_dist_broadcast(m->dist, numbers, bytes, 0);
+    if (!status) status = mica_tensor_from_host(m->device, type, numbers, &made);
+    free(numbers);
+    if (status) return status;
+    mica_tensor_release(m->arrays[i]);
+    m->arrays[i] = made;
+    return NULL;
+}
+
+static mica_status load(mnist_shards *m, const mica_arrays *file, float *losses, int64_t most,
+                        int64_t *out_n) {
+    mica_type line = mica_type_make(MICA_DTYPE_f32, MICA_INTS(0));
+    const mica_array *found = NULL;
+    if (file) TRY(find_array(file, "losses", &line, most, &found));
+    int64_t n = found ? found->type.dims[0] : 0;
+    TRY(mica_dist_broadcast(m->dist, &n, sizeof n, 0));
+    if (found) memcpy(losses, found->data, (size_t)n * sizeof *losses);
+    if (n < 1 || n > most) return NULL;
+    TRY(mica_dist_broadcast(m->dist, losses, (size_t)n * sizeof *losses, 0));
+    for (int i = 0; i < MNIST_ARRAYS; i++) TRY(load_array(m, file, i));
+    m->steps = *out_n = n;
+    return NULL;
+}
+
+mica_status mnist_shards_load(mnist_shards *m, const char *path, float *losses, int64_t most,
+                              int64_t *out_n) {
+    mica_arrays *file = NULL;
+    mica_status status = NULL;
+    *out_n = 0;
+    if (mica_dist_rank(m->dist) == 0 && access(path, F_OK) == 0)
+        status = mica_arrays_open(path, &file);
+    if (!status) status = load(m, file, losses, most, out_n);
+    mica_arrays_release(file);
+    if (status) mica_dist_abort(m->dist, mica_status_message(status));
+    return status;
 }

@@ -32,6 +32,13 @@ void mnist_shards_release(mnist_shards *m);
 /* One step with the images at `batch` places of the set; writes the mean loss of all of them. */
 mica_status mnist_shards_train(mnist_shards *m, const mnist_set *set, const int64_t *places,
                                float rate, float *out_loss);
+/* The first process writes what the next run goes on from: the state and the losses so far. */
+mica_status mnist_shards_save(const mnist_shards *m, const char *path, const float *losses,
+                              int64_t n);
+/* The first process reads it, where the file is there, and gives it to the others. out_n is the
+ * number of steps that were made, at most `most`. */
+mica_status mnist_shards_load(mnist_shards *m, const char *path, float *losses, int64_t most,
+                              int64_t *out_n);
 /* Counts the right answers, of which each process has a part. */
 mica_status mnist_shards_score(mnist_shards *m, const mnist_set *set, int64_t *out_right);
 

@@ -40,11 +40,11 @@ def folder(tmp_path_factory):
     return made
 
 
-def start(launcher, folder, name, epochs=2, shards=4, **environment):
+def start(launcher, folder, name, epochs=2, shards=4, more=(), **environment):
     command = [*launcher, MNIST, "--data", folder, "--epochs", epochs, "--device", "cpu"]
     command += ["--shards", shards, "--losses", folder / name, "--plot", folder / f"{name}.png"]
     return subprocess.Popen(
-        [str(part) for part in command],
+        [str(part) for part in [*command, *more]],
         env={**os.environ, **ROOT_MAY, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -109,6 +109,25 @@ def test_a_process_that_is_lost_is_named_by_the_others(folder, number):
         for each in ranks:
             each.kill()
             each.communicate()
+
+
+def test_a_run_that_lost_a_process_goes_on_from_its_checkpoint(folder):
+    """By one process where two were: with the bits of a run that was not interrupted."""
+    finish(start([], folder, "whole", 20))
+    places = addresses(2)
+    saved = ["--checkpoint", folder / "state.npz"]
+    ranks = [
+        start([], folder, "cut", 20, 4, saved, MICA_DIST_ADDRESSES=places, MICA_DIST_RANK=str(rank))
+        for rank in range(2)
+    ]
+    while not (folder / "state.npz").exists() and ranks[0].poll() is None:
+        time.sleep(0.01)
+    ranks[1].kill()
+    assert "rank 1 (localhost:" in ranks[0].communicate(timeout=60)[1]
+    ranks[1].communicate()
+    assert not (folder / "cut").exists()
+    finish(start([], folder, "cut", 20, 4, saved))
+    assert (folder / "cut").read_text() == (folder / "whole").read_text()
 
 
 @needs_mpi
