@@ -4,6 +4,7 @@
 
 #include "arrays.h"
 #include "data.h"
+#include "dist.h"
 #include "graph.h"
 #include "io.h"
 #include "media.h"

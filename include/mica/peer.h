@@ -49,6 +49,9 @@ typedef struct mica_door_bounds {
  * file MICA_CLUSTER_SECRET_FILE (of mode 0600), without a line's end. */
 typedef struct mica_door mica_door;
 MICA_API MICA_MUST_CHECK mica_status mica_door_create(mica_door **out_door);
+/* One with the limits of the environment and a secret of the caller's: at least 16 bytes. */
+MICA_API MICA_MUST_CHECK mica_status mica_door_create_with(const void *secret, size_t n,
+                                                           mica_door **out_door);
 MICA_API void mica_door_release(mica_door *door);
 MICA_API const mica_door_bounds *mica_door_limits(const mica_door *door);
 MICA_API bool mica_door_has_secret(const mica_door *door);

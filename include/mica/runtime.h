@@ -41,6 +41,7 @@
 #ifndef MICA_RUNTIME_H
 #define MICA_RUNTIME_H
 
+#include "dist.h"
 #include "graph.h"
 
 #ifdef __cplusplus
@@ -176,6 +177,10 @@ typedef struct mica_compile_options {
     size_t size;        /* sizeof(mica_compile_options) */
     const char *passes; /* "-simplify,-inline" switches passes off; NULL: MICA_PASSES, or all */
     mica_tier tier;
+    /* The graph's collectives along this axis are those of the ranks, each of which runs the same
+     * executables in the same order; NULL: there must be none. */
+    mica_dist *dist;
+    const char *axis;
 } mica_compile_options;
 
 /* Compiles a graph for a device; options may be NULL. The graph may be released afterwards. */

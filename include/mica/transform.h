@@ -58,6 +58,26 @@ MICA_API MICA_MUST_CHECK mica_status mica_vmap(const mica_graph *function, const
                                                const int32_t *out_axes, int64_t size,
                                                const char *axis_name, mica_graph **out_graph);
 
+typedef enum mica_shard_mode {
+    MICA_SHARD_SCAN, /* one body, once for each shard: the same bits whatever the count */
+    MICA_SHARD_VMAP, /* one body for all shards of a rank: faster, other bits */
+} mica_shard_mode;
+
+/* A graph that does the work of `count` neighbours of the `shards` participants of an axis, for one
+ * of shards / count ranks. `function` is what each of them does. Parameter i with mapped[i], and
+ * output j with out_mapped[j], have a first axis of size count; other parameters are the same for
+ * all shards, other outputs must not vary. Collectives along the axis become collectives over the
+ * ranks along it, to be compiled with a mica_dist of as many; with one rank there are none.
+ *
+ * Sums over shards are a binary tree: neighbours first, then neighbouring pairs, and so on. So with
+ * MICA_SHARD_SCAN no bit of a result depends on how many ranks share the shards. UNSUPPORTED for
+ * collectives along the axis inside loops and branches, and for tokens and lists that vary over
+ * the shards. */
+MICA_API MICA_MUST_CHECK mica_status mica_shard(const mica_graph *function, const uint8_t *mapped,
+                                                const uint8_t *out_mapped, int64_t shards,
+                                                int64_t count, const char *axis,
+                                                mica_shard_mode mode, mica_graph **out_graph);
+
 /* Cuts a graph in two that compute the same one after the other, nothing twice: a forward and a
  * backward pass. `first` has the first n_parameters parameters and gives the first n_outputs
  * outputs, which must depend on no others, then n_residuals values that the rest needs. `second`

@@ -121,7 +121,8 @@ extern PyMethodDef tf_execute_functions[];
 
 /* ---- tf_graph.c, tf_files.c, tf_ops.c, tf_number.c, tf_dispatch.c -----------------------------*/
 
-extern PyMethodDef tf_graph_functions[], tf_files_functions[], tf_peer_functions[];
+extern PyMethodDef tf_graph_functions[], tf_files_functions[], tf_peer_functions[],
+    tf_dist_functions[];
 extern PyMethodDef tf_records_functions[], tf_dispatch_functions[];
 extern PyTypeObject TFReceived_Type, TFDispatched_Type;
 PyObject *tf_wrap_graph(mica_tf_graph *graph); /* takes the reference */

@@ -769,6 +769,7 @@ int tf_add_to(PyObject *module) {
         PyModule_AddFunctions(module, tf_records_functions) < 0 ||
         PyModule_AddFunctions(module, tf_dispatch_functions) < 0 ||
         PyModule_AddFunctions(module, tf_peer_functions) < 0 ||
+        PyModule_AddFunctions(module, tf_dist_functions) < 0 ||
         PyModule_AddFunctions(module, tf_tape_functions) < 0)
         return -1;
     return tf_ops_add_to(module);

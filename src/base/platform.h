@@ -70,6 +70,9 @@ void mica_fork_watch(void);
 /* Shared libraries. */
 typedef struct mica_library mica_library;
 MICA_MUST_CHECK mica_status mica_library_open(const char *name, mica_library **out_library);
+/* The same for a library that loads others, which look for its functions; NULL: what the program
+ * has loaded so. */
+MICA_MUST_CHECK mica_status mica_library_open_global(const char *name, mica_library **out_library);
 /* Loads the very file whose bytes `is_accepted` said yes to: a regular one (a link is not followed)
  * of this user or of root, which no other user may write to. FAILED_PRECONDITION when it is
  * another, or was not accepted. */

@@ -512,19 +512,27 @@ struct mica_library {
     void *handle;
 };
 
-mica_status mica_library_open(const char *name, mica_library **out_library) {
+static mica_status open_library(const char *name, int scope, mica_library **out_library) {
     *out_library = NULL;
     mica_library *library = mica_alloc(sizeof *library);
     if (!library) return mica_status_out_of_memory();
-    library->handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    library->handle = dlopen(name, RTLD_NOW | scope);
     if (!library->handle) {
         mica_free(library);
         const char *reason = dlerror();
-        return MICA_ERROR(MICA_NOT_FOUND, "[library_open] cannot load '%s': %s", name,
+        return MICA_ERROR(MICA_NOT_FOUND, "[library_open] cannot load '%s': %s", name ? name : "",
                           reason ? reason : "unknown reason");
     }
     *out_library = library;
     return NULL;
+}
+
+mica_status mica_library_open(const char *name, mica_library **out_library) {
+    return open_library(name, RTLD_LOCAL, out_library);
+}
+
+mica_status mica_library_open_global(const char *name, mica_library **out_library) {
+    return open_library(name, RTLD_GLOBAL, out_library);
 }
 
 void *mica_library_symbol(mica_library *library, const char *name) {

@@ -69,10 +69,6 @@ static const optional_library libraries[] = {
      "other GPUs",
      {"libOpenCL.so.1", "libOpenCL.so", "/System/Library/Frameworks/OpenCL.framework/OpenCL"}},
     {"oneDNN", "dnnl_version", "faster kernels on CPUs", {"libdnnl.so.3", "libdnnl.so"}},
-    {"MPI",
-     "MPI_Init",
-     "several processes",
-     {"libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so"}},
     {"zlib", "zlibVersion", "compressed data", {"libz.so.1", "libz.dylib"}},
 };
 
@@ -90,6 +86,14 @@ static void look_for_library(const optional_library *l) {
         return;
     }
     printf("  %-12s not found: %s does not load (%s)\n", l->what, why, l->purpose);
+}
+
+static void look_for_mpi(void) {
+    char text[1400];
+    if (mica_mpi_describe(text, sizeof text))
+        printf("  %-12s %s (several processes)\n", "MPI", text);
+    else
+        printf("  %-12s not found: %s (several processes meet by their addresses)\n", "MPI", text);
 }
 
 static void look_for_lapack(void) {
@@ -145,6 +149,7 @@ int cli_doctor(int argc, char **argv) {
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
         look_for_library(&libraries[i]);
     look_for_lapack();
+    look_for_mpi();
     printf("\nnumbers, against the reference\n");
     int disagreements = only ? check_device(only) : check_all();
     if (!disagreements) printf("\nAll is well.\n");

@@ -297,7 +297,8 @@ static size_t rounded(size_t bytes) {
     return (bytes + 63) / 64 * 64;
 }
 
-static mica_status plan_callback(mica_planning *p, const mica_node *n) {
+/* What the host does with values: a function of the caller's, or a collective. */
+static mica_status plan_on_host(mica_planning *p, const mica_node *n, mica_command_kind kind) {
     mica_plan *plan = p->planner->plan;
     plan->has_callbacks = true;
     size_t bytes = 0;
@@ -309,7 +310,7 @@ static mica_status plan_callback(mica_planning *p, const mica_node *n) {
     }
     if (bytes > plan->host_bytes) plan->host_bytes = bytes;
     p->work = INFINITY;
-    return mica_plan_append(p, MICA_COMMAND_CALLBACK, n) ? NULL : MICA_NO_MEMORY();
+    return mica_plan_append(p, kind, n) ? NULL : MICA_NO_MEMORY();
 }
 
 static mica_status plan_node(mica_planning *p, const mica_node *n) {
@@ -332,11 +333,10 @@ static mica_status plan_node(mica_planning *p, const mica_node *n) {
     case MICA_OP_scan: return mica_plan_control(p, n);
     case MICA_OP_list_push: return plan_list_op(p, n, MICA_COMMAND_LIST_PUSH);
     case MICA_OP_list_pop: return plan_list_op(p, n, MICA_COMMAND_LIST_POP);
-    case MICA_OP_callback: return plan_callback(p, n);
+    case MICA_OP_callback: return plan_on_host(p, n, MICA_COMMAND_CALLBACK);
     default:
         if (mica_op_class_of(n->op) == MICA_CLASS_COLLECTIVE)
-            return MICA_INVALID("[%s] axis '%s' is not bound", mica_op_describe(n->op)->name,
-                                mica_node_string(n, "axis"));
+            return plan_on_host(p, n, MICA_COMMAND_COLLECTIVE);
         return plan_launch(p, n);
     }
 }

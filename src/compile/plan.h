@@ -58,6 +58,7 @@ typedef enum mica_command_kind {
     MICA_COMMAND_LIST_POP,
     MICA_COMMAND_LIST_COPY,
     MICA_COMMAND_CALLBACK,
+    MICA_COMMAND_COLLECTIVE, /* over ranks (dist/nodes.h), in the host's memory */
 } mica_command_kind;
 
 typedef struct mica_commands {
@@ -118,12 +119,12 @@ typedef struct mica_plan {
     size_t constants_bytes;
     int32_t n_bases, n_lists;
     int32_t most_operands; /* of one launch, with its results */
-    size_t host_bytes;     /* most that a callback's arguments and results take on the host */
+    size_t host_bytes;     /* most that a callback's or collective's values take on the host */
     /* Per input: the output that may be written over it, or -1. */
     int32_t *overwritten_by;
     void **kernels;
     int32_t n_kernels, kernels_capacity;
-    bool has_lists, has_callbacks, has_branches;
+    bool has_lists, has_callbacks, has_branches; /* collectives count as callbacks */
     double work; /* a guess, in bytes and operations; infinite with loops of unknown length */
     mica_plan_target target;
 } mica_plan;

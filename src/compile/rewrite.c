@@ -72,6 +72,9 @@ mica_status mica_rewrite_end(mica_rewrite *w, mica_graph **out_graph) {
 
 bool mica_node_has_effect(const mica_node *n) {
     if (n->op == MICA_OP_callback) return true;
+    if (n->op < MICA_OP_COUNT && mica_op_class_of(n->op) == MICA_CLASS_COLLECTIVE &&
+        n->op != MICA_OP_axis_index)
+        return true;
     for (int32_t i = 0; i < n->n_regions; i++)
         for (int32_t k = 0; k < n->regions[i]->n_nodes; k++)
             if (mica_node_has_effect(n->regions[i]->nodes[k])) return true;

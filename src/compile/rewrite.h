@@ -26,7 +26,8 @@ void mica_rewrite_keep(mica_rewrite *w, const mica_node *n, mica_node *made);
 /* Appends the outputs and hands the graph over, or answers its error; frees the rest. */
 MICA_MUST_CHECK mica_status mica_rewrite_end(mica_rewrite *w, mica_graph **out_graph);
 
-/* true when the node, or a node of its regions, has an effect on the outside. */
+/* true when the node, or a node of its regions, has an effect on the outside: a function of the
+ * caller's, or an exchange with other ranks. */
 bool mica_node_has_effect(const mica_node *n);
 
 #endif

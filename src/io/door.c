@@ -135,6 +135,28 @@ mica_status mica_door_create(mica_door **out_door) {
     return status;
 }
 
+mica_status mica_door_create_with(const void *secret, size_t n, mica_door **out_door) {
+    MICA_GIVEN(secret, out_door);
+    *out_door = NULL;
+    if (n < LEAST_SECRET)
+        return MICA_INVALID("[door_create_with] a secret of %zu bytes: it needs %d or more, at "
+                            "random",
+                            n, LEAST_SECRET);
+    mica_door *door = mica_calloc(1, sizeof *door);
+    if (!door) return MICA_NO_MEMORY();
+    mica_status status = read_limits(&door->limits);
+    door->secret = status ? NULL : mica_alloc(n);
+    if (!status && !door->secret) status = MICA_NO_MEMORY();
+    if (status) {
+        mica_door_release(door);
+        return status;
+    }
+    memcpy(door->secret, secret, n);
+    door->n_secret = n;
+    *out_door = door;
+    return NULL;
+}
+
 void mica_door_release(mica_door *door) {
     if (!door) return;
     forget(door->secret, door->n_secret);

@@ -1,11 +1,13 @@
 #include "runtime/executable.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/platform.h"
 #include "base/selection.h"
+#include "base/strings.h"
 #include "codegen/nest.h"
 #include "compile/passes.h"
 #include "compile/rewrite.h"
@@ -48,25 +50,74 @@ static void discard(void *context, void *kernel) {
 
 /* ---- compiling --------------------------------------------------------------------------------*/
 
-static mica_status check_collectives(const mica_graph *g) {
+static bool is_collective(const mica_node *n) {
+    return n->op < MICA_OP_COUNT && mica_op_class_of(n->op) == MICA_CLASS_COLLECTIVE;
+}
+
+static mica_status check_collectives(const dist_axis *axis, const mica_graph *g) {
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const mica_node *n = g->nodes[i];
-        if (n->op < MICA_OP_COUNT && mica_op_class_of(n->op) == MICA_CLASS_COLLECTIVE)
-            return MICA_INVALID("[%s] axis '%s' is not bound", mica_op_name(n->op),
-                                mica_node_string(n, "axis"));
-        for (int32_t k = 0; k < n->n_regions; k++) MICA_TRY(check_collectives(n->regions[k]));
+        if (is_collective(n)) MICA_TRY(dist_check_node(axis, n));
+        for (int32_t k = 0; k < n->n_regions; k++) MICA_TRY(check_collectives(axis, n->regions[k]));
     }
     return NULL;
+}
+
+/* The number of the collectives so far of the graph that this thread copies; 0: it has no ranks. */
+static _Thread_local int32_t collectives;
+
+/* The collective with its number behind the axis (dist/nodes.h). */
+static mica_node *copy_collective(mica_rewrite *w, const mica_node *n) {
+    mica_attr attrs[8];
+    char axis[300];
+    const char *name = mica_node_string(n, "axis");
+    const mica_attr *which = mica_node_attr(n, "axis");
+    snprintf(axis, sizeof axis, "%.*s#%d", (int)strcspn(name, "#"), name, collectives++);
+    for (int32_t i = 0; i < n->n_attrs; i++) {
+        attrs[i] = n->attrs[i];
+        if (which == &n->attrs[i]) attrs[i].as.string = axis;
+    }
+    mica_value operand = n->n_operands ? *mica_rewrite_slot(w, n->operands[0]) : MICA_NULL_VALUE;
+    return mica_node_create(w->to, n->op, &operand, n->n_operands, attrs, NULL, 0);
 }
 
 /* The caller may go on building its graph. */
 static mica_status copy_graph(const mica_graph *g, mica_graph **out_graph) {
     mica_rewrite w;
     MICA_TRY(mica_rewrite_begin(&w, g));
-    for (int32_t i = 0; i < g->n_nodes; i++)
-        if (g->nodes[i]->op != MICA_OP_PARAMETER)
-            mica_rewrite_keep(&w, g->nodes[i], mica_rewrite_node(&w, g->nodes[i], NULL));
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const mica_node *n = g->nodes[i];
+        if (n->op == MICA_OP_PARAMETER) continue;
+        mica_node *made = collectives && is_collective(n)
+                              ? copy_collective(&w, n)
+                              : mica_rewrite_node(&w, n, collectives ? copy_graph : NULL);
+        mica_rewrite_keep(&w, n, made);
+    }
     return mica_rewrite_end(&w, out_graph);
+}
+
+/* Which collectives there are, in the order of the graph. */
+static void write_order(const mica_graph *g, mica_text *text) {
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const mica_node *n = g->nodes[i];
+        if (is_collective(n) && n->op != MICA_OP_axis_index)
+            mica_text_printf(text, "%s ", mica_node_string(n, "axis"));
+        for (int32_t k = 0; k < n->n_regions; k++) write_order(n->regions[k], text);
+    }
+}
+
+/* Ranks change from the first program to the second by themselves: both must meet alike. */
+static bool meet_alike(const mica_graph *a, const mica_graph *b) {
+    mica_text first, second;
+    mica_text_init(&first);
+    mica_text_init(&second);
+    write_order(a, &first);
+    write_order(b, &second);
+    const char *one = mica_text_data(&first), *other = mica_text_data(&second);
+    bool is_alike = one && other ? !strcmp(one, other) : one == other;
+    mica_text_deinit(&first);
+    mica_text_deinit(&second);
+    return is_alike;
 }
 
 static mica_status copy_types(mica_executable *exe) {
@@ -197,7 +248,8 @@ static mica_tier tier_asked_for(const mica_compile_options *options) {
     static const char *const names[] = {[MICA_TIER_BUILT_IN] = "built-in",
                                         [MICA_TIER_AUTO] = "auto",
                                         [MICA_TIER_COMPILED] = "compiled"};
-    if (options && options->size >= sizeof *options && options->tier) return options->tier;
+    if (options && options->size >= offsetof(mica_compile_options, dist) && options->tier)
+        return options->tier;
     const char *text = mica_environment("MICA_TIER");
     for (int32_t i = MICA_TIER_BUILT_IN; text && i <= MICA_TIER_COMPILED; i++)
         if (!strcmp(text, names[i])) return (mica_tier)i;
@@ -209,7 +261,7 @@ mica_status mica_executable_compile_second(mica_executable *exe, bool in_backgro
     if (!program) return MICA_NO_MEMORY();
     mica_status status = compile(exe->device, exe->source, exe->selection,
                                  in_background ? GENERATED_IN_BACKGROUND : GENERATED, program);
-    if (!status && program->n_generated) {
+    if (!status && program->n_generated && meet_alike(exe->first.graph, program->graph)) {
         __atomic_store_n(&exe->second, program, __ATOMIC_RELEASE);
     } else {
         destroy_program(program);
@@ -253,8 +305,9 @@ static mica_status build(mica_executable *exe, const mica_graph *g, const char *
                          mica_tier tier) {
     mica_graph *copy = NULL;
     exe->runs = INT32_MAX;
+    collectives = exe->axis.d ? 1 : 0;
     MICA_TRY(copy_graph(g, &copy));
-    mica_status status = check_collectives(copy);
+    mica_status status = check_collectives(&exe->axis, copy);
     if (!status && exe->device->vtable->interpret) {
         mica_graph_retain(copy);
         exe->first.graph = copy;
@@ -273,6 +326,19 @@ static mica_status build(mica_executable *exe, const mica_graph *g, const char *
     return status;
 }
 
+static mica_status bind_axis(mica_executable *exe, const mica_compile_options *options) {
+    if (!options || options->size < sizeof *options || !options->dist) return NULL;
+    if (!options->axis || !*options->axis || strchr(options->axis, '#') ||
+        strlen(options->axis) > 200)
+        return MICA_INVALID("[compile] ranks need the name of an axis: one of 1 to 200 characters "
+                            "without '#', not '%.200s'",
+                            options->axis ? options->axis : "");
+    mica_dist_retain(options->dist);
+    exe->axis.d = options->dist;
+    exe->axis.name = mica_strdup(options->axis);
+    return exe->axis.name ? NULL : MICA_NO_MEMORY();
+}
+
 mica_status mica_executable_create(mica_device *device, const mica_graph *g,
                                    const mica_compile_options *options,
                                    mica_executable **out_executable) {
@@ -286,8 +352,9 @@ mica_status mica_executable_create(mica_device *device, const mica_graph *g,
     mica_device_retain(device);
     exe->device = device;
     bool has_passes = options && options->size >= offsetof(mica_compile_options, tier);
-    mica_status status =
-        build(exe, g, has_passes ? options->passes : NULL, tier_asked_for(options));
+    mica_status status = bind_axis(exe, options);
+    if (!status)
+        status = build(exe, g, has_passes ? options->passes : NULL, tier_asked_for(options));
     if (status)
         mica_executable_release(exe);
     else
@@ -309,6 +376,8 @@ void mica_executable_release(mica_executable *exe) {
     mica_free(exe->second);
     mica_graph_release(exe->source);
     mica_free(exe->selection);
+    mica_free((char *)(uintptr_t)exe->axis.name);
+    mica_dist_release(exe->axis.d);
     mica_free(exe->input_types);
     mica_free(exe);
     mica_device_release(device);

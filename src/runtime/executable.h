@@ -11,6 +11,7 @@
 #define MICA_RUNTIME_EXECUTABLE_H
 
 #include "compile/plan.h"
+#include "dist/nodes.h"
 #include "runtime/buffer.h"
 #include "runtime/event.h"
 #include "runtime/list.h"
@@ -45,6 +46,7 @@ typedef struct mica_program {
 struct mica_executable {
     mica_refcount references;
     mica_device *device; /* retained */
+    dist_axis axis;      /* what its collectives are bound to: retained, and its own copy */
     int32_t n_inputs, n_outputs;
     mica_type *input_types, *output_types;
     mica_program first;               /* the built-in kernels */

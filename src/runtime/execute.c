@@ -279,6 +279,31 @@ static mica_status callback(walk *w, const mica_command *c) {
     return status;
 }
 
+/* ---- collectives -----------------------------------------------------------------------------*/
+
+static mica_status exchange_values(walk *w, const mica_command *c) {
+    const mica_node *n = c->node;
+    const dist_axis *axis = &w->run->executable->axis;
+    char *next = w->run->host;
+    void *x = NULL;
+    size_t given = 0, made = mica_type_bytes(&n->results[0]);
+    if (n->n_operands) {
+        given = mica_type_bytes(mica_operand_type(n, 0));
+        x = host_memory(w, c->operands[0], &next, given);
+        if (!w->vtable->synchronous && given)
+            MICA_TRY(w->vtable->download(w->handle, x, address_of(w, c->operands[0]), given));
+    }
+    void *y = host_memory(w, c->results[0], &next, made);
+    double start = mica_clock_seconds();
+    MICA_TRY(dist_run_node(axis, n, x, y));
+    double seconds = mica_clock_seconds() - start;
+    if (w->run->program->report)
+        mica_report_host(mica_op_name(n->op), "a collective over ranks, in a program", seconds);
+    if (mica_trace_is_on()) mica_trace_add("collective", mica_op_name(n->op), start, seconds);
+    if (w->vtable->synchronous || !made) return NULL;
+    return w->vtable->upload(w->handle, address_of(w, c->results[0]), y, made);
+}
+
 /* ---- the walk ---------------------------------------------------------------------------------*/
 
 static mica_status walk_command(walk *w, const mica_command *c) {
@@ -301,6 +326,7 @@ static mica_status walk_command(walk *w, const mica_command *c) {
                          (int32_t)c->operands[0].offset);
         return NULL;
     case MICA_COMMAND_CALLBACK: return callback(w, c);
+    case MICA_COMMAND_COLLECTIVE: return exchange_values(w, c);
     }
     return NULL;
 }
@@ -318,8 +344,10 @@ static mica_status interpret(mica_run *run) {
     void **outputs = (void **)(inputs + exe->n_inputs);
     for (int32_t i = 0; i < exe->n_inputs; i++) inputs[i] = run->inputs[i]->host;
     for (int32_t i = 0; i < exe->n_outputs; i++) outputs[i] = run->outputs[i]->host;
+    dist_axis outside = dist_bind(exe->axis);
     mica_status status =
         exe->device->vtable->interpret(exe->device, run->program->graph, inputs, outputs);
+    (void)dist_bind(outside);
     mica_free(inputs);
     return status;
 }

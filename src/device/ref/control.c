@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "device/ref/value.h"
+#include "dist/nodes.h"
 
 mica_status ref_cond(const mica_node *n, ref_value *const *operands, ref_value **results) {
     bool predicate = ref_load(MICA_DTYPE_bool, operands[0]->data, 0).bits;
@@ -148,16 +149,17 @@ mica_status ref_list_pop(const mica_node *n, ref_value *const *operands, ref_val
     return NULL;
 }
 
-static mica_status axis_not_bound(const mica_node *n) {
-    return MICA_INVALID("[%s] axis '%s' is not bound: no vmap around it names it",
-                        mica_op_describe(n->op)->name, mica_node_string(n, "axis"));
+/* Over the ranks that the graph is bound to; there is one participant else. */
+static mica_status over_ranks(const mica_node *n, ref_value *const *operands, ref_value **results) {
+    dist_axis axis = dist_bound();
+    MICA_TRY(dist_check_node(&axis, n));
+    MICA_TRY(ref_value_create(&n->results[0], &results[0]));
+    return dist_run_node(&axis, n, n->n_operands ? operands[0]->data : NULL, results[0]->data);
 }
 
-/* There is one participant. */
 #define COLLECTIVE(name)                                                                           \
     mica_status ref_##name(const mica_node *n, ref_value *const *operands, ref_value **results) {  \
-        (void)operands, (void)results;                                                             \
-        return axis_not_bound(n);                                                                  \
+        return over_ranks(n, operands, results);                                                   \
     }
 COLLECTIVE(axis_index)
 COLLECTIVE(all_reduce)

@@ -3,11 +3,13 @@
 import importlib.util
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import mica.tf as tf
 import numpy as np
@@ -234,6 +236,32 @@ def test_keras_fits_with_two_workers_as_with_one():
     assert len(history["loss"]) == 2
 
 
+MPIRUN = shutil.which("mpirun", path=str(Path(sys.executable).parent))
+LAUNCHED = """
+import mica.tf as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+with strategy.scope():
+    v = tf.Variable(float(strategy.cluster_resolver.task_id + 5))
+step = tf.function(lambda: tf.distribute.get_replica_context().all_reduce(
+    "SUM", v * (strategy.cluster_resolver.task_id + 1.0)))
+print(strategy._collectives.engine, strategy.num_replicas_in_sync, float(strategy.run(step)))
+"""
+
+
+@pytest.mark.skipif(not MPIRUN, reason="there is no mpirun beside Python")
+def test_workers_that_mpirun_started_meet_by_mpi():
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    run = subprocess.run(
+        [MPIRUN, "-n", "2", "--oversubscribe", sys.executable, "-c", LAUNCHED],
+        env={**os.environ, **root},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines() == ["mpi 2 15.0"] * 2
+
+
 # ---- in threads of this process
 
 
@@ -244,7 +272,7 @@ def together(works: list, seconds: float = 20.0) -> list:
 
     def call(index: int) -> None:
         try:
-            found[index] = works[index](lambda: _group.Group(places, index, seconds))
+            found[index] = works[index](lambda: _group.Group(places, index, seconds, 20.0))
         except Exception as error:
             found[index] = error
 
@@ -256,7 +284,7 @@ def together(works: list, seconds: float = 20.0) -> list:
     return found
 
 
-def test_sums_are_made_in_the_order_of_the_workers():
+def test_sums_are_a_tree_over_the_workers():
     parts = [1e8, 1.0, -1e8, 1.0, 3.0]
 
     def work(value):
@@ -268,9 +296,8 @@ def test_sums_are_made_in_the_order_of_the_workers():
 
         return call
 
-    total = np.float32(0)
-    for part in parts:
-        total += np.float32(part)
+    a, b, c, d, e = (np.float32(part) for part in parts)
+    total = ((a + b) + (c + d)) + e
     assert together([work(part) for part in parts]) == [(float(total), 1e8)] * 5
 
 
@@ -281,7 +308,7 @@ def test_a_worker_that_is_lost_ends_the_meetings_of_all(dead):
             group = join()
             group.meet("sum", [tf.constant(1.0)])
             if index == dead:
-                group._end()
+                group.close()
                 return None
             group.meet("sum", [tf.constant(1.0)])
 
@@ -293,23 +320,23 @@ def test_a_worker_that_is_lost_ends_the_meetings_of_all(dead):
     for index, error in enumerate(found):
         if index != dead:
             assert isinstance(error, tf.errors.UnavailableError), error
-            assert f"worker {dead} " in str(error)
+            assert f"rank {dead} " in str(error)
 
 
 def test_after_a_loss_nothing_is_tried_again():
     def first(join):
         group = join()
         for _ in range(2):
-            with pytest.raises(tf.errors.UnavailableError, match="worker 1"):
+            with pytest.raises(tf.errors.UnavailableError, match="rank 1"):
                 group.meet("sum", [tf.constant(1.0)])
         return "told"
 
-    assert together([first, lambda join: join()._end()])[0] == "told"
+    assert together([first, lambda join: join().close()])[0] == "told"
 
 
 def test_workers_that_do_not_come_are_named_in_time():
     places = addresses(2)
-    for index, words in ((0, "no workers 1"), (1, "worker 0 .* cannot be reached")):
+    for index, words in ((0, "rank 1 .* did not come"), (1, "rank 0 .* cannot be reached")):
         with pytest.raises(tf.errors.UnavailableError, match=words):
             _group.Group(places, index, 0.3)
 
@@ -324,14 +351,13 @@ def test_a_worker_that_is_silent_is_lost_in_time():
 
     def waits(join):
         group = join()
-        group.seconds = 0.2
         try:
             return group.meet("sum", [tf.constant(1.0)])
         finally:
             over.set()
 
-    error = together([waits, silent])[0]
-    assert isinstance(error, tf.errors.UnavailableError) and "worker 1" in str(error)
+    error = together([waits, silent], 0.2)[0]
+    assert isinstance(error, tf.errors.UnavailableError) and "rank 1" in str(error)
 
 
 def test_workers_of_different_programs_are_told_so():
@@ -368,7 +394,7 @@ def test_strangers_at_the_port_are_sent_away():
                 time.sleep(0.02)
         stranger.sendall(data)
         stranger.close()
-    with pytest.raises(tf.errors.FailedPreconditionError, match="worker 0 has the workers"):
+    with pytest.raises(tf.errors.FailedPreconditionError, match="the same addresses"):
         _group.Group([places[0], "elsewhere:1"], 1, 5.0)
     group = _group.Group(places, 1, 20.0)
     assert float(group.meet("sum", [tf.constant(2.0)])[0]) == 3.0

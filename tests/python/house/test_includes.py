@@ -6,13 +6,14 @@ import pytest
 from house import ROOT, sources
 
 # A room may include the rooms below it and itself. report, which all may tell what they
-# do, knows base alone. transform and compile are side by
+# do, knows base alone. dist, transform and compile are side by
 # side; nn and tf see base and include/ alone, and mlc these and the scalar mathematics.
 LEVELS = {
     "base": 0,
     "report": 1,
     "nn": 2,
     "ir": 2,
+    "dist": 3,
     "transform": 3,
     "codegen": 3,
     "mlc": 3,

@@ -18,7 +18,7 @@ class Collectives:
 
     def __init__(self, group: Group) -> None:
         self._group = group
-        self.index, self.count = group.index, group.count
+        self.index, self.count, self.engine = group.index, group.count, group.engine
         self._numbers: dict[str, int] = {}
 
     def _meet(self, what: str, tensors: list) -> list:

@@ -1,231 +1,140 @@
 """Workers that meet: values of all of them, combined in the order of their numbers.
 
-The first worker listens at its address, the others connect to it, through the door of _door.py. A
-meeting is a frame from each of them with its values and a frame back to each with the result, made
-by the first: so all have the same bits. Meetings are numbered, and say what they are: workers whose
-programs differ are told so.
+The workers are ranks of mica/dist.h: TCP between the addresses of the cluster, or MPI where mpirun
+started them. A meeting begins with a note from each of what it is about, so that workers whose
+programs differ are told so; sums are a fixed tree, so all have the same bits.
 """
 
 from __future__ import annotations
 
-import contextlib
+import atexit
+import hashlib
+import json
 import threading
-import time
 
+from ... import _mica
 from .. import concat, errors
 from . import _door, _wire
-from ._connections import host_and_port
 
 SECONDS = 600.0  # that workers wait for each other
-_VERSION = 2
-_PURPOSE = "workers"  # of a connection between them
+_NOTE = 224  # bytes of a note, before its sum
 _groups: dict = {}  # (addresses, number) -> group: strategies of the same cluster share it
 
 
 def group_of(addresses: list[str], index: int, seconds: float | None) -> Group:
-    """The group of these workers, of which this process is one."""
+    """The group of these workers, of which this process is one; of none those that were launched.
+
+    One that has lost a worker makes way for another.
+    """
     key = (tuple(addresses), index)
     found = _groups.get(key)
     if found is None or found.broken:
+        if found is not None:
+            found.close()
         found = _groups[key] = Group(addresses, index, seconds or SECONDS)
     return found
 
 
+@atexit.register
+def _leave() -> None:
+    """Say that this worker leaves, and is not lost."""
+    for group in _groups.values():
+        group.close()
+
+
 class Group:
-    """A process among the workers of a cluster."""
+    """A process among the workers of a cluster.
 
-    def __init__(self, addresses: list[str], index: int, seconds: float) -> None:
-        self.addresses, self.index, self.count = addresses, index, len(addresses)
-        self.seconds = seconds
+    Parameters
+    ----------
+    addresses
+        Of the workers; none for those that mpirun started.
+    index
+        The number of this one.
+    seconds
+        How long the workers wait for each other in a meeting, and to come together.
+    """
+
+    def __init__(
+        self, addresses: list[str], index: int, seconds: float, joining: float | None = None
+    ) -> None:
         self.broken = ""
-        self._number = 0
         self._lock = threading.Lock()
-        self._peers: dict[int, _wire.Channel] = {}
-        self._joined = threading.Condition()
-        self._is_full = False
-        try:
-            door = _door.Door()
-            if index == 0:
-                self._gather_peers(door)
-            else:
-                self._peers[0] = self._join(door)
-        except BaseException:
-            self._end()
-            raise
+        self._most = _door.Door().body
+        self._ranks = _mica.dist_open(tuple(addresses), index, joining or seconds, seconds)
+        self.index, self.count, self.engine = _mica.dist_facts(self._ranks)
 
-    # ---- coming together
-
-    def _gather_peers(self, door: _door.Door) -> None:
-        """Take the connections of all others; strangers are greeted beside them."""
-        end = time.monotonic() + self.seconds
-        entrance = _door.Entrance(_door.bound(self.addresses[0], door), door, _PURPOSE, self._admit)
-        entrance.socket.listen(self.count + 16)
-        threading.Thread(target=entrance.accept, daemon=True).start()
-        try:
-            with self._joined:
-                while len(self._peers) < self.count - 1:
-                    left = end - time.monotonic()
-                    if left <= 0:
-                        missing = [i for i in range(1, self.count) if i not in self._peers]
-                        names = ", ".join(f"{i} ({self.addresses[i]})" for i in missing)
-                        raise errors.UnavailableError(
-                            None, None, f"after {self.seconds} seconds there are no workers {names}"
-                        )
-                    self._joined.wait(left)
-                self._is_full = True
-        finally:
-            entrance.stop()
-        for index, channel in self._peers.items():
-            try:
-                channel.send({"kind": "begin"})
-            except OSError as error:
-                raise self._lost(index, error) from None
-
-    def _admit(self, channel: _wire.Channel) -> None:
-        """Take a worker in; whoever is none is sent away."""
-        header, _ = channel.receive(channel.door.greeting_seconds, 0)
-        index = header.get("index")
-        wanted = {"kind": "join", "version": _VERSION, "workers": self.addresses}
-        if any(header.get(key) != value for key, value in wanted.items()):
-            raise errors.FailedPreconditionError(
-                None, None, f"worker 0 has the workers {self.addresses}, version {_VERSION}"
-            )
-        with self._joined:
-            is_known = type(index) is int and 0 < index < self.count
-            if self._is_full or not is_known or index in self._peers:
-                raise errors.AlreadyExistsError(None, None, f"there is a worker {index} already")
-            channel.is_kept = True
-            self._peers[index] = channel
-            self._joined.notify_all()
-
-    def _join(self, door: _door.Door) -> _wire.Channel:
-        """Connect to the first worker, when it listens."""
-        end = time.monotonic() + self.seconds
-        place = host_and_port(self.addresses[0])
-        name = f"worker 0 ({self.addresses[0]})"
-        while True:
-            try:
-                left = max(end - time.monotonic(), 0.1)
-                channel = _door.connected(place, left, door, _PURPOSE)
-                break
-            except (OSError, _wire.BadFrame) as error:
-                if time.monotonic() >= end or isinstance(error, _wire.BadFrame):
-                    raise errors.UnavailableError(
-                        None, None, f"{name} cannot be reached: {error}"
-                    ) from None
-                time.sleep(0.05)
-        try:
-            hello = {"kind": "join", "version": _VERSION, "workers": self.addresses}
-            channel.send({**hello, "index": self.index})
-            header, _ = channel.receive(self.seconds)
-        except (OSError, _wire.BadFrame, _wire.Closed) as error:
-            channel.close()
-            raise errors.UnavailableError(None, None, f"{name} does not answer: {error}") from None
-        if header.get("kind") != "begin":
-            channel.close()
-            _wire.raise_received(header)
-        return channel
-
-    # ---- meeting
+    def close(self) -> None:
+        """Leave the others."""
+        self.broken = self.broken or "this worker has left"
+        self._ranks = None
 
     def meet(self, what: str, tensors: list) -> list:
         """The results of a meeting: "sum", "first", or "axis n" for side by side."""
         with self._lock:
             if self.broken:
                 raise errors.UnavailableError(None, None, self.broken)
-            self._number += 1
             try:
-                return self._lead(what, tensors) if self.index == 0 else self._follow(what, tensors)
-            except errors.OpError as error:
-                self._end(str(error))
+                self._compare(what, tensors)
+                return self._summed(tensors) if what == "sum" else self._gathered(what, tensors)
+            except errors.UnavailableError as error:
+                self.broken = error.message
                 raise
+            except errors.OpError:
+                raise  # all workers see the same
             except BaseException as error:
-                self._end(f"worker {self.index} was interrupted: {error!r}")
+                self.broken = f"worker {self.index} was interrupted: {error!r}"
+                _mica.dist_abort(self._ranks, self.broken)
                 raise
 
-    def _lost(self, index: int, error: Exception) -> errors.UnavailableError:
-        why = str(error) or "it ended the connection"
-        return errors.UnavailableError(
-            None, None, f"worker {index} ({self.addresses[index]}) was lost: {why}"
-        )
-
-    def _receive(self, index: int) -> tuple[dict, list]:
-        try:
-            return self._peers[index].receive(self.seconds)
-        except (OSError, _wire.BadFrame, _wire.Closed) as error:
-            raise self._lost(index, error) from None
-
-    def _lead(self, what: str, tensors: list) -> list:
-        parts = [tensors]
-        try:
-            for index in range(1, self.count):
-                header, values = self._receive(index)
-                asked = (header.get("kind"), header.get("number"), header.get("what"))
-                if asked != ("meet", self._number, what):
-                    raise errors.InternalError(
-                        None,
-                        None,
-                        f"worker {index} takes part in {header.get('what')!r} as collective "
-                        f"{header.get('number')} where worker 0 takes part in {what!r} as "
-                        f"collective {self._number}: the workers run different programs",
-                    )
-                parts.append(values)
-            results = _combined(what, parts)
-        except errors.OpError as error:
-            for channel in self._peers.values():
-                with contextlib.suppress(OSError):
-                    channel.send(_wire.error_header(error))
-            raise
-        for index, channel in self._peers.items():
-            try:
-                channel.send({"kind": "met", "number": self._number}, results)
-            except OSError as error:
-                raise self._lost(index, error) from None
-        return results
-
-    def _follow(self, what: str, tensors: list) -> list:
-        header = {"kind": "meet", "number": self._number, "what": what}
-        try:
-            self._peers[0].send(header, tensors)
-        except OSError as error:
-            raise self._lost(0, error) from None
-        answer, results = self._receive(0)
-        if answer.get("kind") == "error":
-            _wire.raise_received(answer)
-        if answer.get("kind") != "met" or answer.get("number") != self._number:
-            raise self._lost(0, _wire.BadFrame("it answers another meeting"))
-        return results
-
-    def _end(self, why: str = "the workers have not met") -> None:
-        self.broken = self.broken or why
-        with self._joined:
-            self._is_full = True
-            for channel in self._peers.values():
-                channel.close()
-            self._peers.clear()
-
-
-def _combined(what: str, parts: list[list]) -> list:
-    """The result of a meeting of the values of each worker, in their order."""
-    if len({len(part) for part in parts}) != 1:
-        raise errors.InvalidArgumentError(
-            None, None, "the workers give different numbers of values: all must give as many"
-        )
-    if what == "first":
-        return parts[0]
-    results = []
-    for values in zip(*parts, strict=True):
-        kinds = {value.dtype for value in values}
-        if len(kinds) != 1 or (what == "sum" and len({tuple(v.shape) for v in values}) != 1):
-            found = ", ".join(f"{value.dtype.name} {value.shape}" for value in values)
-            raise errors.InvalidArgumentError(
-                None, None, f"the workers give {found}: dtypes and shapes must be alike"
+    def _compare(self, what: str, tensors: list) -> None:
+        """Let all workers know what this one has come for."""
+        is_sum = what == "sum"
+        told = [f"{t.dtype.name} {tuple(t.shape) if is_sum else ''}".strip() for t in tensors]
+        note = f"{what!r} of {', '.join(told) or 'nothing'}".encode()
+        own = note[:_NOTE].ljust(_NOTE) + hashlib.sha256(note).digest()
+        notes = _mica.dist_all_gather(self._ranks, own)
+        for index, other in enumerate(notes):
+            if other == notes[0]:
+                continue
+            one, two = (each[:_NOTE].decode(errors="replace").strip() for each in (notes[0], other))
+            kind = errors.InvalidArgumentError
+            if one.partition(" of ")[0] != two.partition(" of ")[0]:
+                kind = errors.InternalError
+            raise kind(
+                None,
+                None,
+                f"worker {index} meets for {two} where worker 0 meets for {one}: the workers run "
+                "different programs, or their values are not alike",
             )
-        if what == "sum":
-            total = values[0]
-            for value in values[1:]:
-                total = total + value
-            results.append(total)
-        else:
-            results.append(concat(list(values), axis=int(what.rpartition(" ")[2])))
-    return results
+
+    def _summed(self, tensors: list) -> list:
+        found = list(tensors)
+        by_dtype: dict = {}
+        for place, tensor in enumerate(tensors):
+            by_dtype.setdefault(tensor.dtype, []).append(place)
+        for dtype, places in by_dtype.items():
+            if dtype.name not in _wire.NUMBERS:
+                raise errors.InvalidArgumentError(None, None, f"{dtype.name} has no sum")
+            sums = _mica.dist_sum(self._ranks, tuple(tensors[place] for place in places))
+            for place, total in zip(places, sums, strict=True):
+                found[place] = total
+        return found
+
+    def _gathered(self, what: str, tensors: list) -> list:
+        """The values of the first worker, or those of all side by side."""
+        brings = self.index == 0 or what != "first"
+        parts = [
+            [_wire.read_tensor(text) for text in self._gather(tensor, brings) if text]
+            for tensor in tensors
+        ]
+        if what == "first":
+            return [own[0] for own in parts]
+        axis = int(what.rpartition(" ")[2])
+        return [concat(values, axis=axis) for values in parts]
+
+    def _gather(self, tensor, brings: bool) -> list[bytes]:
+        described, data = _wire.described(tensor)
+        text = json.dumps(described).encode()
+        own = len(text).to_bytes(4, "little") + text + data if brings else b""
+        return _mica.dist_gather(self._ranks, own, self._most)

@@ -24,6 +24,7 @@ _NUMPY = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 "
     "complex64 complex128"
 ).split()
+NUMBERS = {*_NUMPY, "bfloat16"} - {"bool"}
 
 
 class BadFrame(Exception):
@@ -50,7 +51,7 @@ def _least_bytes(tensor) -> int:
     return (tensor.shape.num_elements() or 0) * max(tensor.dtype.size or 8, 1)
 
 
-def _described(tensor) -> tuple[list, bytes]:
+def described(tensor) -> tuple[list, bytes]:
     """A tensor as [dtype, shape, bytes] and its bytes."""
     name, shape = tensor.dtype.name, tensor.shape.as_list()
     if name == "string":
@@ -126,6 +127,19 @@ def _tensors(descriptions, view: memoryview, most: int) -> list:
     return found
 
 
+def read_tensor(text: bytes):
+    """The tensor of a worker: the length of its description, that, and its bytes."""
+    length = int.from_bytes(text[:4], "little")
+    try:
+        description = json.loads(text[4 : 4 + length])
+        (found,) = _tensors([description], memoryview(text)[4 + length :], 1)
+    except (ValueError, RecursionError, BadFrame) as error:
+        raise errors.DataLossError(
+            None, None, f"what a worker brings is no tensor: {error}"
+        ) from None
+    return found
+
+
 # ---- frames ------------------------------------------------------------------------------------
 
 
@@ -177,15 +191,15 @@ class Channel:
             raise errors.ResourceExhaustedError(
                 None, None, f"a message of {total} bytes is too long to be sent"
             )
-        described = [_described(tensor) for tensor in tensors]
-        text = json.dumps({**header, "arrays": [d for d, _ in described]}).encode()
+        arrays = [described(tensor) for tensor in tensors]
+        text = json.dumps({**header, "arrays": [d for d, _ in arrays]}).encode()
         with _peer_errors():
             _mica.peer_send(
                 self.door.capsule,
                 self._socket.fileno(),
                 _is_main(),
                 text,
-                [data for _, data in described],
+                [data for _, data in arrays],
             )
 
     def receive(self, seconds: float = -1.0, most_body: int | None = None) -> tuple[dict, list]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import convert_to_tensor, init_scope
+from .._cluster_spec import ClusterSpec
 from .._specs import register_type_spec
 from .._variable import Variable, VariableAggregation, VariableSynchronization
 from .._variable_updates import VariableSpec
@@ -10,7 +11,7 @@ from ._collectives import Collectives
 from ._group import group_of
 from ._inputs import DistributedDataset, distributed, part_of_worker
 from ._strategy import Mirrored, ReduceOp, is_in_replica
-from .cluster_resolver import ClusterResolver, TFConfigClusterResolver
+from .cluster_resolver import ClusterResolver, SimpleClusterResolver, TFConfigClusterResolver
 
 _TASKS = ("chief", "worker", "evaluator")
 
@@ -28,14 +29,15 @@ def _addresses(resolver: ClusterResolver) -> list[str]:
 class MultiWorkerMirroredStrategy(Mirrored):
     """Copies of a model in the workers of a cluster, which sum their gradients.
 
-    Every worker runs the same program. Variables begin with the chief's values; sums are made in
-    the order of the workers, so that all have the same bits.
+    Every worker runs the same program. Variables begin with the chief's values; sums are a fixed
+    tree over the workers, so that all have the same bits.
 
     Parameters
     ----------
     cluster_resolver
-        Who knows the workers; by default the environment variable TF_CONFIG. A cluster of one
-        worker, or none, is this process alone; so is an evaluator.
+        Who knows the workers; by default the environment variable TF_CONFIG, or without one
+        mpirun, where it started the processes. A cluster of one worker, or none, is this process
+        alone; so is an evaluator.
     communication_options
         How values are reduced: timeout_seconds says how long workers wait for each other.
     """
@@ -49,6 +51,18 @@ class MultiWorkerMirroredStrategy(Mirrored):
             spec = self._resolver.cluster_spec()
             task = spec.task_address(self._resolver.task_type, self._resolver.task_id or 0)
             self._collectives = Collectives(group_of(addresses, addresses.index(task), seconds))
+        elif cluster_resolver is None and not self._resolver.cluster_spec():
+            self._join_launched(seconds)
+
+    def _join_launched(self, seconds: float | None) -> None:
+        """Meet the processes that were started with this one, where there are others."""
+        group = group_of([], 0, seconds)
+        if group.count == 1:
+            return
+        self._collectives = Collectives(group)
+        places = [f"{group.engine}:{rank + 1}" for rank in range(group.count)]
+        spec = ClusterSpec({"worker": places})
+        self._resolver = SimpleClusterResolver(spec, task_type="worker", task_id=group.index)
 
     def _check(self) -> bool:
         """Whether this process is one of a cluster's workers."""
