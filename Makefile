@@ -9,7 +9,7 @@ ARGS ?= --data data/mnist
 build: ## set up .venv and build: .venv/bin/mica and .venv/bin/python are then ready
 	@scripts/build.sh product
 
-run: ## train a convolutional net on MNIST in C and again in Python; compare the loss curves
+run: ## train a convolutional net on MNIST through Keras, then in C; compare the accuracies
 	@scripts/run.sh $(ARGS)
 
 test: ## all tests
@@ -77,4 +77,4 @@ keras-conformance: ## Keras' own tests over mica.tf, beside what passes on Tenso
 	@scripts/keras_conformance.sh $(PARTS)
 
 clean: ## everything that was built; .venv stays
-	rm -rf build build-* dist .pytest_cache .ruff_cache .hypothesis mnist_loss.png
+	rm -rf build build-* dist .pytest_cache .ruff_cache .hypothesis mnist_loss.png mnist_keras_loss.png

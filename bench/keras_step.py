@@ -2,7 +2,7 @@
 
     .venv/bin/python -m mica.tf bench/keras_step.py [lstm gru gpt add]
 
-`tensorflow` is mica.tf here, so that the Keras models are those of models_tf.py. The sides take
+`tensorflow` is mica.tf here, so that the Keras models are those of keras_models.py. The sides take
 turns of about a second in one process; of each side the fastest turn counts, and its CPU time per
 step is said beside it. The ratio is Mica's own time by the other.
 """
@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
 import keras
+import keras_models
 import mica
 import models_mica
-import models_tf
 import tensorflow as tf
 from cases import Gpt, Lstm, Weights, normal
 
@@ -65,16 +65,17 @@ def keras_gru(sizes: Gru) -> keras.Model:
         ]
     )
     names = ["input", "hidden", "bias", "head.w", "head.b"]
-    return models_tf.named(model, sizes.weights(), names)
+    return keras_models.named(model, sizes.weights(), names)
 
 
 def _models() -> dict:
     m, adam = models_mica, models_mica.adam
     decayed = {"learning_rate": 3e-4, "weight_decay": 0.01, "epsilon": 1e-8}
+    adamw = keras.optimizers.AdamW(**decayed)
     return {
-        "lstm": (Lstm(), m.lstm, adam(1e-3), models_tf.lstm, keras.optimizers.Adam(1e-3)),
+        "lstm": (Lstm(), m.lstm, adam(1e-3), keras_models.lstm, keras.optimizers.Adam(1e-3)),
         "gru": (Gru(), own_gru, adam(1e-3), keras_gru, keras.optimizers.Adam(1e-3)),
-        "gpt": (Gpt(), m.gpt, adam(3e-4, 0.01), models_tf.gpt, keras.optimizers.AdamW(**decayed)),
+        "gpt": (Gpt(), m.gpt, adam(3e-4, 0.01), keras_models.gpt, adamw),
     }
 
 

@@ -1,13 +1,18 @@
 /* Trains a convolutional net on MNIST, or on any data in its format, with ML Compute's layers in C.
  *
  *     mnist [--data DIR] [--epochs N] [--seed N] [--device NAME] [--plot FILE] [--losses FILE]
- *           [--shards N [--checkpoint FILE]]
+ *           [--accuracy FILE] [--shards N [--checkpoint FILE]]
+ *     mnist --draw FILE [--plot FILE]
+ *
+ * --losses and --accuracy name files for the loss of every step, one a line, and for the accuracy
+ * at the end; --draw makes the plot of such losses and trains nothing.
  *
  * examples/mnist_mlcompute.py is the same program in Python: its losses are the same, bit for bit.
  * With --shards each batch is shared by so many shards, and by all processes that mpirun started
  * (mnist_shards.h): `mpirun -n 4 mnist --shards 4` has the losses of `mnist --shards 4`.
  * Where the checkpoint (a .npz) is there the run goes on from it, as if it had not been ended.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +33,7 @@
 enum { BATCH = 128, SAVED = 20 /* steps from one checkpoint to the next */ };
 
 typedef struct options {
-    const char *data, *device, *plot, *losses, *checkpoint;
+    const char *data, *device, *plot, *losses, *accuracy, *draw, *checkpoint;
     long epochs, seed, shards; /* shards 0: ML Compute's layers in one process */
 } options;
 
@@ -136,6 +141,45 @@ static bool write_losses(const char *path, const float *losses, int n) {
     return fclose(file) == 0;
 }
 
+static bool write_accuracy(const char *path, double accuracy) {
+    FILE *file = fopen(path, "w");
+    if (!file) return false;
+    fprintf(file, "%.6f\n", accuracy);
+    return fclose(file) == 0;
+}
+
+/* Reads what write_losses writes, up to the first text that is no number; NULL without memory. */
+static float *read_losses(FILE *file, int *out_n) {
+    int n = 0, capacity = 1024;
+    float *losses = malloc((size_t)capacity * sizeof *losses);
+    while (losses && n < INT_MAX / 2 && fscanf(file, "%f", &losses[n]) == 1) {
+        if (++n < capacity) continue;
+        float *larger = realloc(losses, 2 * (size_t)capacity * sizeof *losses);
+        if (!larger) free(losses);
+        losses = larger;
+        capacity *= 2;
+    }
+    *out_n = n;
+    return losses;
+}
+
+static mica_status draw(const options *o) {
+    FILE *file = fopen(o->draw, "r");
+    if (!file) return mica_status_create(MICA_NOT_FOUND, "[draw] cannot read %s", o->draw);
+    int n = 0;
+    float *losses = read_losses(file, &n);
+    bool at_end = feof(file), drawn = losses && at_end && n && plot_losses(o->plot, losses, n);
+    fclose(file);
+    free(losses);
+    if (!losses) return mica_status_create(MICA_OUT_OF_MEMORY, "[draw] out of memory");
+    if (!at_end || !n)
+        return mica_status_create(MICA_INVALID_ARGUMENT,
+                                  "[draw] %s must have a number on each line", o->draw);
+    if (!drawn) return mica_status_create(MICA_INVALID_ARGUMENT, "[plot] cannot write %s", o->plot);
+    printf("the loss curve is in %s\n", o->plot);
+    return NULL;
+}
+
 static void introduce(const training *t, double seconds) {
     mica_device *device = t->is_shared ? t->shards.device : mlc_device_mica_device(t->model.device);
     printf("%lld training and %lld test images of %lldx%lld, %lld classes\n", (long long)t->train.n,
@@ -170,6 +214,8 @@ static mica_status train_epoch(training *t, const options *o, long epoch, double
     if (epoch == o->epochs)
         printf("test accuracy %.2f %% after %ld epochs, %.0f images/s\n", 100 * accuracy, o->epochs,
                (double)(all_steps * t->batch) / *spent);
+    if (epoch == o->epochs && o->accuracy && !write_accuracy(o->accuracy, accuracy))
+        return mica_status_create(MICA_INVALID_ARGUMENT, "[accuracy] cannot write %s", o->accuracy);
     return NULL;
 }
 
@@ -222,6 +268,10 @@ static bool parse_options(int argc, char **argv, options *o) {
             o->plot = value;
         else if (right && !strcmp(name, "--losses"))
             o->losses = value;
+        else if (right && !strcmp(name, "--accuracy"))
+            o->accuracy = value;
+        else if (right && !strcmp(name, "--draw"))
+            o->draw = value;
         else if (right && !strcmp(name, "--epochs"))
             right = parse_long(value, 1, &o->epochs);
         else if (right && !strcmp(name, "--seed"))
@@ -236,7 +286,8 @@ static bool parse_options(int argc, char **argv, options *o) {
             fprintf(stderr,
                     "mnist: cannot use '%s %s'\n"
                     "usage: mnist [--data DIR] [--epochs N] [--seed N] [--device NAME] "
-                    "[--plot FILE] [--losses FILE] [--shards N [--checkpoint FILE]]\n",
+                    "[--plot FILE] [--losses FILE] [--accuracy FILE] [--shards N [--checkpoint FILE]]\n"
+                    "       mnist --draw FILE [--plot FILE]\n",
                     name, value ? value : "");
             return false;
         }
@@ -251,7 +302,7 @@ int main(int argc, char **argv) {
         .data = "data/mnist", .device = "any", .plot = "mnist_loss.png", .epochs = 3, .seed = 0};
     if (!parse_options(argc, argv, &o)) return 2;
     training t = {0};
-    mica_status status = run(&t, &o);
+    mica_status status = o.draw ? draw(&o) : run(&t, &o);
     if (status) fprintf(stderr, "mnist: %s\n", mica_status_message(status));
     int code = status ? 1 : 0;
     mica_status_release(status);

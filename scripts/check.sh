@@ -104,6 +104,7 @@ phase_soak() {
     MICA_TEST_SOAK=1 .venv/bin/python -m pytest
     FUZZ_CALLS=1000000 run_phase fuzz
     .venv/bin/python bench/mnist_seeds.py
+    .venv/bin/python -m mica.tf tests/keras/applications.py
     for part in '' _f32 _binary; do MICA_EXHAUSTIVE=1 build/ir_test_scalar$part; done
 }
 

@@ -35,6 +35,7 @@ typedef enum mica_dtype_kind {
     MICA_KIND_UNSIGNED,
     MICA_KIND_FLOAT,
     MICA_KIND_COMPLEX,
+    MICA_KIND_FLOAT8,
 } mica_dtype_kind;
 
 MICA_API const char *mica_dtype_name(mica_dtype dtype); /* "f32" */

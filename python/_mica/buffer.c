@@ -110,7 +110,7 @@ static PyObject *numpy_array(PyObject *self, PyObject *dtype, bool copy) {
     if (!numpy) return NULL;
     PyObject *source = self, *array = NULL;
     Py_INCREF(source);
-    if (array_type(self)->dtype == MICA_DTYPE_bf16)
+    if (!dtype_buffer_format(array_type(self)->dtype)) /* numpy itself has no such dtype */
         Py_SETREF(source, array_convert(self, MICA_DTYPE_f32));
     if (source) array = PyMemoryView_FromObject(source);
     Py_XDECREF(source);

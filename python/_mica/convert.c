@@ -9,12 +9,25 @@
 /* ---- one element
  * --------------------------------------------------------------------------------*/
 
-/* A double rounded (to nearest, ties to even) to a small IEEE format. */
-static uint32_t pack_float(double x, int exponent_bits, int mantissa_bits) {
+/* A small format as IEEE lays floats out. Where `all_finite`, the last number alone is NaN, and
+ * what is too large becomes that. */
+typedef struct small_format {
+    int exponent_bits, mantissa_bits;
+    bool all_finite;
+} small_format;
+
+static const small_format half = {5, 10, false}, brain = {8, 7, false}, e4m3fn = {4, 3, true},
+                          e5m2 = {5, 2, false};
+
+/* A double rounded to nearest, ties to even. */
+static uint32_t pack_float(double x, small_format format) {
+    int exponent_bits = format.exponent_bits, mantissa_bits = format.mantissa_bits;
     uint32_t bias = (1u << (exponent_bits - 1)) - 1, top = (1u << exponent_bits) - 1;
     uint32_t sign = signbit(x) ? 1u << (exponent_bits + mantissa_bits) : 0;
-    if (isnan(x)) return sign | top << mantissa_bits | 1u << (mantissa_bits - 1);
-    if (isinf(x)) return sign | top << mantissa_bits;
+    uint32_t last = (top + 1) << mantissa_bits, too_large = top << mantissa_bits;
+    if (format.all_finite) too_large = last - 1;
+    if (isnan(x)) return sign | too_large | 1u << (mantissa_bits - 1);
+    if (isinf(x)) return sign | too_large;
     int exponent;
     double fraction = frexp(fabs(x), &exponent); /* |x| = fraction 2^exponent, in [1/2, 1) */
     int64_t field = exponent - 1 + (int64_t)bias;
@@ -23,20 +36,21 @@ static uint32_t pack_float(double x, int exponent_bits, int mantissa_bits) {
         bits = 0;
     else if (field <= 0)
         bits = (uint32_t)rint(ldexp(fabs(x), (int)bias - 1 + mantissa_bits));
-    else if (field >= top)
-        bits = top << mantissa_bits;
+    else if (field > top)
+        bits = too_large;
     else /* rounding up carries into the exponent by itself */
         bits =
             (uint32_t)(((uint64_t)field << mantissa_bits) +
                        (uint64_t)rint(ldexp(fraction, mantissa_bits + 1)) - (1u << mantissa_bits));
-    return sign | bits;
+    return sign | (bits > too_large ? too_large : bits);
 }
 
-static double unpack_float(uint32_t bits, int exponent_bits, int mantissa_bits) {
+static double unpack_float(uint32_t bits, small_format format) {
+    int exponent_bits = format.exponent_bits, mantissa_bits = format.mantissa_bits;
     uint32_t bias = (1u << (exponent_bits - 1)) - 1, top = (1u << exponent_bits) - 1;
     uint32_t mantissa = bits & ((1u << mantissa_bits) - 1), field = bits >> mantissa_bits & top;
     double magnitude;
-    if (field == top)
+    if (field == top && (!format.all_finite || mantissa == (1u << mantissa_bits) - 1))
         magnitude = mantissa ? NAN : INFINITY;
     else if (field == 0)
         magnitude = ldexp(mantissa, 1 - (int)bias - mantissa_bits);
@@ -56,8 +70,10 @@ double element_to_double(const void *element, mica_dtype dtype) {
     case MICA_DTYPE_u16: return *(const uint16_t *)element;
     case MICA_DTYPE_u32: return *(const uint32_t *)element;
     case MICA_DTYPE_u64: return (double)*(const uint64_t *)element;
-    case MICA_DTYPE_f16: return unpack_float(*(const uint16_t *)element, 5, 10);
-    case MICA_DTYPE_bf16: return unpack_float(*(const uint16_t *)element, 8, 7);
+    case MICA_DTYPE_f16: return unpack_float(*(const uint16_t *)element, half);
+    case MICA_DTYPE_bf16: return unpack_float(*(const uint16_t *)element, brain);
+    case MICA_DTYPE_f8e4m3fn: return unpack_float(*(const uint8_t *)element, e4m3fn);
+    case MICA_DTYPE_f8e5m2: return unpack_float(*(const uint8_t *)element, e5m2);
     case MICA_DTYPE_f32:
     case MICA_DTYPE_c64: return *(const float *)element;
     case MICA_DTYPE_f64:
@@ -78,7 +94,8 @@ PyObject *element_to_object(const void *element, mica_dtype dtype) {
     default: break;
     }
     double value = element_to_double(element, dtype);
-    bool is_float = mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT;
+    mica_dtype_kind kind = mica_dtype_kind_of(dtype);
+    bool is_float = kind == MICA_KIND_FLOAT || kind == MICA_KIND_FLOAT8;
     return is_float ? PyFloat_FromDouble(value) : PyLong_FromLongLong((long long)value);
 }
 
@@ -124,9 +141,12 @@ static void double_to_element(double value, mica_dtype dtype, void *element) {
     else if (dtype == MICA_DTYPE_f32)
         memcpy(element, &(float){(float)value}, 4);
     else if (dtype == MICA_DTYPE_f16)
-        memcpy(element, &(uint16_t){(uint16_t)pack_float(value, 5, 10)}, 2);
+        memcpy(element, &(uint16_t){(uint16_t)pack_float(value, half)}, 2);
+    else if (dtype == MICA_DTYPE_bf16)
+        memcpy(element, &(uint16_t){(uint16_t)pack_float(value, brain)}, 2);
     else
-        memcpy(element, &(uint16_t){(uint16_t)pack_float(value, 8, 7)}, 2);
+        *(uint8_t *)element =
+            (uint8_t)pack_float(value, dtype == MICA_DTYPE_f8e4m3fn ? e4m3fn : e5m2);
 }
 
 int scalar_to_element(PyObject *scalar, mica_dtype dtype, void *element) {
@@ -137,7 +157,8 @@ int scalar_to_element(PyObject *scalar, mica_dtype dtype, void *element) {
         return 0;
     case MICA_KIND_SIGNED:
     case MICA_KIND_UNSIGNED: return integer_to_element(scalar, dtype, element);
-    case MICA_KIND_FLOAT: {
+    case MICA_KIND_FLOAT:
+    case MICA_KIND_FLOAT8: {
         double value = PyFloat_AsDouble(scalar);
         if (value == -1 && PyErr_Occurred()) return raise_kind(scalar, dtype);
         double_to_element(value, dtype, element);

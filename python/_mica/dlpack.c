@@ -8,6 +8,7 @@
 
 enum { DL_CPU = 1, DL_CUDA_HOST = 3 };
 enum { DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4, DL_COMPLEX = 5, DL_BOOL = 6 };
+enum { DL_FLOAT8_E4M3FN = 10, DL_FLOAT8_E5M2 = 12 };
 enum { DL_FLAG_READ_ONLY = 1, DL_FLAG_COPIED = 2 };
 
 typedef struct DLDevice {
@@ -45,9 +46,10 @@ typedef struct DLManagedTensorVersioned {
 } DLManagedTensorVersioned;
 
 static DLDataType dl_type(mica_dtype dtype) {
-    static const uint8_t codes[] = {DL_BOOL, DL_INT, DL_UINT, DL_FLOAT, DL_COMPLEX};
+    static const uint8_t codes[] = {DL_BOOL, DL_INT, DL_UINT, DL_FLOAT, DL_COMPLEX, DL_FLOAT8_E5M2};
     uint8_t code = codes[mica_dtype_kind_of(dtype)];
     if (dtype == MICA_DTYPE_bf16) code = DL_BFLOAT;
+    if (dtype == MICA_DTYPE_f8e4m3fn) code = DL_FLOAT8_E4M3FN;
     return (DLDataType){code, (uint8_t)(mica_dtype_bytes(dtype) * 8), 1};
 }
 

@@ -16,12 +16,25 @@ static const struct {
     const char *name;
     mica_dtype dtype;
 } other_names[] = {
-    {"bool_", MICA_DTYPE_bool},  {"int8", MICA_DTYPE_i8},       {"int16", MICA_DTYPE_i16},
-    {"int32", MICA_DTYPE_i32},   {"int64", MICA_DTYPE_i64},     {"uint8", MICA_DTYPE_u8},
-    {"uint16", MICA_DTYPE_u16},  {"uint32", MICA_DTYPE_u32},    {"uint64", MICA_DTYPE_u64},
-    {"float16", MICA_DTYPE_f16}, {"bfloat16", MICA_DTYPE_bf16}, {"float32", MICA_DTYPE_f32},
-    {"float64", MICA_DTYPE_f64}, {"complex64", MICA_DTYPE_c64}, {"complex128", MICA_DTYPE_c128},
-    {"float", MICA_DTYPE_f32},   {"int", MICA_DTYPE_i32},
+    {"bool_", MICA_DTYPE_bool},
+    {"int8", MICA_DTYPE_i8},
+    {"int16", MICA_DTYPE_i16},
+    {"int32", MICA_DTYPE_i32},
+    {"int64", MICA_DTYPE_i64},
+    {"uint8", MICA_DTYPE_u8},
+    {"uint16", MICA_DTYPE_u16},
+    {"uint32", MICA_DTYPE_u32},
+    {"uint64", MICA_DTYPE_u64},
+    {"float16", MICA_DTYPE_f16},
+    {"bfloat16", MICA_DTYPE_bf16},
+    {"float32", MICA_DTYPE_f32},
+    {"float64", MICA_DTYPE_f64},
+    {"complex64", MICA_DTYPE_c64},
+    {"complex128", MICA_DTYPE_c128},
+    {"float", MICA_DTYPE_f32},
+    {"int", MICA_DTYPE_i32},
+    {"float8_e4m3fn", MICA_DTYPE_f8e4m3fn},
+    {"float8_e5m2", MICA_DTYPE_f8e5m2},
 };
 
 static bool dtype_from_name(const char *name, mica_dtype *out_dtype) {
@@ -103,14 +116,15 @@ static PyObject *dtype_get_itemsize(PyObject *self, void *Py_UNUSED(unused)) {
 }
 
 static PyObject *dtype_get_kind(PyObject *self, void *Py_UNUSED(unused)) {
-    static const char *const kinds[] = {"boolean", "signed", "unsigned", "float", "complex"};
+    static const char *const kinds[] = {"boolean", "signed",  "unsigned",
+                                        "float",   "complex", "float8"};
     return PyUnicode_FromString(kinds[mica_dtype_kind_of(((DTypeObject *)self)->dtype)]);
 }
 
 static PyGetSetDef dtype_getters[] = {
     {"name", dtype_get_name, NULL, "Its name, such as \"f32\".", NULL},
     {"itemsize", dtype_get_itemsize, NULL, "Bytes of an element.", NULL},
-    {"kind", dtype_get_kind, NULL, "boolean, signed, unsigned, float or complex.", NULL},
+    {"kind", dtype_get_kind, NULL, "boolean, signed, unsigned, float, complex or float8.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -23,7 +23,8 @@ static PyObject *format_float(double value, mica_dtype dtype) {
 }
 
 static PyObject *format_element(const void *element, mica_dtype dtype) {
-    if (mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT)
+    mica_dtype_kind kind = mica_dtype_kind_of(dtype);
+    if (kind == MICA_KIND_FLOAT || kind == MICA_KIND_FLOAT8)
         return format_float(element_to_double(element, dtype), dtype);
     PyObject *object = element_to_object(element, dtype);
     PyObject *string = object ? PyObject_Str(object) : NULL;

@@ -254,7 +254,7 @@ static PyObject *convert_scalar(PyObject *value, mica_tf_dtype dtype, bool hint)
     mica_dtype_kind kind = mica_dtype_kind_of(core);
     bool fits = is_bool    ? holds_bools(core)
                 : is_int   ? kind != MICA_KIND_BOOLEAN
-                : is_float ? kind == MICA_KIND_FLOAT || kind == MICA_KIND_COMPLEX
+                : is_float ? kind >= MICA_KIND_FLOAT
                            : kind == MICA_KIND_COMPLEX;
     if (!fits && !hint) return wrong_kind(value, dtype);
     if (!fits) core = mica_tf_dtype_core(natural);
@@ -284,7 +284,9 @@ static PyObject *convert_flat(PyObject *value, mica_tf_dtype dtype, bool hint) {
         if (Py_TYPE(items[i]) != kind) return NULL;
     mica_tf_dtype natural = kind == &PyLong_Type ? MICA_TF_int32 : MICA_TF_float32;
     mica_dtype core = mica_tf_dtype_core(dtype ? dtype : natural);
-    bool is_float = core != MICA_DTYPE_COUNT && mica_dtype_kind_of(core) == MICA_KIND_FLOAT;
+    mica_dtype_kind wanted = mica_dtype_kind_of(core);
+    bool is_float =
+        core != MICA_DTYPE_COUNT && (wanted == MICA_KIND_FLOAT || wanted == MICA_KIND_FLOAT8);
     bool is_int = core != MICA_DTYPE_COUNT && (mica_dtype_kind_of(core) == MICA_KIND_SIGNED ||
                                                mica_dtype_kind_of(core) == MICA_KIND_UNSIGNED);
     if (!(kind == &PyLong_Type ? is_int || is_float : is_float)) {

@@ -153,7 +153,7 @@ _name_packages()
 
 # The rest of the table: primitives that no function above stands in for.
 _DTYPES = ["bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
-_DTYPES += ["f16", "bf16", "f32", "f64", "c64", "c128"]
+_DTYPES += ["f16", "bf16", "f32", "f64", "c64", "c128", "f8e4m3fn", "f8e5m2"]
 _primitives = [row["name"] for row in ops() if row["class"] not in ("CONTROL", "HOST")]
 _primitives.remove("fft")  # the name of a module, whose `transform` it is
 for _name in [*_primitives, *_DTYPES]:

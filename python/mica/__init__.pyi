@@ -315,6 +315,8 @@ def expm1(x: Any, /) -> Tensor:
 f16: DType
 f32: DType
 f64: DType
+f8e4m3fn: DType
+f8e5m2: DType
 
 def floor(x: Any, /) -> Tensor:
     """largest integer not above x"""

@@ -65,6 +65,7 @@ TIMED = {
     "INTEGERS": ["i32", "i64"],
     "BITS": ["i32", "bool"],
     "ANY": ["f32", "f64", "u8"],
+    "STORED": ["f32", "f64", "u8"],
     "FLOATS_COMPLEX": ["f32", "f64", "bf16"],
     "NUMBERS_COMPLEX": ["f32", "f64", "i32", "bf16"],
 }

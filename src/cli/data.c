@@ -172,12 +172,18 @@ static uint64_t next_random(uint64_t *state) { /* splitmix64 */
     return z ^ z >> 31;
 }
 
+/* Sign and a number below 2, or 4: neither infinite nor NaN. */
+static char make_float8(uint64_t bits) {
+    return (char)((bits & 0x80) | (bits & 0x3f));
+}
+
 static void make_element(uint64_t *state, mica_dtype dtype, char *element) {
     uint64_t bits = next_random(state);
     float value = (float)((double)(bits >> 40) / (1 << 23) - 1);
     uint32_t pattern;
     switch (mica_dtype_kind_of(dtype)) {
     case MICA_KIND_BOOLEAN: *element = (char)(bits & 1); return;
+    case MICA_KIND_FLOAT8: *element = make_float8(bits); return;
     case MICA_KIND_SIGNED:
     case MICA_KIND_UNSIGNED: {
         int64_t digit = (int64_t)(bits % 10);
@@ -218,12 +224,14 @@ mica_status cli_make_tensor(uint64_t seed, int32_t index, const mica_type *type,
 /* ---- printed
  * ------------------------------------------------------------------------------------*/
 
-static double small_float(uint32_t bits, int exponent_bits, int mantissa_bits) {
+/* As IEEE lays floats out; where `all_finite`, the last number alone is NaN and none infinite. */
+static double small_float(uint32_t bits, int exponent_bits, int mantissa_bits, bool all_finite) {
     uint32_t mantissa = bits & ((1u << mantissa_bits) - 1);
     int top = (1 << exponent_bits) - 1, field = (int)(bits >> mantissa_bits) & top;
     int bias = top >> 1;
     double sign = bits >> (exponent_bits + mantissa_bits) ? -1 : 1;
-    if (field == top) return mantissa ? NAN : sign * INFINITY;
+    bool is_number = all_finite && mantissa != (1u << mantissa_bits) - 1;
+    if (field == top && !is_number) return mantissa ? NAN : sign * INFINITY;
     if (field == 0) return sign * ldexp(mantissa, 1 - bias - mantissa_bits);
     return sign * ldexp(mantissa + (1u << mantissa_bits), field - bias - mantissa_bits);
 }
@@ -239,8 +247,10 @@ double cli_element(const void *data, int64_t i, mica_dtype dtype) {
     case MICA_DTYPE_u16: return ((const uint16_t *)data)[i];
     case MICA_DTYPE_u32: return ((const uint32_t *)data)[i];
     case MICA_DTYPE_u64: return (double)((const uint64_t *)data)[i];
-    case MICA_DTYPE_f16: return small_float(((const uint16_t *)data)[i], 5, 10);
-    case MICA_DTYPE_bf16: return small_float(((const uint16_t *)data)[i], 8, 7);
+    case MICA_DTYPE_f16: return small_float(((const uint16_t *)data)[i], 5, 10, false);
+    case MICA_DTYPE_bf16: return small_float(((const uint16_t *)data)[i], 8, 7, false);
+    case MICA_DTYPE_f8e4m3fn: return small_float(((const uint8_t *)data)[i], 4, 3, true);
+    case MICA_DTYPE_f8e5m2: return small_float(((const uint8_t *)data)[i], 5, 2, false);
     case MICA_DTYPE_f32: return ((const float *)data)[i];
     case MICA_DTYPE_f64: return ((const double *)data)[i];
     case MICA_DTYPE_c64: return ((const float *)data)[2 * i];

@@ -14,11 +14,12 @@ enum { MOST_HEADER = 100 * 1000 * 1000, ALIGNMENT = 8 };
 
 /* By mica_dtype; NULL where safetensors has none. */
 static const char *const DTYPES[MICA_DTYPE_COUNT] = {
-    [MICA_DTYPE_bool] = "BOOL", [MICA_DTYPE_i8] = "I8",     [MICA_DTYPE_i16] = "I16",
-    [MICA_DTYPE_i32] = "I32",   [MICA_DTYPE_i64] = "I64",   [MICA_DTYPE_u8] = "U8",
-    [MICA_DTYPE_u16] = "U16",   [MICA_DTYPE_u32] = "U32",   [MICA_DTYPE_u64] = "U64",
-    [MICA_DTYPE_f16] = "F16",   [MICA_DTYPE_bf16] = "BF16", [MICA_DTYPE_f32] = "F32",
-    [MICA_DTYPE_f64] = "F64",   [MICA_DTYPE_c64] = "C64",
+    [MICA_DTYPE_bool] = "BOOL",      [MICA_DTYPE_i8] = "I8",     [MICA_DTYPE_i16] = "I16",
+    [MICA_DTYPE_i32] = "I32",        [MICA_DTYPE_i64] = "I64",   [MICA_DTYPE_u8] = "U8",
+    [MICA_DTYPE_u16] = "U16",        [MICA_DTYPE_u32] = "U32",   [MICA_DTYPE_u64] = "U64",
+    [MICA_DTYPE_f16] = "F16",        [MICA_DTYPE_bf16] = "BF16", [MICA_DTYPE_f32] = "F32",
+    [MICA_DTYPE_f64] = "F64",        [MICA_DTYPE_c64] = "C64",   [MICA_DTYPE_f8e4m3fn] = "F8_E4M3",
+    [MICA_DTYPE_f8e5m2] = "F8_E5M2",
 };
 
 /* ---- JSON, as much as a header needs ----------------------------------------------------------*/

@@ -47,6 +47,7 @@ typedef enum mica_dtype_set {
     MICA_SET_NUMBERS,
     MICA_SET_BITS,
     MICA_SET_ANY,
+    MICA_SET_STORED,
     MICA_SET_F32_F64,
     MICA_SET_FLOATS_COMPLEX,
     MICA_SET_NUMBERS_COMPLEX,

@@ -22,6 +22,7 @@ void mica_number_store(mica_dtype dtype, double value, void *out_element) {
 #define STORE_SIGNED(name) e.as##name = mica_convert_f64##name(value);
 #define STORE_UNSIGNED(name) e.as##name = mica_convert_f64##name(value);
 #define STORE_FLOAT(name) e.as##name = mica_convert_f64##name(value);
+#define STORE_FLOAT8(name) e.as##name = mica_convert_f64##name(value);
 #define STORE_COMPLEX(name) mica_number_store(mica_number_part(dtype), value, &e);
 #define MICA_DTYPE(name, storage, bytes, kind, meaning)                                            \
     case MICA_DTYPE_##name:                                                                        \
@@ -62,6 +63,8 @@ static double float_value(mica_dtype dtype, const element *e) {
     case MICA_DTYPE_f16: return (double)mica_convert_f16_f32(e->as_f16);
     case MICA_DTYPE_bf16: return (double)mica_convert_bf16_f32(e->as_bf16);
     case MICA_DTYPE_f32: return (double)e->as_f32;
+    case MICA_DTYPE_f8e4m3fn: return (double)mica_convert_f8e4m3fn_f32(e->as_f8e4m3fn);
+    case MICA_DTYPE_f8e5m2: return (double)mica_convert_f8e5m2_f32(e->as_f8e5m2);
     default: return e->as_f64;
     }
 }
@@ -85,7 +88,8 @@ static bool parse_float(mica_dtype dtype, const char *text, element *out) {
     if (strcmp(digits, "nan") == 0)
         value = mica_from_bits_f64(*text == '-' ? UINT64_C(0xfff8) << 48 : UINT64_C(0x7ff8) << 48);
     mica_number_store(dtype, value, out);
-    return *end == 0 && (special || !isinf(float_value(dtype, out)));
+    double stored = float_value(dtype, out);
+    return *end == 0 && (special || (!isinf(stored) && stored == stored));
 }
 
 /* Decimal digits after an optional minus; magnitude at most `most`. */
@@ -128,7 +132,8 @@ static bool parse_element(mica_dtype dtype, const char *text, element *out) {
         if (!parse_integer(text, false, all, &value)) return false;
         narrow(value, bytes, out);
         return true;
-    case MICA_KIND_FLOAT: return parse_float(dtype, text, out);
+    case MICA_KIND_FLOAT:
+    case MICA_KIND_FLOAT8: return parse_float(dtype, text, out);
     case MICA_KIND_COMPLEX: return false;
     }
     return false;

@@ -129,11 +129,12 @@ bool mica_dtype_in_set(mica_dtype dtype, mica_dtype_set set) {
     case MICA_SET_INTEGERS: return integer;
     case MICA_SET_NUMBERS: return integer || kind == MICA_KIND_FLOAT;
     case MICA_SET_BITS: return integer || kind == MICA_KIND_BOOLEAN;
-    case MICA_SET_ANY: return true;
+    case MICA_SET_ANY: return kind != MICA_KIND_FLOAT8;
+    case MICA_SET_STORED: return true;
     case MICA_SET_F32_F64: return dtype == MICA_DTYPE_f32 || dtype == MICA_DTYPE_f64;
     case MICA_SET_FLOATS_COMPLEX: return kind == MICA_KIND_FLOAT || kind == MICA_KIND_COMPLEX;
-    case MICA_SET_NUMBERS_COMPLEX: return kind != MICA_KIND_BOOLEAN;
-    case MICA_SET_F32_F64_COMPLEX: return dtype >= MICA_DTYPE_f32;
+    case MICA_SET_NUMBERS_COMPLEX: return kind != MICA_KIND_BOOLEAN && kind != MICA_KIND_FLOAT8;
+    case MICA_SET_F32_F64_COMPLEX: return dtype >= MICA_DTYPE_f32 && kind != MICA_KIND_FLOAT8;
     }
     return false;
 }

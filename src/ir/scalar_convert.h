@@ -1,6 +1,7 @@
 /* ir/scalar_convert.h: mica_convert_<from>_<to> for every pair of real dtypes. Part of ir/scalar.h.
  *
- * Arguments and results are storage values (uint16_t for f16 and bf16, uint8_t for bool). To a
+ * Arguments and results are storage values (uint16_t for f16 and bf16, uint8_t for bool and the
+ * 8-bit floats). To a
  * float: rounded once, to nearest even; NaN stays NaN and is made quiet. Float to integer:
  * truncated, saturated, NaN gives 0. Integer to integer: the low bits. To bool: x != 0. */
 #ifndef MICA_IR_SCALAR_CONVERT_H
@@ -42,6 +43,44 @@ MICA_SCALAR uint16_t mica_convert_f32_f16(float a) {
     bits = magnitude >= 0x477ff000u ? 0x7c00u : bits; /* 65520, halfway to 2^16 */
     bits = magnitude > 0x7f800000u ? nan : bits;
     return (uint16_t)(bits | ((mica_bits_f32(a) >> 16) & 0x8000u));
+}
+
+/* f8e4m3fn: 1 sign, 4 exponent, 3 fraction bits, and one NaN where infinity would be and below. A
+ * denormal is an integer times 2^-9. */
+MICA_SCALAR float mica_convert_f8e4m3fn_f32(uint8_t a) {
+    uint32_t magnitude = a & 0x7fu;
+    uint32_t normal = (magnitude << 20) + (120u << 23);
+    uint32_t denormal = mica_bits_f32((float)(int32_t)magnitude * 0.001953125f);
+    uint32_t bits = magnitude < 0x08u ? denormal : normal;
+    bits = magnitude == 0x7fu ? 0x7fc00000u : bits;
+    return mica_from_bits_f32(bits | ((uint32_t)(a & 0x80u) << 24));
+}
+
+MICA_SCALAR uint8_t mica_convert_f32_f8e4m3fn(float a) {
+    uint32_t magnitude = mica_bits_f32(a) & 0x7fffffffu;
+    uint32_t normal = (magnitude + 0x0007ffffu + ((magnitude >> 20) & 1u) - (120u << 23)) >> 20;
+    /* Below 2^-6: one unit of 2^14's last place is one unit of the denormals. */
+    uint32_t denormal = mica_bits_f32(mica_from_bits_f32(magnitude) + 16384.0f) - 0x46800000u;
+    uint32_t bits = magnitude < 0x3c800000u ? denormal : normal;
+    bits = magnitude > 0x43e80000u ? 0x7fu : bits; /* 464, halfway from 448 to what would be next */
+    return (uint8_t)(bits | ((mica_bits_f32(a) >> 24) & 0x80u));
+}
+
+/* f8e5m2: the upper byte of an f16, with one NaN for all. */
+MICA_SCALAR float mica_convert_f8e5m2_f32(uint8_t a) {
+    uint32_t upper = (a & 0x7fu) > 0x7cu ? (a & 0x80u) | 0x7eu : a;
+    return mica_convert_f16_f32((uint16_t)(upper << 8));
+}
+
+MICA_SCALAR uint8_t mica_convert_f32_f8e5m2(float a) {
+    uint32_t magnitude = mica_bits_f32(a) & 0x7fffffffu;
+    uint32_t normal = (magnitude + 0x000fffffu + ((magnitude >> 21) & 1u) - (112u << 23)) >> 21;
+    /* Below 2^-14: one unit of 2^7's last place is one unit of the denormals. */
+    uint32_t denormal = mica_bits_f32(mica_from_bits_f32(magnitude) + 128.0f) - 0x43000000u;
+    uint32_t bits = magnitude < 0x38800000u ? denormal : normal;
+    bits = magnitude >= 0x47700000u ? 0x7cu : bits; /* 61440, halfway to 2^16 */
+    bits = magnitude > 0x7f800000u ? 0x7eu : bits;
+    return (uint8_t)(bits | ((mica_bits_f32(a) >> 24) & 0x80u));
 }
 
 /* Of the two floats around an inexact result, the one whose last bit is set ("round to odd"):
@@ -92,6 +131,38 @@ MICA_SCALAR uint16_t mica_convert_bf16_bf16(uint16_t a) {
     return a;
 }
 
+/* By way of f32, which holds every one of them, and every f16 and bf16. */
+#define MICA_FLOAT8_TO_FLOAT(name)                                                                 \
+    MICA_SCALAR double mica_convert_##name##_f64(uint8_t a) {                                      \
+        return (double)mica_convert_##name##_f32(a);                                               \
+    }                                                                                              \
+    MICA_SCALAR uint16_t mica_convert_##name##_f16(uint8_t a) {                                    \
+        return mica_convert_f32_f16(mica_convert_##name##_f32(a));                                 \
+    }                                                                                              \
+    MICA_SCALAR uint16_t mica_convert_##name##_bf16(uint8_t a) {                                   \
+        return mica_convert_f32_bf16(mica_convert_##name##_f32(a));                                \
+    }                                                                                              \
+    MICA_SCALAR uint8_t mica_convert_##name##_##name(uint8_t a) {                                  \
+        return a;                                                                                  \
+    }                                                                                              \
+    MICA_SCALAR uint8_t mica_convert_f64_##name(double a) {                                        \
+        return mica_convert_f32_##name(mica_round_to_odd_f32(a));                                  \
+    }                                                                                              \
+    MICA_SCALAR uint8_t mica_convert_f16_##name(uint16_t a) {                                      \
+        return mica_convert_f32_##name(mica_convert_f16_f32(a));                                   \
+    }                                                                                              \
+    MICA_SCALAR uint8_t mica_convert_bf16_##name(uint16_t a) {                                     \
+        return mica_convert_f32_##name(mica_convert_bf16_f32(a));                                  \
+    }
+MICA_FLOAT8_TO_FLOAT(f8e4m3fn)
+MICA_FLOAT8_TO_FLOAT(f8e5m2)
+MICA_SCALAR uint8_t mica_convert_f8e4m3fn_f8e5m2(uint8_t a) {
+    return mica_convert_f32_f8e5m2(mica_convert_f8e4m3fn_f32(a));
+}
+MICA_SCALAR uint8_t mica_convert_f8e5m2_f8e4m3fn(uint8_t a) {
+    return mica_convert_f32_f8e4m3fn(mica_convert_f8e5m2_f32(a));
+}
+
 /* ---- float to integer ----------------------------------------------------------------------- */
 
 #define MICA_HALF_TO_INTEGER(to, type)                                                             \
@@ -100,6 +171,12 @@ MICA_SCALAR uint16_t mica_convert_bf16_bf16(uint16_t a) {
     }                                                                                              \
     MICA_SCALAR type mica_convert_bf16_##to(uint16_t a) {                                          \
         return mica_convert_f32_##to(mica_convert_bf16_f32(a));                                    \
+    }                                                                                              \
+    MICA_SCALAR type mica_convert_f8e4m3fn_##to(uint8_t a) {                                       \
+        return mica_convert_f32_##to(mica_convert_f8e4m3fn_f32(a));                                \
+    }                                                                                              \
+    MICA_SCALAR type mica_convert_f8e5m2_##to(uint8_t a) {                                         \
+        return mica_convert_f32_##to(mica_convert_f8e5m2_f32(a));                                  \
     }
 
 /* The limits are exact in f64 but for the largest 64-bit integers, where the first value too large
@@ -180,6 +257,12 @@ MICA_SCALAR uint8_t mica_convert_f16_bool(uint16_t a) {
 MICA_SCALAR uint8_t mica_convert_bf16_bool(uint16_t a) {
     return (uint8_t)((a & 0x7fffu) != 0);
 }
+MICA_SCALAR uint8_t mica_convert_f8e4m3fn_bool(uint8_t a) {
+    return (uint8_t)((a & 0x7fu) != 0);
+}
+MICA_SCALAR uint8_t mica_convert_f8e5m2_bool(uint8_t a) {
+    return (uint8_t)((a & 0x7fu) != 0);
+}
 
 /* ---- integer to anything -------------------------------------------------------------------- */
 
@@ -193,7 +276,8 @@ MICA_SCALAR uint16_t mica_magnitude_to_bf16(uint64_t a, int negative) {
     return (uint16_t)(bits | (negative ? 0x8000u : 0u));
 }
 
-/* To f16 by way of f32: what f32 rounds (above 2^24) is infinite in f16 before and after. */
+/* To f16 and the 8-bit floats by way of f32: what f32 rounds (above 2^24) is beyond them before and
+ * after. */
 #define MICA_INTEGER_TO_ANY(from, type)                                                            \
     MICA_SCALAR float mica_convert_##from##_f32(type a) {                                          \
         return (float)a;                                                                           \
@@ -207,6 +291,12 @@ MICA_SCALAR uint16_t mica_magnitude_to_bf16(uint64_t a, int negative) {
     MICA_SCALAR uint16_t mica_convert_##from##_bf16(type a) {                                      \
         int negative = a < (type)1 && a != 0;                                                      \
         return mica_magnitude_to_bf16(negative ? 0u - (uint64_t)a : (uint64_t)a, negative);        \
+    }                                                                                              \
+    MICA_SCALAR uint8_t mica_convert_##from##_f8e4m3fn(type a) {                                   \
+        return mica_convert_f32_f8e4m3fn((float)a);                                                \
+    }                                                                                              \
+    MICA_SCALAR uint8_t mica_convert_##from##_f8e5m2(type a) {                                     \
+        return mica_convert_f32_f8e5m2((float)a);                                                  \
     }                                                                                              \
     MICA_SCALAR int8_t mica_convert_##from##_i8(type a) {                                          \
         return (int8_t)a;                                                                          \

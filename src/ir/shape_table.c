@@ -28,8 +28,11 @@ static mica_status check_operands(const mica_node *n) {
             return SHAPE_INVALID(n, "operand %d must be a tensor, not %s", i,
                                  mica_type_text(type).chars);
         if (!mica_dtype_in_set(type->dtype, mica_op_dtype_set(n->op)))
-            return SHAPE_INVALID(n, "operand %d is %s; the op takes %s", i,
-                                 mica_type_text(type).chars, info->dtypes);
+            return SHAPE_INVALID(n, "operand %d is %s; the op takes %s%s", i,
+                                 mica_type_text(type).chars, info->dtypes,
+                                 mica_dtype_kind_of(type->dtype) == MICA_KIND_FLOAT8
+                                     ? ": 8-bit floats move and convert, so convert to f32 first"
+                                     : "");
     }
     return NULL;
 }

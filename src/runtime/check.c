@@ -121,6 +121,8 @@ static double number_at(mica_dtype dtype, const void *data, int64_t i) {
     case MICA_DTYPE_u64: return (double)((const uint64_t *)data)[i];
     case MICA_DTYPE_f16: return (double)mica_convert_f16_f32(((const uint16_t *)data)[i]);
     case MICA_DTYPE_bf16: return (double)mica_convert_bf16_f32(((const uint16_t *)data)[i]);
+    case MICA_DTYPE_f8e4m3fn: return (double)mica_convert_f8e4m3fn_f32(((const uint8_t *)data)[i]);
+    case MICA_DTYPE_f8e5m2: return (double)mica_convert_f8e5m2_f32(((const uint8_t *)data)[i]);
     case MICA_DTYPE_f32:
     case MICA_DTYPE_c64: return (double)((const float *)data)[i];
     default: return ((const double *)data)[i];
@@ -139,6 +141,8 @@ static double epsilon(mica_dtype dtype) {
     switch (dtype) {
     case MICA_DTYPE_f16: return 0x1p-10;
     case MICA_DTYPE_bf16: return 0x1p-7;
+    case MICA_DTYPE_f8e4m3fn: return 0x1p-11; /* agrees() allows 256 of it: one rounding */
+    case MICA_DTYPE_f8e5m2: return 0x1p-10;
     case MICA_DTYPE_f32:
     case MICA_DTYPE_c64: return 0x1p-23;
     default: return 0x1p-52;

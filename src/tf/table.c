@@ -56,7 +56,7 @@ static mica_tf_op_info infos[MICA_TF_OP_COUNT];
 
 /* ---- dtypes -----------------------------------------------------------------------------------*/
 
-enum { MOST_DTYPES = 24 };
+enum { MOST_DTYPES = 26 };
 static const char *const dtype_names[MOST_DTYPES] = {
 #define MICA_TF_DTYPE(name, number, core, meaning) [number] = #name,
 #include "mica/tf_dtypes.def"
@@ -88,14 +88,15 @@ mica_dtype mica_tf_dtype_core(mica_tf_dtype dtype) {
 
 mica_tf_dtype mica_tf_dtype_of_core(mica_dtype dtype) {
     static const uint8_t of_core[] = {
-        [MICA_DTYPE_bool] = MICA_TF_bool,       [MICA_DTYPE_i8] = MICA_TF_int8,
-        [MICA_DTYPE_i16] = MICA_TF_int16,       [MICA_DTYPE_i32] = MICA_TF_int32,
-        [MICA_DTYPE_i64] = MICA_TF_int64,       [MICA_DTYPE_u8] = MICA_TF_uint8,
-        [MICA_DTYPE_u16] = MICA_TF_uint16,      [MICA_DTYPE_u32] = MICA_TF_uint32,
-        [MICA_DTYPE_u64] = MICA_TF_uint64,      [MICA_DTYPE_f16] = MICA_TF_float16,
-        [MICA_DTYPE_bf16] = MICA_TF_bfloat16,   [MICA_DTYPE_f32] = MICA_TF_float32,
-        [MICA_DTYPE_f64] = MICA_TF_float64,     [MICA_DTYPE_c64] = MICA_TF_complex64,
-        [MICA_DTYPE_c128] = MICA_TF_complex128,
+        [MICA_DTYPE_bool] = MICA_TF_bool,          [MICA_DTYPE_i8] = MICA_TF_int8,
+        [MICA_DTYPE_i16] = MICA_TF_int16,          [MICA_DTYPE_i32] = MICA_TF_int32,
+        [MICA_DTYPE_i64] = MICA_TF_int64,          [MICA_DTYPE_u8] = MICA_TF_uint8,
+        [MICA_DTYPE_u16] = MICA_TF_uint16,         [MICA_DTYPE_u32] = MICA_TF_uint32,
+        [MICA_DTYPE_u64] = MICA_TF_uint64,         [MICA_DTYPE_f16] = MICA_TF_float16,
+        [MICA_DTYPE_bf16] = MICA_TF_bfloat16,      [MICA_DTYPE_f32] = MICA_TF_float32,
+        [MICA_DTYPE_f64] = MICA_TF_float64,        [MICA_DTYPE_c64] = MICA_TF_complex64,
+        [MICA_DTYPE_c128] = MICA_TF_complex128,    [MICA_DTYPE_f8e4m3fn] = MICA_TF_float8_e4m3fn,
+        [MICA_DTYPE_f8e5m2] = MICA_TF_float8_e5m2,
     };
     return (unsigned)dtype < MICA_DTYPE_COUNT ? (mica_tf_dtype)of_core[dtype] : MICA_TF_no_dtype;
 }

@@ -34,7 +34,7 @@ static void build_iota(mica_graph *g, const mica_value *operands, mica_dtype dty
     }
 
 static const op_case cases[] = {
-    BITCAST("to 1 byte", u8, "i8 u8", OF(3, 2)),
+    BITCAST("to 1 byte", u8, "i8 u8 f8e4m3fn f8e5m2", OF(3, 2)),
     BITCAST("to 2 bytes", bf16, "i16 u16 f16 bf16", OF(3, 2), .flags = COARSE),
     BITCAST("to 4 bytes", i32, "i32 u32 f32", OF(3, 2)),
     BITCAST("to 8 bytes", f64, "i64 u64 c64 f64", OF(3, 2)),

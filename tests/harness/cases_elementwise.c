@@ -19,7 +19,7 @@
 #define CONVERT(to, ...)                                                                           \
     UNARY(convert, 0, 0, 0, .name = "to " #to,                                                     \
           .attributes = {{.kind = MICA_ATTR_DTYPE, .as.integer = MICA_DTYPE_##to}},                \
-          .dtypes = REAL_DTYPES, __VA_ARGS__)
+          .dtypes = REAL_DTYPES " f8e4m3fn f8e5m2", __VA_ARGS__)
 
 #define PRECISION(name_, exponent, mantissa, ...)                                                  \
     UNARY(reduce_precision, 0, 0, 0, .name = "to " name_,                                          \
@@ -121,6 +121,8 @@ static const op_case cases[] = {
     CONVERT(u64),
     CONVERT(f16, .flags = COARSE),
     CONVERT(bf16, .flags = COARSE),
+    CONVERT(f8e4m3fn, .flags = COARSE),
+    CONVERT(f8e5m2, .flags = COARSE),
     CONVERT(f32, .noise = 1e-3),
     CONVERT(f64),
     CONVERT(c64, .noise = 1e-3),

@@ -234,6 +234,8 @@ static int32_t special_reals(mica_dtype dtype, double largest, double *out) {
     double denormal = dtype == MICA_DTYPE_f64 ? ldexp(1, -1074) : ldexp(1, -149);
     if (dtype == MICA_DTYPE_f16) smallest = ldexp(1, -14), most = 65504, denormal = ldexp(1, -24);
     if (dtype == MICA_DTYPE_bf16) most = ldexp(255, 120), denormal = ldexp(1, -133);
+    if (dtype == MICA_DTYPE_f8e4m3fn) most = 448, denormal = ldexp(1, -9);
+    if (dtype == MICA_DTYPE_f8e5m2) most = 57344, denormal = ldexp(1, -16);
     const double magnitudes[] = {
         0,   denormal, smallest / 2, smallest, 1e-3, 0.25, 0.5, 0.75,    1,   1.5,  2,
         2.5, 3,        10,           33.5,     87.3, 100,  1e4, 1048575, 1e9, most, INFINITY};
@@ -262,7 +264,7 @@ static ref_number special(mica_dtype dtype, int64_t which, double largest, bool 
     double reals[MOST_SPECIALS];
     uint64_t bits[MOST_SPECIALS];
     mica_dtype_kind kind = mica_dtype_kind_of(dtype);
-    if (kind == MICA_KIND_FLOAT || kind == MICA_KIND_COMPLEX) {
+    if (kind == MICA_KIND_FLOAT || kind == MICA_KIND_COMPLEX || kind == MICA_KIND_FLOAT8) {
         *out_n = special_reals(dtype, largest, reals);
         if (edges && kind == MICA_KIND_FLOAT) *out_n += integer_edges(dtype, reals + *out_n);
         ref_number number = {.real = reals[which % *out_n]};

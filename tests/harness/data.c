@@ -20,7 +20,7 @@ void arrays_free(arrays *list) {
 
 static bool is_real(mica_dtype dtype) {
     mica_dtype_kind kind = mica_dtype_kind_of(dtype);
-    return kind == MICA_KIND_FLOAT || kind == MICA_KIND_COMPLEX;
+    return kind == MICA_KIND_FLOAT || kind == MICA_KIND_COMPLEX || kind == MICA_KIND_FLOAT8;
 }
 
 double array_get(const array *a, int64_t i) {
@@ -184,6 +184,8 @@ static float_shape float_shape_of(mica_dtype dtype) {
     switch (dtype) {
     case MICA_DTYPE_f16: return (float_shape){11, -14, 15};
     case MICA_DTYPE_bf16: return (float_shape){8, -126, 127};
+    case MICA_DTYPE_f8e4m3fn: return (float_shape){4, -6, 8};
+    case MICA_DTYPE_f8e5m2: return (float_shape){3, -14, 15};
     case MICA_DTYPE_f32:
     case MICA_DTYPE_c64: return (float_shape){24, -126, 127};
     default: return (float_shape){53, -1022, 1023};

@@ -72,6 +72,8 @@ bool is_complex(mica_dtype dtype) {
 }
 
 bool case_takes(const op_case *c, mica_dtype dtype) {
+    bool computes = c->build && c->op != MICA_OP_constant; /* 8-bit floats only move */
+    if (computes && mica_dtype_kind_of(dtype) == MICA_KIND_FLOAT8) return false;
     if (!c->dtypes) return mica_dtype_in_set(dtype, mica_op_dtype_set(c->op));
     const char *name = mica_dtype_name(dtype);
     size_t length = strlen(name);

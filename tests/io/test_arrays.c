@@ -183,7 +183,7 @@ TEST(headers_of_safetensors_are_checked) {
     open_text("{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}", "xy", 2, MICA_OK);
     open_text("{\"a\":{\"shape\":[],\"data_offsets\":[0,4],\"dtype\":\"F32\"}}", "abcd", 4,
               MICA_OK);
-    open_text("{\"a\":{\"dtype\":\"F8_E4M3\",\"shape\":[2],\"data_offsets\":[0,2]}}", "xy", 2,
+    open_text("{\"a\":{\"dtype\":\"F8_E8M0\",\"shape\":[2],\"data_offsets\":[0,2]}}", "xy", 2,
               MICA_UNSUPPORTED);
     static const char *const wrong[] = {
         "[]",

@@ -18,6 +18,8 @@ ops = _mica.tf_ops
 Tensor = _mica.TFTensor
 
 _INTEGER, _FLOATING, _COMPLEX = 1, 2, 3
+# The names that numpy (with ml_dtypes) and Mica have for 8-bit floats.
+_FLOAT8 = {"float8_e4m3fn": "f8e4m3fn", "float8_e5m2": "f8e5m2"}
 
 
 def _numpy():
@@ -236,6 +238,9 @@ def _from_array(value, dtype, hint: bool):
             raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}")
     if array.dtype.name == "bfloat16":
         core = _mica.tensor(array.astype(numpy.float32)).astype("bf16")
+    elif array.dtype.name in _FLOAT8:
+        codes = numpy.ascontiguousarray(array).reshape(array.shape).view(numpy.uint8)
+        core = _mica.bitcast(_mica.tensor(codes), dtype=_FLOAT8[array.dtype.name])
     else:
         core = _mica.tensor(numpy.ascontiguousarray(array).reshape(array.shape))
     return _mica.tf_from_core(core)
@@ -250,6 +255,8 @@ def _array(tensor, inner):
         array = numpy.empty(len(inner), dtype=object)
         array[:] = inner
         return array.reshape(tensor.shape.as_list())
+    if tensor.dtype.name in _FLOAT8:
+        return _mica.bitcast(inner, dtype="u8").numpy().view(tensor.dtype.as_numpy_dtype)
     array = inner.numpy()
     if array.dtype.char in "qQ":
         # numpy has two types of 64 bits; this is the one that programs know.

@@ -66,7 +66,7 @@ _EXTENDED = {
     "uint4",
 }
 # Values of these cannot be made.
-_REFUSED = (_EXTENDED - {"bfloat16"}) | set(_QUANTIZED_NUMPY)
+_REFUSED = (_EXTENDED - {"bfloat16", "float8_e5m2", "float8_e4m3fn"}) | set(_QUANTIZED_NUMPY)
 
 _REAL_OF = {"complex64": "float32", "complex128": "float64"}
 # Range of the types that numpy has no limits for.

@@ -23,6 +23,31 @@ _PREPARED = {
 }
 
 
+# Modules below tensorflow that are asked for by packages that cannot work here -> why not.
+_XLA = (
+    "it is a part of XLA, which Mica has not: jax2tf, and with it Keras' JaxLayer, puts graphs of "
+    "StableHLO into TensorFlow's; run the function with JAX's own backend of Keras instead"
+)
+_CONVERTERS = (
+    "tf2onnx takes graphs apart with it, which needs TensorFlow's own library; save a SavedModel "
+    '(model.export(path, format="tf_saved_model")) and convert it where TensorFlow is installed'
+)
+_NOT_HERE = {
+    "compiler.xla": _XLA,
+    "core.framework.types_pb2": _CONVERTERS,
+    "python.framework.function_def_to_graph": _CONVERTERS,
+    "python.grappler": _CONVERTERS,
+}
+
+
+def _refuse(name: str) -> None:
+    """Raise the error of a module that is not here; `from x import y` asks by the name of x."""
+    inner = name.removeprefix(_NAME + ".").removeprefix(_OURS + ".")
+    for module, reason in _NOT_HERE.items():
+        if inner == module or inner.startswith(module + "."):
+            raise ModuleNotFoundError(f"mica.tf has no module 'tensorflow.{inner}': {reason}")
+
+
 class _Alias:
     """Gives an import of ``tensorflow.x`` the module ``mica.tf.x``."""
 
@@ -66,6 +91,7 @@ class _Finder:
             if spec is not None:
                 spec.loader = _Preparing(spec.loader, *_PREPARED[fullname])
             return spec
+        _refuse(fullname)
         top, _, rest = fullname.partition(".")
         if top not in (_NAME, _ADDONS):
             return None

@@ -98,12 +98,16 @@ static double integer_to_real(uint64_t bits, bool is_signed, mica_dtype target) 
     return negative ? -(double)magnitude : (double)magnitude;
 }
 
+static bool is_inexact(mica_dtype_kind kind) {
+    return kind == MICA_KIND_FLOAT || kind == MICA_KIND_COMPLEX || kind == MICA_KIND_FLOAT8;
+}
+
 static ref_number convert_number(ref_number x, mica_dtype from, mica_dtype to) {
     mica_dtype_kind source = mica_dtype_kind_of(from), target = mica_dtype_kind_of(to);
-    bool from_integer = source != MICA_KIND_FLOAT && source != MICA_KIND_COMPLEX;
+    bool from_integer = !is_inexact(source);
     if (target == MICA_KIND_BOOLEAN)
         return ref_from_bits(from_integer ? x.bits != 0 : x.real != 0 || x.imaginary != 0);
-    if (target == MICA_KIND_FLOAT || target == MICA_KIND_COMPLEX)
+    if (is_inexact(target))
         return from_integer
                    ? ref_from_double(integer_to_real(x.bits, source == MICA_KIND_SIGNED, to))
                    : x; /* a float keeps the real part, a complex number of a float has 0 */

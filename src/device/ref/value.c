@@ -19,43 +19,54 @@ ref_number ref_product(mica_dtype dtype, ref_number a, ref_number b) {
     return y;
 }
 
-/* A float with `fraction` explicit bits and exponents from `lowest` (of normal numbers) up to
- * -lowest + 1, which is how IEEE half and bfloat16 are made. */
+/* A float with `fraction` explicit bits and exponents from `lowest` (of normal numbers) up. The
+ * highest exponent is that of infinity and NaN, as in IEEE's formats; where `all_finite`, its last
+ * number alone is NaN, and what is too large becomes that. */
 typedef struct small_float {
-    int fraction, lowest;
+    int exponent, fraction, lowest;
+    bool all_finite;
 } small_float;
 
-static const small_float half_float = {10, -14};
-static const small_float brain_float = {7, -126};
+static const small_float half_float = {5, 10, -14, false};
+static const small_float brain_float = {8, 7, -126, false};
+static const small_float float8_e4m3fn = {4, 3, -6, true};
+static const small_float float8_e5m2 = {5, 2, -14, false};
+
+/* The bits of the first magnitude that is not finite. */
+static int beyond_finite(small_float format) {
+    int infinite = ((1 << format.exponent) - 1) << format.fraction;
+    return format.all_finite ? infinite + (1 << format.fraction) - 1 : infinite;
+}
 
 static double small_to_double(small_float format, uint16_t bits) {
-    int exponent_bits = 15 - format.fraction;
-    int exponent = (bits >> format.fraction) & ((1 << exponent_bits) - 1);
-    int fraction = bits & ((1 << format.fraction) - 1);
+    int width = format.exponent + format.fraction, magnitude_bits = bits & ((1 << width) - 1);
+    int exponent = magnitude_bits >> format.fraction;
+    int fraction = bits & ((1 << format.fraction) - 1), beyond = beyond_finite(format);
     double magnitude;
-    if (exponent == (1 << exponent_bits) - 1)
-        magnitude = fraction ? NAN : INFINITY;
+    if (magnitude_bits >= beyond)
+        magnitude = magnitude_bits > beyond || format.all_finite ? NAN : INFINITY;
     else if (exponent == 0)
         magnitude = ldexp(fraction, format.lowest - format.fraction);
     else
         magnitude = ldexp(fraction + (1 << format.fraction),
                           exponent - 1 + format.lowest - format.fraction);
-    return bits >> 15 ? -magnitude : magnitude;
+    return bits >> width ? -magnitude : magnitude;
 }
 
 static uint16_t double_to_small(small_float format, double x) {
-    uint16_t sign = signbit(x) ? 0x8000 : 0;
-    int infinite = ((1 << (15 - format.fraction)) - 1) << format.fraction;
-    if (isnan(x)) return (uint16_t)(sign | infinite | 1 << (format.fraction - 1));
-    if (isinf(x)) return (uint16_t)(sign | infinite);
-    if (x == 0) return sign;
+    int sign = signbit(x) ? 1 << (format.exponent + format.fraction) : 0;
+    int beyond = beyond_finite(format);
+    int nan = format.all_finite ? beyond : beyond | 1 << (format.fraction - 1);
+    if (isnan(x)) return (uint16_t)(sign | nan);
+    if (isinf(x)) return (uint16_t)(sign | beyond);
+    if (x == 0) return (uint16_t)sign;
     int exponent = ilogb(x);
     if (exponent < format.lowest) exponent = format.lowest;
     /* In units of the last place; an exact scaling, then one rounding, ties to even. */
     double units = rint(ldexp(fabs(x), format.fraction - exponent));
     /* The carry of a rounding up runs into the exponent by itself. */
     double bits = units + ldexp(exponent - format.lowest, format.fraction);
-    return (uint16_t)(sign | (bits >= infinite ? infinite : (int)bits));
+    return (uint16_t)(sign | (bits >= beyond ? beyond : (int)bits));
 }
 
 ref_number ref_load(mica_dtype dtype, const void *data, int64_t i) {
@@ -73,6 +84,10 @@ ref_number ref_load(mica_dtype dtype, const void *data, int64_t i) {
         return ref_from_double(small_to_double(half_float, ((const uint16_t *)data)[i]));
     case MICA_DTYPE_bf16:
         return ref_from_double(small_to_double(brain_float, ((const uint16_t *)data)[i]));
+    case MICA_DTYPE_f8e4m3fn:
+        return ref_from_double(small_to_double(float8_e4m3fn, ((const uint8_t *)data)[i]));
+    case MICA_DTYPE_f8e5m2:
+        return ref_from_double(small_to_double(float8_e5m2, ((const uint8_t *)data)[i]));
     case MICA_DTYPE_f32: return ref_from_double(((const float *)data)[i]);
     case MICA_DTYPE_f64: return ref_from_double(((const double *)data)[i]);
     case MICA_DTYPE_c64:
@@ -99,6 +114,12 @@ void ref_store(mica_dtype dtype, void *data, int64_t i, ref_number number) {
     case MICA_DTYPE_u64: ((uint64_t *)data)[i] = number.bits; break;
     case MICA_DTYPE_f16: ((uint16_t *)data)[i] = double_to_small(half_float, number.real); break;
     case MICA_DTYPE_bf16: ((uint16_t *)data)[i] = double_to_small(brain_float, number.real); break;
+    case MICA_DTYPE_f8e4m3fn:
+        ((uint8_t *)data)[i] = (uint8_t)double_to_small(float8_e4m3fn, number.real);
+        break;
+    case MICA_DTYPE_f8e5m2:
+        ((uint8_t *)data)[i] = (uint8_t)double_to_small(float8_e5m2, number.real);
+        break;
     case MICA_DTYPE_f32: ((float *)data)[i] = (float)number.real; break;
     case MICA_DTYPE_f64: ((double *)data)[i] = number.real; break;
     case MICA_DTYPE_c64:
@@ -133,7 +154,8 @@ int ref_order(mica_dtype dtype, ref_number a, ref_number b) {
     case MICA_KIND_COMPLEX:
         /* Only equality means something. */
         return a.real == b.real && a.imaginary == b.imaginary ? 0 : 2;
-    case MICA_KIND_FLOAT: break;
+    case MICA_KIND_FLOAT:
+    case MICA_KIND_FLOAT8: break;
     }
     if (isnan(a.real) || isnan(b.real)) return 2;
     return (a.real > b.real) - (a.real < b.real);

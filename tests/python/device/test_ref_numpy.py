@@ -40,6 +40,7 @@ SETS = {
     "BITS": ["bool", *INTEGERS],
     "ANY": ["f32", "f64", "bool", *INTEGERS],
 }
+SETS["STORED"] = SETS["ANY"]
 # Complex numbers are in test_ref_complex.py.
 SETS["FLOATS_COMPLEX"] = SETS["FLOATS"]
 SETS["NUMBERS_COMPLEX"] = SETS["NUMBERS"]

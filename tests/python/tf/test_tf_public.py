@@ -123,6 +123,31 @@ except ModuleNotFoundError:
 """
 
 
+REFUSED = """
+for name, words in {
+    "tensorflow.compiler.xla.xla_data_pb2": "JaxLayer",
+    "tensorflow.python.grappler.tf_optimizer": "tf2onnx",
+    "tensorflow.core.framework.types_pb2": "tf2onnx",
+}.items():
+    package, _, last = name.rpartition(".")
+    for statement in (f"import {name}", f"from {package} import {last}"):
+        try:
+            exec(statement)
+        except ModuleNotFoundError as error:
+            assert f"mica.tf has no module '{name.removesuffix('.' + last)}" in str(error), error
+            assert words in str(error), error
+        else:
+            raise SystemExit(name)
+print("told")
+"""
+
+
+def test_inner_modules_that_cannot_be_here_say_why(tmp_path):
+    (tmp_path / "script.py").write_text(REFUSED, encoding="utf-8")
+    result = run(sys.executable, "-m", "mica.tf", tmp_path / "script.py")
+    assert (result.returncode, result.stdout) == (0, "told\n"), result.stderr
+
+
 def test_features_are_detected_as_before(tmp_path):
     (tmp_path / "script.py").write_text(FEATURES, encoding="utf-8")
     result = run(sys.executable, "-m", "mica.tf", tmp_path / "script.py")

@@ -1,4 +1,4 @@
-"""The examples: one finds the truth on every device, two train the same net bit for bit."""
+"""The examples: one finds the truth on every device, three train a net, two of them bit for bit."""
 
 import importlib.util
 import sys
@@ -53,6 +53,27 @@ def test_mnist_in_c_and_in_python_have_one_loss_curve(seed, tmp_path):
     assert (tmp_path / "python.txt").read_text() == losses
     accuracies = [line for line in in_c.stdout.splitlines() if line.startswith("epoch 2/2 test")]
     assert accuracies and accuracies[0] in in_python.stdout
+
+
+@pytest.mark.skipif(not MNIST.exists(), reason=f"{MNIST} has not been built")
+def test_mnist_through_keras_learns_and_its_losses_are_drawn(tmp_path):
+    write_set(tmp_path, "train", 1300, 9, 3)
+    write_set(tmp_path, "t10k", 150, 9, 4)
+    losses, accuracy = tmp_path / "losses.txt", tmp_path / "accuracy.txt"
+    example = ROOT / "examples/mnist_keras.py"
+    options = ["--data", tmp_path, "--epochs", 3, "--device", "cpu", "--losses", losses]
+    trained = run(sys.executable, "-m", "mica.tf", example, *options, "--accuracy", accuracy)
+    assert trained.returncode == 0, trained.stderr
+    assert "Epoch 3/3" in trained.stdout and "11/11" in trained.stdout
+    values = [float(line) for line in losses.read_text().splitlines()]
+    assert len(values) == 33 and values[-1] < values[0] / 2
+    assert f"test accuracy {100 * float(accuracy.read_text()):.2f} %" in trained.stdout
+    assert float(accuracy.read_text()) > 0.9
+    drawn = run(MNIST, "--draw", losses, "--plot", tmp_path / "loss.png")
+    assert drawn.returncode == 0 and (tmp_path / "loss.png").read_bytes().startswith(b"\x89PNG")
+    losses.write_text("0.5\nno number\n")
+    refused = run(MNIST, "--draw", losses, "--plot", tmp_path / "loss.png")
+    assert refused.returncode == 1 and "a number on each line" in refused.stderr
 
 
 @pytest.mark.parametrize("damage", ["missing", "short", "other"])

@@ -986,3 +986,75 @@ for _name in ("int32", "int64", "uint8", "float16", "float32", "float64"):
                 lambda: tf.convert_to_tensor(y, x.dtype),
             ]
             return [_kind_of(function) for function in functions]
+
+
+def _codes(name):
+    import ml_dtypes
+
+    return np.arange(256, dtype=np.uint8).view(getattr(ml_dtypes, name))
+
+
+def _around_each(name):
+    """Every number of an 8-bit float, the middle of each and the next, and the floats beside it."""
+    finite = _codes(name).astype(np.float64)
+    finite = np.unique(finite[np.isfinite(finite)])
+    middles = (finite[1:] + finite[:-1]) / 2
+    last = finite[-1] + (finite[-1] - finite[-2]) / 2
+    exact = np.concatenate([finite, middles, [last, -last, 1e-30, 3e38, -3e38]]).astype(np.float32)
+    every = np.concatenate([exact, np.nextafter(exact, np.inf), np.nextafter(exact, -np.inf)])
+    return np.concatenate([every, np.float32([np.nan, -np.nan, np.inf, -np.inf, -0.0])])
+
+
+for _name in ("float8_e4m3fn", "float8_e5m2"):
+
+    @plain("tf.cast", f"every number of {_name}")
+    def _(tf, name=_name):
+        codes = tf.constant(_codes(name))
+        wide = [tf.cast(codes, kind).numpy() for kind in ("float32", "float64", "float16")]
+        back = tf.cast(tf.cast(codes, "float32"), name).numpy().view(np.uint8)
+        other = {"float8_e5m2": "float8_e4m3fn", "float8_e4m3fn": "float8_e5m2"}[name]
+        return [
+            *(each.astype(np.float64).tolist() for each in wide),
+            [np.signbit(each).tolist() for each in wide[:1]],
+            back.tolist(),
+            tf.cast(codes, other).numpy().view(np.uint8).tolist(),
+            tf.cast(codes, "bool").numpy().tolist(),
+        ]
+
+    for _from in ("float32", "float64", "bfloat16"):
+
+        @plain("tf.cast", f"{_from} around every number of {_name}")
+        def _(tf, name=_name, kind=_from):
+            x = tf.constant(_around_each(name).astype(tf.as_dtype(kind).as_numpy_dtype))
+            if kind == "float64":  # nearer to the middle than any float32
+                x = tf.concat([x, x * (1 + 2.0**-40), x * (1 - 2.0**-40)], 0)
+            return tf.cast(x, name).numpy().view(np.uint8).tolist()
+
+    @plain("tf.cast", f"{_name} is moved")
+    def _(tf, name=_name):
+        x = tf.cast(tf.reshape(tf.range(24.0), (2, 3, 4)) / 3, name)
+        v = tf.Variable(x)
+        v.assign(x[::-1])
+        moved = [
+            tf.reshape(x, (4, 6)),
+            x[:, 1:, ::2],
+            tf.concat([x, x], 1),
+            tf.gather(x, [1, 0, 1], axis=2),
+            tf.stack([x[0], x[1]], -1),
+            tf.expand_dims(x, 0),
+            tf.broadcast_to(x[0], (2, 3, 4)),
+            tf.convert_to_tensor(1.5, x.dtype),
+            tf.constant([1.0, 449.0], x.dtype),
+            *tf.split(x, 3, 1),
+            v,
+        ]
+        return [[each.dtype.name, tf.cast(each, tf.float32).numpy().tolist()] for each in moved]
+
+    for _what in ("add", "multiply", "matmul", "negative", "abs", "reduce_sum"):
+
+        def _refused(tf, name=_name, what=_what):
+            x = tf.cast([[1.0]], name)
+            takes_two = what in ("add", "multiply", "matmul")
+            return getattr(tf, what)(*([x, x] if takes_two else [x]))
+
+        raises("tf.cast", f"{_name} has no {_what}", "allowed values", _refused)

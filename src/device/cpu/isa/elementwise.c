@@ -202,17 +202,21 @@ static void round_to_format(const mica_cpu_precision *format, const double *x, d
     CONVERT_LOOP(from, type, bf16, uint16_t)                                                       \
     CONVERT_LOOP(from, type, f32, float)                                                           \
     CONVERT_LOOP(from, type, f64, double)                                                          \
+    CONVERT_LOOP(from, type, f8e4m3fn, uint8_t)                                                    \
+    CONVERT_LOOP(from, type, f8e5m2, uint8_t)                                                      \
     COMPLEX_LOOP(from, type, c64, f32, float)                                                      \
     COMPLEX_LOOP(from, type, c128, f64, double)
 #define CONVERT_ENTRIES(from)                                                                      \
-    [MICA_DTYPE_##from] = {[MICA_DTYPE_bool] = from##_to_bool, [MICA_DTYPE_i8] = from##_to_i8,     \
-                           [MICA_DTYPE_i16] = from##_to_i16,   [MICA_DTYPE_i32] = from##_to_i32,   \
-                           [MICA_DTYPE_i64] = from##_to_i64,   [MICA_DTYPE_u8] = from##_to_u8,     \
-                           [MICA_DTYPE_u16] = from##_to_u16,   [MICA_DTYPE_u32] = from##_to_u32,   \
-                           [MICA_DTYPE_u64] = from##_to_u64,   [MICA_DTYPE_f16] = from##_to_f16,   \
-                           [MICA_DTYPE_bf16] = from##_to_bf16, [MICA_DTYPE_f32] = from##_to_f32,   \
-                           [MICA_DTYPE_f64] = from##_to_f64,   [MICA_DTYPE_c64] = from##_to_c64,   \
-                           [MICA_DTYPE_c128] = from##_to_c128}
+    [MICA_DTYPE_##from] = {                                                                        \
+        [MICA_DTYPE_bool] = from##_to_bool,    [MICA_DTYPE_i8] = from##_to_i8,                     \
+        [MICA_DTYPE_i16] = from##_to_i16,      [MICA_DTYPE_i32] = from##_to_i32,                   \
+        [MICA_DTYPE_i64] = from##_to_i64,      [MICA_DTYPE_u8] = from##_to_u8,                     \
+        [MICA_DTYPE_u16] = from##_to_u16,      [MICA_DTYPE_u32] = from##_to_u32,                   \
+        [MICA_DTYPE_u64] = from##_to_u64,      [MICA_DTYPE_f16] = from##_to_f16,                   \
+        [MICA_DTYPE_bf16] = from##_to_bf16,    [MICA_DTYPE_f32] = from##_to_f32,                   \
+        [MICA_DTYPE_f64] = from##_to_f64,      [MICA_DTYPE_c64] = from##_to_c64,                   \
+        [MICA_DTYPE_c128] = from##_to_c128,    [MICA_DTYPE_f8e4m3fn] = from##_to_f8e4m3fn,         \
+        [MICA_DTYPE_f8e5m2] = from##_to_f8e5m2}
 
 CONVERT_LOOPS(bool, uint8_t)
 CONVERT_LOOPS(i8, int8_t)
@@ -227,6 +231,8 @@ CONVERT_LOOPS(f16, uint16_t)
 CONVERT_LOOPS(bf16, uint16_t)
 CONVERT_LOOPS(f32, float)
 CONVERT_LOOPS(f64, double)
+CONVERT_LOOPS(f8e4m3fn, uint8_t)
+CONVERT_LOOPS(f8e5m2, uint8_t)
 PARTS_LOOP(c64, c64, f32_to_f32)
 PARTS_LOOP(c64, c128, f32_to_f64)
 PARTS_LOOP(c128, c64, f64_to_f32)
@@ -253,6 +259,8 @@ PARTS_LOOP(c128, c128, f64_to_f64)
     FROM_COMPLEX_LOOP(from, part, type, bf16, uint16_t)                                            \
     FROM_COMPLEX_LOOP(from, part, type, f32, float)                                                \
     FROM_COMPLEX_LOOP(from, part, type, f64, double)                                               \
+    FROM_COMPLEX_LOOP(from, part, type, f8e4m3fn, uint8_t)                                         \
+    FROM_COMPLEX_LOOP(from, part, type, f8e5m2, uint8_t)                                           \
     static void from##_to_bool(const void *const *x, void *result, int64_t n) {                    \
         const type *xa = (const type *)x[0];                                                       \
         uint8_t *y = (uint8_t *)result;                                                            \
@@ -338,7 +346,8 @@ const mica_cpu_elementwise MICA_ISA_NAME(mica_cpu_elementwise) = {
                 CONVERT_ENTRIES(i32), CONVERT_ENTRIES(i64), CONVERT_ENTRIES(u8),
                 CONVERT_ENTRIES(u16), CONVERT_ENTRIES(u32), CONVERT_ENTRIES(u64),
                 CONVERT_ENTRIES(f16), CONVERT_ENTRIES(bf16), CONVERT_ENTRIES(f32),
-                CONVERT_ENTRIES(f64), CONVERT_ENTRIES(c64), CONVERT_ENTRIES(c128)},
+                CONVERT_ENTRIES(f64), CONVERT_ENTRIES(f8e4m3fn), CONVERT_ENTRIES(f8e5m2),
+                CONVERT_ENTRIES(c64), CONVERT_ENTRIES(c128)},
     .real = PART_ENTRIES(same, real),
     .imag = PART_ENTRIES(zero, imag),
     .conj = PART_ENTRIES(same, conj),
