@@ -371,3 +371,15 @@ def _(tf, place, x):
         raw.ComputeBatchSize(input_dataset=slices),
         raw.DatasetCardinality(input_dataset=slices),
     ]
+
+
+# ---- strings -------------------------------------------------------------------------------------
+
+
+@door("patterns that are tensors", lit(["a1b2", "", "é-K"], "object"), lit(r"(\pL)\d?", "object"))
+def _(tf, place, x, pattern):
+    return [
+        tf.strings.regex_replace(x, pattern, r"[\1]"),
+        tf.strings.regex_replace(x, pattern, r"\0", replace_global=False),
+        tf.strings.regex_full_match(x, pattern),
+    ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from .. import _dtypes, strings
+from .. import _dtypes
 from .._array import gather
 from .._core import convert_to_tensor, ops
 from .._function import GraphFunction, _flows
@@ -178,21 +178,6 @@ def _fused(builder, inputs, attributes):
 @_of("ScaleAndTranslate")
 def _scale_and_translate(builder, inputs, attributes):
     raise NotImplementedError("resizing by scale and translation is not supported")
-
-
-# ---- strings, counts -----------------------------------------------------------------------------
-
-
-@_of("StaticRegexReplace")
-def _regex_replace(builder, inputs, attributes):
-    pattern, rewrite = attributes["pattern"].s, attributes["rewrite"].s
-    everywhere = attributes.get("replace_global", True)
-    return {"output": strings.regex_replace(*inputs, pattern, rewrite, everywhere)}
-
-
-@_of("StaticRegexFullMatch")
-def _regex_full_match(builder, inputs, attributes):
-    return {"output": strings.regex_full_match(*inputs, attributes["pattern"].s)}
 
 
 # ---- tables --------------------------------------------------------------------------------------
