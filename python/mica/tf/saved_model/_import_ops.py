@@ -141,13 +141,6 @@ for _row in ops:
         TRANSLATIONS[f"ResourceScatterNd{_kind}"] = partial(_scatter, slices=False)
 
 
-@_of("ResourceApplyGradientDescent")
-def _descend(builder, inputs, attributes):
-    handle, rate, gradient = inputs
-    ops["AssignSubVariableOp"](handle, rate * gradient)
-    return {}
-
-
 # ---- constants -----------------------------------------------------------------------------------
 
 
