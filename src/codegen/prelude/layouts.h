@@ -26,6 +26,15 @@ typedef struct mica_move_layout {
     int64_t highest[MICA_SPACE_AXES], entry_strides[MICA_SPACE_AXES];
 } mica_move_layout;
 
+/* y[to + column * to_stride + row] = x[from + row * from_stride + column], in each of the places of
+ * two spaces of the same axes. */
+typedef struct mica_turn_layout {
+    mica_places at;
+    mica_space from, to;
+    int64_t from_offset, to_offset;
+    int64_t rows, columns, from_stride, to_stride;
+} mica_turn_layout;
+
 /* y[i] = i / inner % size + start, as the dtype. */
 typedef struct mica_iota_layout {
     mica_places at;
@@ -85,6 +94,18 @@ typedef struct mica_window_arguments {
     int64_t window[MICA_SPACE_AXES], stride[MICA_SPACE_AXES], low[MICA_SPACE_AXES];
     int64_t base_dilation[MICA_SPACE_AXES], window_dilation[MICA_SPACE_AXES];
 } mica_window_arguments;
+
+/* See prelude/pool.h. Neighbouring axes without windows are one. */
+typedef struct mica_pool_axis {
+    int32_t size, results; /* of x; how many windows */
+    int32_t window, stride, low, base_dilation, window_dilation;
+} mica_pool_axis;
+typedef struct mica_pool_arguments {
+    mica_places at;
+    int64_t n;     /* groups of the result */
+    int32_t inner; /* groups of the innermost axis */
+    mica_pool_axis axes[3];
+} mica_pool_arguments;
 
 /* Lines along an axis: line l begins at l / inner * size * inner + l % inner. */
 typedef struct mica_line_arguments {
