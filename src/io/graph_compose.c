@@ -154,6 +154,16 @@ static mica_status assign(io_builder *b, const io_making *m) {
     return io_become(b, m, m->inputs[0], &m->facts[0]);
 }
 
+/* What fills a table is what puts values at keys. */
+static mica_status import_table(io_builder *b, const io_making *m) {
+    return io_add_row(b, m, MICA_TF_LookupTableInsertV2);
+}
+
+/* A table that is named in its file is one of its own here. */
+static mica_status hash_table(io_builder *b, const io_making *m) {
+    return io_add_row(b, m, MICA_TF_AnonymousMutableHashTable);
+}
+
 /* Nothing is fed to it, and what debuggers ask for is not written. */
 static mica_status take_default(io_builder *b, const io_making *m) {
     mica_tf_ref result;
@@ -170,6 +180,9 @@ static const struct {
 } ops[] = {{"ResourceGather", resource_gather},
            {"ResourceGatherNd", resource_gather_nd},
            {"VariableShape", variable_shape},
+           {"HashTableV2", hash_table},
+           {"MutableHashTableV2", hash_table},
+           {"LookupTableImportV2", import_table},
            {"Assign", assign},
            {"AssignAdd", assign},
            {"AssignSub", assign},

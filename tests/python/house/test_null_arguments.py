@@ -96,6 +96,7 @@ OBJECTS = {
     "mica_record_writer": "record_writer",
     "mica_event_writer": "event_writer",
     "mica_saved_model": "model",
+    "mica_function_library": "function_library",
     "mica_door": "door",
     "mlc_tensor": "mlc_tensor_",
     "mlc_layer": "layer",
@@ -191,6 +192,8 @@ static mica_record_reader *record_reader;
 static mica_record_writer *record_writer;
 static mica_event_writer *event_writer;
 static mica_saved_model *model;
+static mica_function_library *function_library;
+static const unsigned char empty_model[] = {0x12, 0}; /* one MetaGraphDef of no bytes */
 static mica_door *door;
 static mlc_tensor *mlc_tensor_, *mlc_tensors_[2];
 static mlc_layer *layer, *loss;
@@ -243,6 +246,7 @@ static void set_up(void) {
     TRY(mica_file_reader_open("records", NULL, 0, &file_reader));
     TRY(mica_event_writer_create("events", "", 1, 1, &event_writer));
     TRY(mica_saved_model_load("%(model)s", device, NULL, &model));
+    TRY(mica_function_library_create(empty_model, 2, "x", device, &function_library));
     TRY(mica_door_create(&door));
     TRY(mlc_device_cpu(&mlc_device_));
     TRY(mlc_tensor_with_shape(MICA_INTS(2, 2), MLC_DATA_TYPE_FLOAT32, &mlc_tensor_));
