@@ -539,7 +539,9 @@ typedef enum mica_tf_op {
     MICA_TF_ResourceApplyFtrlV2 = 532,
     MICA_TF_ResourceScatterMul = 533,
     MICA_TF_ResourceScatterDiv = 534,
-    MICA_TF_OP_COUNT = 535,
+    MICA_TF_ScaleAndTranslate = 535,
+    MICA_TF_ScaleAndTranslateGrad = 536,
+    MICA_TF_OP_COUNT = 537,
     MICA_TF_PARAMETER = MICA_TF_OP_COUNT /* a graph's parameter; not an op */
 } mica_tf_op;
 

@@ -165,14 +165,6 @@ def _fused(builder, inputs, attributes):
     raise NotImplementedError("the model was rewritten for one machine; save it as it was")
 
 
-# ---- pictures ------------------------------------------------------------------------------------
-
-
-@_of("ScaleAndTranslate")
-def _scale_and_translate(builder, inputs, attributes):
-    raise NotImplementedError("resizing by scale and translation is not supported")
-
-
 # ---- tables --------------------------------------------------------------------------------------
 
 
