@@ -283,12 +283,13 @@ static bool parse_options(int argc, char **argv, options *o) {
         else
             right = false;
         if (!right) {
-            fprintf(stderr,
-                    "mnist: cannot use '%s %s'\n"
-                    "usage: mnist [--data DIR] [--epochs N] [--seed N] [--device NAME] "
-                    "[--plot FILE] [--losses FILE] [--accuracy FILE] [--shards N [--checkpoint FILE]]\n"
-                    "       mnist --draw FILE [--plot FILE]\n",
-                    name, value ? value : "");
+            fprintf(
+                stderr,
+                "mnist: cannot use '%s %s'\n"
+                "usage: mnist [--data DIR] [--epochs N] [--seed N] [--device NAME] "
+                "[--plot FILE] [--losses FILE] [--accuracy FILE] [--shards N [--checkpoint FILE]]\n"
+                "       mnist --draw FILE [--plot FILE]\n",
+                name, value ? value : "");
             return false;
         }
     }

@@ -113,6 +113,23 @@ MICA_API MICA_MUST_CHECK mica_status
 mica_saved_model_save(const mica_saved_model *model, const char *folder,
                       const mica_saved_model_save_options *options);
 
+/* ---- functions by name ------------------------------------------------------------------------*/
+
+/* The functions of a file, for front ends that keep its variables and objects themselves: of the
+ * bytes of a saved_model.pb, which must stay as they are for as long as the library lives. `path`
+ * is for messages. Not for several threads at once. */
+typedef struct mica_function_library mica_function_library;
+MICA_API MICA_MUST_CHECK mica_status
+mica_function_library_create(const void *bytes, size_t n, const char *path, mica_device *device,
+                             mica_function_library **out_library);
+MICA_API void mica_function_library_release(mica_function_library *library);
+/* A function as a graph: of each argument the dtype and shape of the variable whose handle it is,
+ * or MICA_TF_no_dtype. INVALID_ARGUMENT: it has another number of arguments. Retained for the
+ * caller. */
+MICA_API MICA_MUST_CHECK mica_status mica_function_library_graph(
+    mica_function_library *library, const char *name, const mica_tf_dtype *dtypes,
+    const mica_tf_shape *shapes, int32_t n, mica_tf_graph **out_graph);
+
 #ifdef __cplusplus
 }
 #endif

@@ -126,6 +126,10 @@ extern PyMethodDef tf_graph_functions[], tf_files_functions[], tf_peer_functions
 extern PyMethodDef tf_records_functions[], tf_dispatch_functions[];
 extern PyTypeObject TFReceived_Type, TFDispatched_Type;
 PyObject *tf_wrap_graph(mica_tf_graph *graph); /* takes the reference */
+/* As an object of a class of graphs, whose __init__ is not called. */
+PyObject *tf_wrap_graph_as(PyTypeObject *type, mica_tf_graph *graph);
+/* Of each None or (dtype, shape); MICA_TF_no_dtype for None. */
+int tf_variables_from_list(PyObject *list, mica_tf_dtype *dtypes, mica_tf_shape *shapes);
 int tf_ops_add_to(PyObject *module);
 extern PyNumberMethods tf_number;
 PyObject *tf_compare(PyObject *a, PyObject *b, int operation);

@@ -359,7 +359,65 @@ static PyObject *forward_of(PyObject *Py_UNUSED(module), PyObject *args) {
     return tf_raise(status);
 }
 
+/* ---- functions of files -----------------------------------------------------------------------*/
+
+#define LIBRARY "mica_function_library"
+
+/* The bytes, which the library points into, are the capsule's context. */
+static void free_library(PyObject *capsule) {
+    mica_function_library_release(PyCapsule_GetPointer(capsule, LIBRARY));
+    Py_XDECREF(PyCapsule_GetContext(capsule));
+}
+
+/* tf_library(bytes of a saved_model.pb, path) */
+static PyObject *create_library(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *bytes;
+    const char *path;
+    mica_function_library *library = NULL;
+    if (!PyArg_ParseTuple(args, "O!s:tf_library", &PyBytes_Type, &bytes, &path)) return NULL;
+    mica_device *device = tf_device();
+    if (!device) return NULL;
+    mica_status status = mica_function_library_create(
+        PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes), path, device, &library);
+    if (status) return tf_raise(status);
+    PyObject *capsule = PyCapsule_New(library, LIBRARY, free_library);
+    if (!capsule || PyCapsule_SetContext(capsule, bytes) < 0) {
+        if (!capsule) mica_function_library_release(library);
+        Py_XDECREF(capsule);
+        return NULL;
+    }
+    Py_INCREF(bytes);
+    return capsule;
+}
+
+/* tf_library_graph(library, name, variables, class of graphs): of each argument None or the
+ * (dtype, shape) of the variable whose handle it is. */
+static PyObject *library_graph(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *capsule, *variables, *type;
+    const char *name;
+    if (!PyArg_ParseTuple(args, "OsO!O!:tf_library_graph", &capsule, &name, &PyList_Type,
+                          &variables, &PyType_Type, &type))
+        return NULL;
+    mica_function_library *library = PyCapsule_GetPointer(capsule, LIBRARY);
+    if (!library) return NULL;
+    Py_ssize_t n = PyList_GET_SIZE(variables);
+    mica_tf_shape *shapes = PyMem_Calloc((size_t)n + 1, sizeof *shapes);
+    mica_tf_dtype *dtypes = PyMem_Calloc((size_t)n + 1, sizeof *dtypes);
+    mica_tf_graph *graph = NULL;
+    mica_status status = NULL;
+    if (!shapes || !dtypes)
+        PyErr_NoMemory();
+    else if (tf_variables_from_list(variables, dtypes, shapes) == 0)
+        status = mica_function_library_graph(library, name, dtypes, shapes, (int32_t)n, &graph);
+    PyMem_Free(shapes);
+    PyMem_Free(dtypes);
+    if (status) return tf_raise(status);
+    return graph ? tf_wrap_graph_as((PyTypeObject *)type, graph) : NULL;
+}
+
 PyMethodDef tf_files_functions[] = {
+    {"tf_library", create_library, METH_VARARGS, NULL},
+    {"tf_library_graph", library_graph, METH_VARARGS, NULL},
     {"tf_bundle_open", bundle_open, METH_O, NULL},
     {"tf_bundle_entries", bundle_entries, METH_O, NULL},
     {"tf_bundle_read", bundle_read, METH_VARARGS, NULL},

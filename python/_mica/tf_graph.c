@@ -283,7 +283,13 @@ static PyObject *set_compiled_method(PyObject *object, PyObject *Py_UNUSED(unuse
 }
 
 PyObject *tf_wrap_graph(mica_tf_graph *graph) {
-    TFGraph *self = (TFGraph *)TFGraph_Type.tp_alloc(&TFGraph_Type, 0);
+    return tf_wrap_graph_as(&TFGraph_Type, graph);
+}
+
+PyObject *tf_wrap_graph_as(PyTypeObject *type, mica_tf_graph *graph) {
+    bool is_one = PyType_IsSubtype(type, &TFGraph_Type);
+    if (!is_one) PyErr_SetString(PyExc_TypeError, "the class is none of graphs");
+    TFGraph *self = is_one ? (TFGraph *)type->tp_alloc(type, 0) : NULL;
     if (!self) {
         mica_tf_graph_release(graph);
         return NULL;
@@ -440,6 +446,22 @@ static PyObject *prune_method(PyObject *object, PyObject *args) {
     return result;
 }
 
+int tf_variables_from_list(PyObject *list, mica_tf_dtype *dtypes, mica_tf_shape *shapes) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
+        PyObject *item = PyList_GET_ITEM(list, i), *dtype, *shape;
+        dtypes[i] = MICA_TF_no_dtype;
+        if (item == Py_None) continue;
+        bool is_one = PyTuple_Check(item) && PyArg_ParseTuple(item, "OO", &dtype, &shape) &&
+                      tf_dtype_from_object(dtype, &dtypes[i]) == 0 &&
+                      tf_shape_from_object(shape, &shapes[i]) == 0;
+        if (is_one) continue;
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "a variable is (dtype, shape) or None");
+        return -1;
+    }
+    return 0;
+}
+
 /* _functional(variables): a graph; of each parameter None or the (dtype, shape) of its variable.
  * See mica_tf_graph_functional. */
 static PyObject *functional_method(PyObject *object, PyObject *variables) {
@@ -451,16 +473,7 @@ static PyObject *functional_method(PyObject *object, PyObject *variables) {
     mica_tf_dtype *dtypes = PyMem_Calloc((size_t)n + 1, sizeof *dtypes);
     bool failed = !shapes || !dtypes;
     if (failed) PyErr_NoMemory();
-    for (Py_ssize_t i = 0; i < n && !failed; i++) {
-        PyObject *item = PyList_GET_ITEM(variables, i), *dtype, *shape;
-        dtypes[i] = MICA_TF_no_dtype;
-        if (item == Py_None) continue;
-        failed = !PyTuple_Check(item) || !PyArg_ParseTuple(item, "OO", &dtype, &shape) ||
-                 tf_dtype_from_object(dtype, &dtypes[i]) < 0 ||
-                 tf_shape_from_object(shape, &shapes[i]) < 0;
-        if (failed && !PyErr_Occurred())
-            PyErr_SetString(PyExc_TypeError, "a variable is (dtype, shape) or None");
-    }
+    if (!failed) failed = tf_variables_from_list(variables, dtypes, shapes) < 0;
     mica_tf_graph *graph = NULL;
     mica_status status =
         failed ? NULL : mica_tf_graph_functional(self->graph, dtypes, shapes, &graph);

@@ -141,16 +141,6 @@ static mica_status resource_scatter(io_builder *b, const io_making *m, bool slic
     return io_add(b, MICA_TF_AssignVariableOp, NULL, assigned, 2, &none);
 }
 
-/* variable -= alpha delta */
-static mica_status descend(io_builder *b, const io_making *m) {
-    mica_tf_ref operands[2] = {m->inputs[0]}, none;
-    if (m->n != 3 || m->facts[0].kind != IO_VARIABLE)
-        return MICA_ERROR(MICA_UNSUPPORTED, "[%.*s] it is of a variable that is not known",
-                          IO_TEXT(m->node->op));
-    MICA_TRY(io_add(b, MICA_TF_Mul, NULL, &m->inputs[1], 2, &operands[1]));
-    return io_add(b, MICA_TF_AssignSubVariableOp, NULL, operands, 2, &none);
-}
-
 /* Of a variable of TensorFlow 1: the result is the variable again. */
 static mica_status assign(io_builder *b, const io_making *m) {
     mica_tf_op op = io_is(m->node->op, "Assign")      ? MICA_TF_AssignVariableOp
@@ -162,6 +152,16 @@ static mica_status assign(io_builder *b, const io_making *m) {
                           IO_TEXT(m->node->op));
     MICA_TRY(io_add(b, op, NULL, m->inputs, 2, &nothing));
     return io_become(b, m, m->inputs[0], &m->facts[0]);
+}
+
+/* What fills a table is what puts values at keys. */
+static mica_status import_table(io_builder *b, const io_making *m) {
+    return io_add_row(b, m, MICA_TF_LookupTableInsertV2);
+}
+
+/* A table that is named in its file is one of its own here. */
+static mica_status hash_table(io_builder *b, const io_making *m) {
+    return io_add_row(b, m, MICA_TF_AnonymousMutableHashTable);
 }
 
 /* Nothing is fed to it, and what debuggers ask for is not written. */
@@ -180,7 +180,9 @@ static const struct {
 } ops[] = {{"ResourceGather", resource_gather},
            {"ResourceGatherNd", resource_gather_nd},
            {"VariableShape", variable_shape},
-           {"ResourceApplyGradientDescent", descend},
+           {"HashTableV2", hash_table},
+           {"MutableHashTableV2", hash_table},
+           {"LookupTableImportV2", import_table},
            {"Assign", assign},
            {"AssignAdd", assign},
            {"AssignSub", assign},

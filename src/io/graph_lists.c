@@ -123,16 +123,59 @@ static mica_status check_is_list(const io_making *m) {
                       "[lists] a list of tensors that another function made is not supported");
 }
 
+static mica_status vector(io_builder *b, int32_t value, mica_tf_ref *out_ref) {
+    return constant(b, MICA_DTYPE_i32, MICA_INTS(1), &value, out_ref);
+}
+
+/* A row of two operands. */
+static mica_status combine(io_builder *b, mica_tf_op op, mica_tf_ref x, mica_tf_ref y,
+                           mica_tf_ref *out_ref) {
+    const mica_tf_ref operands[2] = {x, y};
+    return io_add(b, op, NULL, operands, 2, out_ref);
+}
+
+/* A list with room for an element at the index; new ones are zeros: max(index + 1 - n, 0) of them.
+ */
+static mica_status grow(io_builder *b, const io_fact *fact, mica_tf_ref index, mica_tf_ref *list) {
+    static const uint8_t zeros[16] = {0};
+    mica_dtype core = mica_tf_dtype_core(fact->dtype);
+    if (core == MICA_DTYPE_COUNT)
+        return MICA_ERROR(MICA_UNSUPPORTED,
+                          "[lists] a list of dtype %s that grows is not supported",
+                          mica_tf_dtype_name(fact->dtype));
+    mica_tf_ref sizes, zero, one, first, n, more, operands[3], dims, filled;
+    MICA_TRY(io_add(b, MICA_TF_Shape, NULL, list, 1, &sizes));
+    MICA_TRY(integer(b, 0, &zero));
+    MICA_TRY(integer(b, 1, &one));
+    MICA_TRY(vector(b, 1, &first));
+    operands[0] = sizes, operands[1] = operands[2] = zero;
+    MICA_TRY(io_add(b, MICA_TF_GatherV2, NULL, operands, 3, &n));
+    MICA_TRY(combine(b, MICA_TF_AddV2, index, one, &more));
+    MICA_TRY(combine(b, MICA_TF_Sub, more, n, &more));
+    MICA_TRY(combine(b, MICA_TF_Maximum, more, zero, &more));
+    MICA_TRY(combine(b, MICA_TF_Reshape, more, first, &operands[0]));
+    mica_tf_ref slice[3] = {sizes, first};
+    MICA_TRY(vector(b, -1, &slice[2]));
+    MICA_TRY(io_add(b, MICA_TF_Slice, NULL, slice, 3, &operands[1]));
+    operands[2] = zero;
+    MICA_TRY(io_add(b, MICA_TF_ConcatV2, NULL, operands, 3, &dims));
+    MICA_TRY(constant(b, core, MICA_NO_INTS, zeros, &filled));
+    MICA_TRY(combine(b, MICA_TF_Fill, dims, filled, &operands[1]));
+    operands[0] = *list;
+    return io_add(b, MICA_TF_ConcatV2, NULL, operands, 3, list);
+}
+
 static mica_status set_item(io_builder *b, const io_making *m) {
     io_range value;
     mica_tf_ref operands[3] = {m->inputs[0], m->inputs[1], m->inputs[2]}, list;
     io_fact fact = m->facts[0];
-    if (io_node_attr(m->node, "resize_if_index_out_of_bounds", &value) && io_find_number(value, 5))
-        return MICA_ERROR(MICA_UNSUPPORTED, "[lists] a list that grows is not supported");
+    bool grows =
+        io_node_attr(m->node, "resize_if_index_out_of_bounds", &value) && io_find_number(value, 5);
     if (fact.kind == IO_PENDING)
         MICA_TRY(make_pending(b, m->inputs[0], m->inputs[2], &fact, &operands[0]));
     else
         MICA_TRY(check_is_list(m));
+    if (grows) MICA_TRY(grow(b, &fact, m->inputs[1], &operands[0]));
     MICA_TRY(io_add(b, MICA_TF_WriteElement, NULL, operands, 3, &list));
     mica_tf_shape shape = io_list_shape(&fact.shape);
     MICA_TRY(mica_tf_graph_set_shape(b->graph, list, &shape));

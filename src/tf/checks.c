@@ -125,10 +125,14 @@ mica_status mica_tf_bounds_check(const mica_tf_bounds *b, mica_tensor *tensor) {
 mica_status mica_tf_check_values(mica_tf_op op, const mica_tf_op_info *info,
                                  const mica_tf_attr *attrs, const mica_tf_value *inputs) {
     mica_tensor *checked = inputs[refusal_of(op)->input].object;
+    /* The caller holds the lock of the variables. */
+    mica_tf_value x =
+        inputs[0].dtype == MICA_TF_resource ? *mica_tf_variable_cell(inputs[0]) : inputs[0];
+    if (!mica_tf_is_core(x.dtype) || !x.object) return NULL;
     int64_t third[MICA_MAX_RANK * 4];
     mica_tf_checked l = {.info = info,
                          .attrs = attrs,
-                         .x = mica_tensor_type(inputs[0].object),
+                         .x = mica_tensor_type(x.object),
                          .integers = mica_tensor_type(checked),
                          .third = third};
     mica_tf_bounds b;

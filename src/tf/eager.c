@@ -10,7 +10,7 @@
 #include "tf/gradient/tape.h"
 #include "tf/ops/random/generators.h"
 
-enum { MOST_ENTRIES = 8192, BUCKETS = 4096, MOST_INPUTS = 64 };
+enum { MOST_ENTRIES = 8192, BUCKETS = 4096, MOST_INPUTS = 64, MOST_WRITTEN = 4 };
 
 typedef struct entry {
     mica_refcount references;
@@ -19,9 +19,10 @@ typedef struct entry {
     mica_device *device; /* retained */
     mica_tf_operation *operation;
     mica_executable *executable;
-    int32_t n_inputs, n_outputs, written; /* written: the input whose variable is, or -1 */
-    int64_t random_elements;              /* a random op: how many it draws; -1: it is none */
-    bool is_plain;                        /* types alone tell it from others of its op */
+    int32_t n_inputs, n_outputs;
+    int32_t written[MOST_WRITTEN], n_written; /* the inputs whose variables are */
+    int64_t random_elements;                  /* a random op: how many it draws; -1: it is none */
+    bool is_plain;                            /* types alone tell it from others of its op */
     size_t key_length;
     int64_t key[];
 } entry;
@@ -234,8 +235,11 @@ static mica_status lower_call(const call *c, entry *e, mica_tf_session *session,
     for (int32_t i = 0; i < e->n_outputs; i++) mica_output(g, outputs[i]);
     for (int32_t i = 0; i < c->n_inputs; i++)
         if (session->variables[i].written) {
+            if (e->n_written == MOST_WRITTEN)
+                return MICA_ERROR(MICA_UNSUPPORTED, "[%s] writes more than %d variables",
+                                  c->info->name, MOST_WRITTEN);
             mica_output(g, session->variables[i].value);
-            e->written = i;
+            e->written[e->n_written++] = i;
         }
     if (session->n_randoms > 1 || (session->randoms && session->randoms->runs))
         return MICA_ERROR(MICA_UNSUPPORTED, "[%s] draws more than once", c->info->name);
@@ -308,7 +312,6 @@ static mica_status create_entry(const call *c, entry **out_entry) {
     e->device = c->device;
     mica_device_retain(e->device);
     e->n_inputs = c->n_inputs;
-    e->written = -1;
     e->random_elements = -1;
     e->is_plain = is_plain_call(c);
     e->key_length = c->key_length;
@@ -364,10 +367,19 @@ static mica_status find_entry(call *c, entry **out_entry, bool *out_is_new) {
 
 /* ---- running ----------------------------------------------------------------------------------*/
 
+/* Whether the input is a variable that the op writes, and no other input's. */
+static bool may_donate(const call *c, const entry *e, int32_t i) {
+    bool is_written = false;
+    for (int32_t k = 0; k < e->n_written; k++) is_written |= e->written[k] == i;
+    for (int32_t k = 0; is_written && k < c->n_inputs; k++)
+        is_written = k == i || c->tensors[k] != c->tensors[i];
+    return is_written;
+}
+
 static mica_status run_entry(const call *c, const entry *e, mica_tf_value *outputs) {
     mica_tensor *given[MOST_INPUTS], *made[MOST_INPUTS], **inputs = given, **results = made;
     uint8_t donate[MOST_INPUTS] = {0};
-    int32_t n = 0, n_results = e->n_outputs + (e->written >= 0);
+    int32_t n = 0, n_results = e->n_outputs + e->n_written;
     size_t room = (size_t)c->n_inputs + (size_t)n_results + 1;
     mica_tensor *random = NULL;
     if (c->n_inputs >= MOST_INPUTS || n_results > MOST_INPUTS) {
@@ -377,7 +389,7 @@ static mica_status run_entry(const call *c, const entry *e, mica_tf_value *outpu
     }
     for (int32_t i = 0; i < c->n_inputs; i++) {
         if (!c->tensors[i]) continue;
-        if (i == e->written && n < MOST_INPUTS) donate[n] = 1;
+        if (n < MOST_INPUTS) donate[n] = may_donate(c, e, i);
         inputs[n++] = c->tensors[i];
     }
     mica_status status = NULL;
@@ -389,16 +401,16 @@ static mica_status run_entry(const call *c, const entry *e, mica_tf_value *outpu
     mica_run_args args = {.size = sizeof args,
                           .inputs = inputs,
                           .n_inputs = n,
-                          .donate = e->written >= 0 && inputs == given ? donate : NULL,
+                          .donate = e->n_written && inputs == given ? donate : NULL,
                           .outputs = results,
                           .n_outputs = n_results,
                           .waits = true};
     if (!status) status = mica_executable_run(e->executable, &args, NULL);
     if (random) mica_tensor_release(random);
     for (int32_t i = 0; !status && i < e->n_outputs; i++) outputs[i] = mica_tf_value_of(results[i]);
-    if (!status && e->written >= 0) {
-        mica_tf_value *cell = mica_tf_variable_cell(c->inputs[e->written]), before = *cell;
-        *cell = mica_tf_value_of(results[e->n_outputs]);
+    for (int32_t i = 0; !status && i < e->n_written; i++) {
+        mica_tf_value *cell = mica_tf_variable_cell(c->inputs[e->written[i]]), before = *cell;
+        *cell = mica_tf_value_of(results[e->n_outputs + i]);
         mica_tf_value_release(before);
     }
     if (inputs != given) mica_free(inputs);

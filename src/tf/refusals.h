@@ -34,10 +34,11 @@ typedef struct mica_tf_refusal {
     mica_status (*say)(const mica_tf_refused *r);
 } mica_tf_refusal;
 
-extern const mica_tf_refusal tf_refuses_gather, tf_refuses_slice, tf_refuses_gather_nd,
-    tf_refuses_scatter_nd, tf_refuses_scatter, tf_refuses_segments, tf_refuses_read_element,
-    tf_refuses_write_element, tf_refuses_division, tf_refuses_power, tf_refuses_labels,
-    tf_refuses_lengths, tf_refuses_counted, tf_refuses_sparse_places, tf_refuses_sparse_matmul;
+extern const mica_tf_refusal tf_refuses_gather, tf_refuses_slice, tf_refuses_rows,
+    tf_refuses_gather_nd, tf_refuses_scatter_nd, tf_refuses_scatter, tf_refuses_segments,
+    tf_refuses_read_element, tf_refuses_write_element, tf_refuses_division, tf_refuses_power,
+    tf_refuses_labels, tf_refuses_lengths, tf_refuses_counted, tf_refuses_sparse_places,
+    tf_refuses_sparse_matmul;
 
 static inline void mica_tf_one_bound(mica_tf_bounds *b, int64_t low, int64_t high) {
     b->width = 1;

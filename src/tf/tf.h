@@ -7,7 +7,7 @@
  *
  * A graph's nodes stand in the order of the program, which is the order of their effects. segment.c
  * cuts them into steps: segments, which are lowered as a whole for given sizes, and host ops.
- * The room stands on include/mica and base alone. */
+ * The room stands on include/mica, base and text alone. */
 #ifndef MICA_TF_TF_H
 #define MICA_TF_TF_H
 

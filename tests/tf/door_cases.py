@@ -8,12 +8,17 @@ module needs numpy alone.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from corpus import lit
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python" / "tf_ops"))
+import apply_cases
 
 
 @dataclass
@@ -371,3 +376,43 @@ def _(tf, place, x):
         raw.ComputeBatchSize(input_dataset=slices),
         raw.DatasetCardinality(input_dataset=slices),
     ]
+
+
+# ---- strings -------------------------------------------------------------------------------------
+
+
+@door("patterns that are tensors", lit(["a1b2", "", "é-K"], "object"), lit(r"(\pL)\d?", "object"))
+def _(tf, place, x, pattern):
+    return [
+        tf.strings.regex_replace(x, pattern, r"[\1]"),
+        tf.strings.regex_replace(x, pattern, r"\0", replace_global=False),
+        tf.strings.regex_full_match(x, pattern),
+    ]
+
+
+# ---- variables -----------------------------------------------------------------------------------
+
+
+def steps_of(part: int) -> None:
+    """The door case of every fourth step of an optimizer."""
+
+    @door(f"steps of optimizers {part}")
+    def _(tf, place):
+        found = []
+        for i, case in enumerate(apply_cases.cases()):
+            if i % 4 != part:
+                continue
+            zeros = np.zeros(apply_cases.SHAPE, np.float32)
+            variables = [place.variable(tf, f"{name}_{i}", zeros) for name in case[1]]
+            found += apply_cases.run(tf, case, variables)
+        return found
+
+
+for part in range(4):
+    steps_of(part)
+
+
+@door("slices of variables")
+def _(tf, place):
+    variable = place.variable(tf, "scattered", np.zeros([3, 4], np.float32))
+    return [apply_cases.run_scatter(tf, case, variable) for case in apply_cases.SCATTERS]

@@ -496,6 +496,12 @@ row(
     {"half_pixel_centers": True},
 )
 row("ResizeNearestNeighborGrad", {"grads": single(1, 2, 3, 2), "size": [5, 3]})
+MOVED = {"scale": [1.5, 0.7], "translation": [0.3, -0.2]}
+row("ScaleAndTranslate", {"images": single(1, 3, 4, 2), "size": [5, 3], **MOVED})
+row(
+    "ScaleAndTranslateGrad",
+    {"grads": single(1, 2, 3, 2), "original_image": single(1, 3, 4, 2), **MOVED},
+)
 
 # What TensorFlow writes for derivatives.
 

@@ -88,42 +88,7 @@ def _number(value, dtype):
     return convert_to_tensor(value, dtype)
 
 
-def _bilinear_kernel(x):
-    return ops["Maximum"](0.0, 1.0 - ops["Abs"](x))
-
-
-def _keys_kernel(x):
-    x = ops["Abs"](x)
-    near = ((1.5 * x - 2.5) * x) * x + 1.0
-    far = ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
-    return where(x >= 2.0, 0.0 * x, where(x >= 1.0, far, near))
-
-
-def _mitchell_kernel(x):
-    x = ops["Abs"](x)
-    near = ((7.0 * x / 6.0 - 2.0) * x) * x + 16.0 / 18.0
-    far = (((-7.0 / 18.0) * x + 2.0) * x - 10.0 / 3.0) * x + 16.0 / 9.0
-    return where(x >= 2.0, 0.0 * x, where(x >= 1.0, far, near))
-
-
-def _gaussian_kernel(x):
-    return where(ops["Abs"](x) >= 1.5, 0.0 * x, ops["Exp"](-2.0 * x * x))
-
-
-def _lanczos_kernel(radius):
-    def kernel(x):
-        x = ops["Abs"](x)
-        pi = 3.141592653589793
-        safe = where(x > 1e-3, x, ops["OnesLike"](x))
-        value = radius * ops["Sin"](pi * safe) * ops["Sin"](pi * safe / radius)
-        value = value / (pi * pi * safe * safe)
-        value = where(x <= 1e-3, ops["OnesLike"](x), value)
-        return where(x > radius, 0.0 * x, value)
-
-    return kernel
-
-
-# Without antialias these are ops: their rows and attributes.
+# Without antialias these have rows of their own: the row, its attributes.
 _CENTRED = {"half_pixel_centers": True}
 _ROWS = {
     "bilinear": ("ResizeBilinear", _CENTRED),
@@ -131,31 +96,15 @@ _ROWS = {
     "nearest": ("ResizeNearestNeighbor", _CENTRED),
     "area": ("ResizeArea", {}),
 }
+# ScaleAndTranslate has filters for these.
 _KERNELS = {
-    "bilinear": (_bilinear_kernel, 1.0),
-    "bicubic": (_keys_kernel, 2.0),
-    "mitchellcubic": (_mitchell_kernel, 2.0),
-    "gaussian": (_gaussian_kernel, 1.5),
-    "lanczos3": (_lanczos_kernel(3.0), 3.0),
-    "lanczos5": (_lanczos_kernel(5.0), 5.0),
+    "bilinear": "triangle",
+    "bicubic": "keyscubic",
+    "mitchellcubic": "mitchellcubic",
+    "gaussian": "gaussian",
+    "lanczos3": "lanczos3",
+    "lanczos5": "lanczos5",
 }
-
-
-def _weights(size, target, kernel, antialias):
-    """Return the matrix (target, size) that resamples an axis."""
-    wide, narrow = cast(size, _dtypes.float32), cast(target, _dtypes.float32)
-    scale = wide / narrow
-    centre = expand_dims((cast(range(target), _dtypes.float32) + 0.5) * scale, 1)
-    stretch = ops["Maximum"](scale, 1.0) if antialias else _number(1.0, _dtypes.float32)
-    places = expand_dims(cast(range(size), _dtypes.float32) + 0.5, 0)
-    function, radius = kernel
-    distance = places - centre
-    weights = function(distance / stretch)
-    inside = ops["Abs"](distance) <= radius * stretch + 1e-6
-    weights = where(inside, weights, 0.0 * weights)
-    total = reduce_sum(weights, 1, True)
-    small = ops["Abs"](total) < 1e-6
-    return weights / where(small, ops["OnesLike"](total), total)
 
 
 def _resample(images, size, method, antialias):
@@ -167,13 +116,16 @@ def _resample(images, size, method, antialias):
     if method in _ROWS and not (antialias and method in _KERNELS):
         row, attributes = _ROWS[method]
         return ops[row](images, stack([height, width]), **attributes)
-    sizes = shape(images)
-    images = cast(images, _dtypes.float32)
-    kernel = _KERNELS[method]
-    down = _weights(sizes[1], height, kernel, antialias)
-    across = _weights(sizes[2], width, kernel, antialias)
-    result = ops["Einsum"]([down, images], equation="hy,nyxc->nhxc")
-    return ops["Einsum"]([across, result], equation="wx,nhxc->nhwc")
+    sizes = ops["Pack"]([height, width], axis=0)
+    scale = cast(sizes, _dtypes.float32) / cast(shape(images)[1:3], _dtypes.float32)
+    return ops["ScaleAndTranslate"](
+        images,
+        sizes,
+        scale,
+        _number([0.0, 0.0], _dtypes.float32),
+        kernel_type=_KERNELS[method],
+        antialias=antialias,
+    )
 
 
 def resize(

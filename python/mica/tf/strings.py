@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import functools as _functools
-import re as _re
-
 import numpy as _np
 
-from . import _dispatch, _dtypes, cumsum, errors
+from . import _dispatch, _dtypes, cumsum
 from . import math as _math
 from . import range as number
 from ._core import Tensor, convert_to_tensor, ops
@@ -16,23 +13,6 @@ from ._missing import finder as _finder
 from ._printing import check_template
 from ._refusals import operand, refusal
 from .ragged import RaggedTensor
-
-_POSIX = {
-    "alnum": "0-9A-Za-z",
-    "alpha": "A-Za-z",
-    "ascii": r"\x00-\x7f",
-    "blank": r"\t ",
-    "cntrl": r"\x00-\x1f\x7f",
-    "digit": "0-9",
-    "graph": "!-~",
-    "lower": "a-z",
-    "print": " -~",
-    "punct": r"!-/:-@\[-`{-~",
-    "space": r"\t\n\v\f\r ",
-    "upper": "A-Z",
-    "word": "0-9A-Za-z_",
-    "xdigit": "0-9A-Fa-f",
-}
 
 
 def _text(value) -> Tensor:
@@ -357,57 +337,26 @@ def _mapped(change, input, dtype=_dtypes.string) -> Tensor:
     return result
 
 
-@_functools.lru_cache(maxsize=256)
-def _compiled(pattern: bytes):
-    """A pattern as Python knows it: POSIX classes are written out."""
-
-    def written(match) -> bytes:
-        name_ = match[2].decode()
-        if name_ not in _POSIX:
-            return match[0]
-        if match[1]:
-            raise _re.error(f"negated class [:^{name_}:]")
-        return _POSIX[name_].encode()
-
-    try:
-        return _re.compile(_re.sub(rb"\[:(\^?)(\w+):\]", written, pattern))
-    except _re.error as error:
-        raise errors.InvalidArgumentError(
-            None, None, f"Invalid pattern: {pattern.decode(errors='replace')}, error: {error}"
-        ) from None
-
-
-def _bytes(value) -> bytes:
-    if isinstance(value, str):
-        return value.encode()
-    return value if isinstance(value, bytes) else _text(value).numpy()
-
-
 def regex_replace(input, pattern, rewrite, replace_global=True, name=None) -> Tensor:
-    r"""Strings with what matches a pattern replaced; \1 in rewrite is the first group."""
-    if not isinstance(replace_global, bool):
-        raise TypeError(f"Expected bool for argument 'replace_global' not {replace_global!r}.")
-    input = operand(input, _dtypes.string, "StaticRegexReplace", 0)
-    found = _compiled(_bytes(pattern))
-    text = _bytes(rewrite)
-    groups = [int(digit) for digit in _re.findall(rb"\\([0-9])", text.replace(b"\\\\", b""))]
-    if max(groups, default=0) > found.groups:  # nothing is replaced by a group that is not there
-        return ops["Identity"](input)
-
-    def fill(match) -> bytes:
-        def part(number) -> bytes:
-            return b"\\" if number[1] == b"\\" else match[int(number[1])] or b""
-
-        return _re.sub(rb"\\([0-9\\])", part, text)
-
-    return _mapped(lambda line: found.sub(fill, line, 0 if replace_global else 1), input)
+    r"""Strings with what matches a pattern of RE2 replaced; \1 in rewrite is the first group."""
+    if isinstance(pattern, str | bytes) and isinstance(rewrite, str | bytes):
+        return ops["StaticRegexReplace"](
+            _text(input),
+            pattern=pattern,
+            rewrite=rewrite,
+            replace_global=replace_global,
+            name=name,
+        )
+    return ops["RegexReplace"](
+        _text(input), _text(pattern), _text(rewrite), replace_global=replace_global, name=name
+    )
 
 
 def regex_full_match(input, pattern, name=None) -> Tensor:
-    """Whether a pattern matches all of each string."""
-    input = operand(input, _dtypes.string, "StaticRegexFullMatch", 0)
-    found = _compiled(_bytes(pattern))
-    return _mapped(lambda line: found.fullmatch(line) is not None, input, _dtypes.bool)
+    """Whether a pattern of RE2 matches all of each string."""
+    if isinstance(pattern, str | bytes):
+        return ops["StaticRegexFullMatch"](_text(input), pattern=pattern, name=name)
+    return ops["RegexFullMatch"](_text(input), _text(pattern), name=name)
 
 
 def ngrams(

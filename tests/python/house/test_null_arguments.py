@@ -98,6 +98,7 @@ OBJECTS = {
     "mica_event_writer": "event_writer",
     "mica_saved_model": "model",
     "mica_dist": "dist",
+    "mica_function_library": "function_library",
     "mica_door": "door",
     "mlc_tensor": "mlc_tensor_",
     "mlc_layer": "layer",
@@ -194,6 +195,8 @@ static mica_record_writer *record_writer;
 static mica_event_writer *event_writer;
 static mica_saved_model *model;
 static mica_dist *dist;
+static mica_function_library *function_library;
+static const unsigned char empty_model[] = {0x12, 0}; /* one MetaGraphDef of no bytes */
 static mica_door *door;
 static mlc_tensor *mlc_tensor_, *mlc_tensors_[2];
 static mlc_layer *layer, *loss;
@@ -247,6 +250,7 @@ static void set_up(void) {
     TRY(mica_event_writer_create("events", "", 1, 1, &event_writer));
     TRY(mica_saved_model_load("%(model)s", device, NULL, &model));
     TRY(mica_dist_open(NULL, &dist));
+    TRY(mica_function_library_create(empty_model, 2, "x", device, &function_library));
     TRY(mica_door_create(&door));
     TRY(mlc_device_cpu(&mlc_device_));
     TRY(mlc_tensor_with_shape(MICA_INTS(2, 2), MLC_DATA_TYPE_FLOAT32, &mlc_tensor_));

@@ -1,4 +1,4 @@
-"""Functions of a file as graphs: node by node, each a row of the op table.
+"""Nodes of a GraphDef, and its functions as graphs: node by node, each a row of the op table.
 
 A function is built for what is known of its arguments: the variable behind a handle, so that what
 is read from it has a shape; the elements of a list, which becomes a tensor. So a function may be
@@ -10,6 +10,7 @@ from __future__ import annotations
 from .. import _dtypes
 from .._context import building
 from .._core import ops
+from .._function import _flows
 from .._graph import FuncGraph
 from .._graph_def import AttrValue, NodeDef
 from .._proto import first_part
@@ -33,36 +34,15 @@ def _name_of(raw: bytes) -> str:
     return name.decode()
 
 
-class Library:
-    """The functions of a file, by name; each is read when it is asked for."""
+class Definitions:
+    """The functions of a file as messages, by name; each is read when it is asked for."""
 
-    def __init__(self, graph_def: GraphDef, op_list=(), objects=None) -> None:
-        gradients = graph_def.library.registered_gradients
-        self.gradients = {g.registered_op_type: g.gradient_func for g in gradients}
-        self.nodes = {node.name: node for node in graph_def.node}
-        self.objects = [] if objects is None else objects.nodes
-        self._concrete = {} if objects is None else objects.concrete_functions
-        self._raw = {_name_of(raw): raw for raw in graph_def.library.function}
+    def __init__(self, functions: list) -> None:
+        self._raw = {_name_of(raw): raw for raw in functions}
         self._read: dict[str, FunctionDef] = {}
-        self._built: dict = {}
-        self._reads: dict[tuple[str, int], bool] = {}
-        self.repeats = Repeats()
-        self.defaults = {op.name: {a.name: a.default_value for a in op.attr} for op in op_list}
 
     def __contains__(self, name: str) -> bool:
         return name in self._raw
-
-    def concrete(self, name: str):
-        """Return what is said of a function as an object."""
-        return self._concrete[name]
-
-    def bound(self, name: str) -> list[int]:
-        """Return the objects whose tensors are a function's last arguments."""
-        bound = list(self._concrete[name].bound_inputs) if name in self._concrete else []
-        for number in bound:
-            if not 0 <= number < len(self.objects):
-                raise ValueError(f"The function {name!r} needs object {number}, which is not there")
-        return bound
 
     def definition(self, name: str) -> FunctionDef:
         """Return the message of a function."""
@@ -71,6 +51,17 @@ class Library:
                 raise ValueError(f"The file has no function named {name!r}")
             self._read[name] = FunctionDef.FromString(self._raw[name])
         return self._read[name]
+
+
+class Library(Definitions):
+    """The functions of a GraphDef."""
+
+    def __init__(self, graph_def: GraphDef, op_list=()) -> None:
+        super().__init__(graph_def.library.function)
+        self._built: dict = {}
+        self._reads: dict[tuple[str, int], bool] = {}
+        self.repeats = Repeats()
+        self.defaults = {op.name: {a.name: a.default_value for a in op.attr} for op in op_list}
 
     def only_reads(self, name: str, position: int) -> bool:
         """Whether a function does nothing with a variable that it gets but read it."""
@@ -160,12 +151,9 @@ class FunctionBuilder:
         self.known: dict = {}  # id of a tensor -> what is known of it
         if graph is not None:
             return
-        from ._import_custom import needed_nodes
-
         with building(self.graph):
             self._add_arguments(definition, known)
-            waits = {node.name: needed_nodes(library, node) for node in definition.node_def}
-            for node in _in_order(definition.node_def, waits):
+            for node in _in_order(definition.node_def):
                 self._add_node(node)
             outputs = [self._value(definition.ret[a.name]) for a in definition.signature.output_arg]
         self.output_facts = tuple(self.known.get(o._id) for o in outputs)
@@ -223,16 +211,6 @@ class FunctionBuilder:
             return self._values[name][int(index)]
         return self._values[text][0]
 
-    def tensor_at(self, text: str):
-        """The tensor that `argument` or `node:index` says."""
-        name, _, index = text.partition(":")
-        if name in self._values:
-            return self._values[name][0]
-        results = [t for key, ts in self._values.items() if key.startswith(f"{name}:") for t in ts]
-        if not index.isdigit() or int(index) >= len(results):
-            raise ValueError(f"there is no tensor {text!r} in the function {self.name!r}")
-        return results[int(index)]
-
     def _add_node(self, node: NodeDef) -> None:
         inputs = [self._value(text) for text in node.input if not text.startswith("^")]
         try:
@@ -250,13 +228,12 @@ class FunctionBuilder:
             self._values[f"{node.name}:{name}"] = tensors
 
     def _outputs(self, node: NodeDef, inputs: list) -> dict:
-        from ._import_custom import custom_gradient
         from ._import_ops import TRANSLATIONS
 
         attributes = _Attributes(node, self.library.defaults.get(node.op, {}))
         if category_of(node.op) in ("branch", "loop"):
             inputs = self._with_values(node, inputs)
-        own = custom_gradient(self, node, inputs)
+        own = lost_gradient(node, inputs)
         if own is not None:
             return {"output": own}
         translation = TRANSLATIONS.get(node.op)
@@ -343,13 +320,6 @@ class FunctionBuilder:
             value.set_shape(fact.shape)
         return value
 
-    def value_of(self, tensor):
-        """The value of a variable, which is known to be one that only is read."""
-        fact = self.known[tensor._id]
-        value = ops["Identity"](self.read(tensor, fact.dtype))
-        self.known[value._id] = ValueOf(fact.dtype, fact.shape)
-        return value
-
     def _with_values(self, node: NodeDef, inputs: list) -> list:
         """Give branches and loops the values of variables that they only read.
 
@@ -364,7 +334,8 @@ class FunctionBuilder:
             if isinstance(fact, HandleOf) and all(
                 self.library.only_reads(name, i - first) for name in names
             ):
-                found[i] = self.value_of(tensor)
+                found[i] = ops["Identity"](self.read(tensor, fact.dtype))
+                self.known[found[i]._id] = ValueOf(fact.dtype, fact.shape)
         return found
 
     def facts(self, tensors: list) -> tuple:
@@ -464,22 +435,15 @@ def _shape(message):
     return None if shape.rank is None else shape
 
 
-def _in_order(nodes: list, waits: dict | None = None) -> list:
-    """Return nodes so that each comes after what it uses and waits for; else as they stand.
-
-    `waits` names nodes that a node waits for beside its inputs.
-    """
-
-    def before(node: NodeDef):
-        return iter([*node.input, *(waits or {}).get(node.name, ())])
-
+def _in_order(nodes: list) -> list:
+    """Return nodes so that each comes after what it uses and waits for; else as they stand."""
     by_name = {node.name: node for node in nodes}
     done: set = set()
     ordered = []
     for first in nodes:
         if first.name in done:
             continue
-        pending = [(first, before(first))]
+        pending = [(first, iter(first.input))]
         entered = {first.name}  # those on the way, and those done on it
         while pending:
             node, inputs = pending[-1]
@@ -490,10 +454,38 @@ def _in_order(nodes: list, waits: dict | None = None) -> list:
                 if name in entered:
                     raise ValueError(f"The node {name!r} needs its own result")
                 entered.add(name)
-                pending.append((by_name[name], before(by_name[name])))
+                pending.append((by_name[name], iter(by_name[name].input)))
                 break
             else:
                 pending.pop()
                 done.add(node.name)
                 ordered.append(node)
     return ordered
+
+
+# ---- custom gradients ----------------------------------------------------------------------------
+
+
+def lost_gradient(node: NodeDef, inputs: list):
+    """The results of an IdentityN with a gradient of its own, which no GraphDef has; else None."""
+    if node.op != "IdentityN" or "_gradient_op_type" not in node.attr:
+        return None
+    if not any(_flows(x) for x in inputs):
+        return None
+    if any(x.dtype in (_dtypes.resource, _dtypes.variant) for x in inputs):
+        return None
+    message = f"[IdentityN] its custom gradient was not saved with the model ({node.name})"
+    body = FuncGraph(message, None)
+    flowing = [x for x in inputs if _flows(x)]
+    still = [x for x in inputs if not _flows(x)]
+    with building(body):
+        given = [body._parameter(x.dtype, x.shape, "cotangent") for x in flowing + still]
+        body._output(given[0])
+    results = ops["CustomGradient"](
+        [*inputs, *inputs, *still],
+        Tout=[x.dtype for x in inputs],
+        n=len(inputs),
+        backward=body,
+        connected=[-1],
+    )
+    return list(results) if isinstance(results, list | tuple) else [results]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from .. import _dtypes, strings
+from .. import _dtypes
 from .._array import gather
 from .._core import convert_to_tensor, ops
 from .._function import GraphFunction, _flows
@@ -141,13 +141,6 @@ for _row in ops:
         TRANSLATIONS[f"ResourceScatterNd{_kind}"] = partial(_scatter, slices=False)
 
 
-@_of("ResourceApplyGradientDescent")
-def _descend(builder, inputs, attributes):
-    handle, rate, gradient = inputs
-    ops["AssignSubVariableOp"](handle, rate * gradient)
-    return {}
-
-
 # ---- constants -----------------------------------------------------------------------------------
 
 
@@ -170,29 +163,6 @@ def _constant(builder, inputs, attributes):
 @_of("_FusedMatMul", "_FusedConv2D")
 def _fused(builder, inputs, attributes):
     raise NotImplementedError("the model was rewritten for one machine; save it as it was")
-
-
-# ---- pictures ------------------------------------------------------------------------------------
-
-
-@_of("ScaleAndTranslate")
-def _scale_and_translate(builder, inputs, attributes):
-    raise NotImplementedError("resizing by scale and translation is not supported")
-
-
-# ---- strings, counts -----------------------------------------------------------------------------
-
-
-@_of("StaticRegexReplace")
-def _regex_replace(builder, inputs, attributes):
-    pattern, rewrite = attributes["pattern"].s, attributes["rewrite"].s
-    everywhere = attributes.get("replace_global", True)
-    return {"output": strings.regex_replace(*inputs, pattern, rewrite, everywhere)}
-
-
-@_of("StaticRegexFullMatch")
-def _regex_full_match(builder, inputs, attributes):
-    return {"output": strings.regex_full_match(*inputs, attributes["pattern"].s)}
 
 
 # ---- tables --------------------------------------------------------------------------------------

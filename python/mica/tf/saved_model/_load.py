@@ -10,6 +10,7 @@ from .. import _dtypes, errors
 from .._bundle import Bundle
 from .._context import init_scope
 from .._core import convert_to_tensor, ops
+from .._graph import FuncGraph
 from .._reading import check_references, reading
 from .._tracking import (
     AutoTrackable,
@@ -19,7 +20,7 @@ from .._tracking import (
     _DictWrapper,
 )
 from .._variable import Variable, VariableAggregation, VariableSynchronization
-from ._import_graph import HandleOf, Library
+from ._import_graph import Definitions
 from ._messages import SavedModel, TrackableObjectGraph
 from ._options import LoadOptions
 from ._restored import RestoredConcreteFunction, RestoredFunction
@@ -113,8 +114,8 @@ class _Elsewhere:
         self.name, self.function = name, function
 
 
-def read_saved_model(export_dir: str) -> SavedModel:
-    """Return the message of a folder."""
+def read_saved_model(export_dir: str) -> tuple[SavedModel, bytes]:
+    """Return the message of a folder, and its bytes."""
     path = os.path.join(export_dir, "saved_model.pb")
     if not os.path.isfile(path):
         if os.path.isfile(path + "txt"):
@@ -126,7 +127,7 @@ def read_saved_model(export_dir: str) -> SavedModel:
     with open(path, "rb") as file:
         data = file.read()
     try:
-        return SavedModel.FromString(data)
+        return SavedModel.FromString(data), data
     except ValueError as error:
         raise OSError(f"Cannot parse file {path}: {error}") from None
 
@@ -175,7 +176,7 @@ def _identity(folder: str):
 
 
 def _load_once(export_dir: str, tags, options: LoadOptions):
-    model = read_saved_model(export_dir)
+    model, data = read_saved_model(export_dir)
     if isinstance(tags, str):
         tags = [tags]
     if not model.meta_graphs:
@@ -193,20 +194,19 @@ def _load_once(export_dir: str, tags, options: LoadOptions):
             "as a graph. Such models cannot be loaded."
         )
     with reading(export_dir), init_scope():
-        return Loader(meta, export_dir, options).root
+        return Loader(meta, data, export_dir, options).root
 
 
 class Loader:
     """Makes the objects of one saved model."""
 
-    def __init__(self, meta, export_dir: str, options: LoadOptions) -> None:
+    def __init__(self, meta, data: bytes, export_dir: str, options: LoadOptions) -> None:
         self._meta = meta
         self._folder = export_dir
         self._objects = meta.object_graph_def.nodes
         check_references(self._objects, export_dir)
-        self._library = Library(
-            meta.graph_def, meta.meta_info_def.stripped_op_list.op, meta.object_graph_def
-        )
+        self._definitions = Definitions(meta.graph_def.library.function)
+        self._library = _mica.tf_library(data, export_dir)
         self._graph_nodes = {node.name: node for node in meta.graph_def.node}
         self._concrete: dict[str, RestoredConcreteFunction] = {}
         self._variables_path = os.path.join(export_dir, "variables", "variables")
@@ -332,8 +332,8 @@ class Loader:
         """A tensor inside another function: known where it is a constant there."""
         saved = proto.captured_tensor
         name = saved.name.partition(":")[0]
-        if saved.concrete_function in self._library:
-            for node in self._library.definition(saved.concrete_function).node_def:
+        if saved.concrete_function in self._definitions:
+            for node in self._definitions.definition(saved.concrete_function).node_def:
                 if node.name == name and node.op == "Const":
                     return tensor_of(node.attr["value"].tensor, self._repeats)
         return _Elsewhere(saved.name, saved.concrete_function)
@@ -353,7 +353,7 @@ class Loader:
                 "The saved model has a resource without a function that creates it"
             )
         function = self._objects[children["_create_resource"]].function
-        definition = self._library.definition(function.concrete_functions[0])
+        definition = self._definitions.definition(function.concrete_functions[0])
         for node in definition.node_def:
             if node.op in _TABLES:
                 return RestoredResource(
@@ -393,10 +393,10 @@ class Loader:
                         f"{tensor.function!r}: it can only be called there"
                     )
             with reading(self._folder):
-                definition = self._library.definition(name)
+                definition = self._definitions.definition(name)
                 count = len(definition.signature.input_arg) - len(captured)
                 facts = [None] * count + [_fact_of(c) for c in captured]
-                return self._library.graph(name, tuple(facts))
+                return self._graph(name, facts)
 
         arguments = decode(saved.canonicalized_input_signature)
         if arguments is None:
@@ -406,6 +406,15 @@ class Loader:
         )
         self._concrete[name] = made
         return made
+
+    def _graph(self, name: str, variables: list) -> FuncGraph:
+        """A function, given what it gets for arguments that are handles of variables."""
+        try:
+            graph = _mica.tf_library_graph(self._library, name, variables, FuncGraph)
+        except errors.UnimplementedError as error:
+            raise NotImplementedError(error.message) from None
+        graph.__init__()
+        return graph
 
     def _capture(self, i: int):
         if not 0 <= i < len(self._objects):
@@ -460,10 +469,10 @@ def _set(node: AutoTrackable, name: str, value) -> None:
 
 
 def _fact_of(tensor):
-    """What a function is told about something that it captures."""
+    """The dtype and shape of the variable whose handle it is, or None."""
     variable = tensor._variable
     variable = variable() if variable is not None else None
-    return None if variable is None else HandleOf(variable.dtype, variable.shape)
+    return None if variable is None else (variable.dtype, variable.shape)
 
 
 def _plain_name(name: str) -> str:

@@ -21,3 +21,11 @@ static mica_status say_slice(const mica_tf_refused *r) {
 }
 
 const mica_tf_refusal tf_refuses_slice = {1, NULL, say_slice};
+
+/* Slices of a variable along its first axis. */
+static bool find_rows(const mica_tf_checked *l, mica_tf_bounds *b) {
+    mica_tf_one_bound(b, 0, l->x->rank ? l->x->dims[0] : 0);
+    return l->x->rank > 0;
+}
+
+const mica_tf_refusal tf_refuses_rows = {1, find_rows, say_gather};

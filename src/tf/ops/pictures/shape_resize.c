@@ -89,3 +89,25 @@ mica_status tf_shape_resize_grad(mica_tf_inference *c) {
 mica_status tf_shape_resize_nearest_grad(mica_tf_inference *c) {
     return tf_shape_resize(c);
 }
+
+/* Inputs 2 and 3: a scale and a translation for height and width. */
+static mica_status check_pairs(const mica_tf_inference *c) {
+    static const char *const names[] = {"scale", "translation"};
+    const mica_tf_shape pair = {.rank = 1, .dims = {2}};
+    mica_tf_shape both;
+    for (int32_t i = 0; i < 2; i++)
+        if (!mica_tf_shape_merge(&c->inputs[2 + i], &pair, &both))
+            return MICA_INVALID("[%s] %s must have two elements: %s", c->info->name, names[i],
+                                mica_tf_shape_text(&c->inputs[2 + i]).chars);
+    return NULL;
+}
+
+mica_status tf_shape_scale_and_translate(mica_tf_inference *c) {
+    MICA_TRY(check_pairs(c));
+    return tf_shape_resize(c);
+}
+
+mica_status tf_shape_scale_and_translate_grad(mica_tf_inference *c) {
+    MICA_TRY(check_pairs(c));
+    return tf_shape_resize_grad(c);
+}

@@ -32,6 +32,17 @@ mica_status tf_shape_substr(mica_tf_inference *c) {
     return NULL;
 }
 
+/* The pattern and what it is replaced by are one string each. */
+mica_status tf_shape_regex(mica_tf_inference *c) {
+    static const char *const names[] = {"Input", "Pattern", "Rewrite"};
+    for (int32_t i = 1; i < c->n_inputs; i++)
+        if (c->inputs[i].rank > 0)
+            return MICA_INVALID("[%s] %s must be scalar, but received %s", c->info->name, names[i],
+                                mica_tf_shape_text(&c->inputs[i]).chars);
+    c->outputs[0] = c->inputs[0];
+    return NULL;
+}
+
 mica_status tf_shape_string_split(mica_tf_inference *c) {
     if (c->inputs[0].rank > 1)
         return MICA_INVALID("[StringSplitV2] Shape must be rank 1 but is rank %d",
