@@ -11,7 +11,7 @@ static mica_status append_message(mica_tf_value value, mica_tf_writer *w) {
     size_t n;
     MICA_TRY(mica_tensor_proto_write(value, &bytes, &n));
     mica_text_append_bytes(&w->bytes, bytes, n);
-    mica_tf_writer_end(w);
+    (void)mica_tf_writer_end(w);
     mica_bytes_free(bytes);
     return NULL;
 }
