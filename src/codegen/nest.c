@@ -70,6 +70,14 @@ static bool is_splat(const mica_node *n) {
 }
 
 /* Reading along the last axis stays reading neighbours. */
+/* From half precision: what is read is smaller than what would be kept. */
+static bool is_widening(const mica_node *n) {
+    mica_dtype from = mica_operand_type(n, 0)->dtype;
+    return (from == MICA_DTYPE_f16 || from == MICA_DTYPE_bf16) &&
+           mica_dtype_kind_of(n->results[0].dtype) == MICA_KIND_FLOAT &&
+           mica_dtype_bytes(n->results[0].dtype) > mica_dtype_bytes(from);
+}
+
 static bool keeps_last_axis(const mica_node *n) {
     int32_t rank = n->results[0].rank;
     if (rank == 0) return true;
@@ -94,8 +102,8 @@ mica_nest_role mica_nest_role_of(const mica_node *n) {
         return MICA_ROLE_NONE; /* its loops would be all there is, many times over */
     case MICA_OP_compare:
     case MICA_OP_select:
-    case MICA_OP_is_finite:
-    case MICA_OP_convert: return MICA_ROLE_MAP;
+    case MICA_OP_is_finite: return MICA_ROLE_MAP;
+    case MICA_OP_convert: return is_widening(n) ? MICA_ROLE_FREE : MICA_ROLE_MAP;
     case MICA_OP_constant: return is_splat(n) ? MICA_ROLE_FREE : MICA_ROLE_NONE;
     case MICA_OP_iota:
     case MICA_OP_broadcast: return MICA_ROLE_FREE;

@@ -72,7 +72,7 @@ void mica_nest_destroy(mica_nest *nest); /* NULL is allowed */
 typedef enum mica_nest_role {
     MICA_ROLE_NONE,
     MICA_ROLE_MAP,    /* element by element */
-    MICA_ROLE_FREE,   /* costs nothing but index arithmetic: may be in several bodies */
+    MICA_ROLE_FREE,   /* costs next to nothing, or saves bytes: may be in several bodies */
     MICA_ROLE_ROW,    /* a reduction over the last axes */
     MICA_ROLE_COLUMN, /* a reduction over the first axes */
 } mica_nest_role;

@@ -101,7 +101,10 @@ typedef struct writer {
     mica_text *text;
     const mica_nest *nest;
     bool is_gpu;
+    int32_t wide;     /* neighbouring turns that a thread of a GPU does at a time; 0: one */
+    int32_t ahead;    /* turns that it reads for before it computes the first; 0: none */
     uint8_t *written; /* per use, in the present block of text */
+    uint8_t *needed;  /* per use, by a pass whose turns are several at a time */
 } writer;
 
 static mica_dtype dtype_of(const writer *w, int32_t use) {
@@ -209,6 +212,57 @@ static void write_iota(writer *w, int32_t use) {
     mica_text_append(w->text, "));\n");
 }
 
+/* ---- several turns at a time (a GPU's threads) ------------------------------------------------*/
+
+enum {
+    TURNS_AHEAD = 8,
+    WIDE_BYTES = 16,
+    MOST_WIDE = 8,
+    LEAST_THREADS = 1 << 10 /* with fewer, one each */
+};
+
+/* Neighbours of the inner loop are neighbours in memory, in whole pieces of `wide`. */
+static bool passes_wide(const mica_nest *nest, const mica_type *type, const int64_t *steps,
+                        int64_t offset, int64_t wide) {
+    if (nest->rank != nest->inner + 1 || steps[nest->inner] != 1 || offset % wide != 0 ||
+        mica_type_bytes(type) % ((size_t)wide * mica_dtype_bytes(type->dtype)) != 0)
+        return false;
+    for (int32_t l = 0; l < nest->inner; l++)
+        if (steps[l] % wide != 0) return false;
+    return true;
+}
+
+static bool is_wide_use(const writer *w, int32_t use) {
+    const mica_use *u = &w->nest->uses[use];
+    return w->wide > 1 && u->varies && u->value.node->op == MICA_OP_PARAMETER &&
+           passes_wide(w->nest, mica_value_type(u->value), u->steps, u->offset, w->wide);
+}
+
+static bool is_wide_store(const writer *w, int32_t output) {
+    const mica_store *store = &w->nest->stores[output];
+    return w->wide > 1 && passes_wide(w->nest, mica_value_type(w->nest->body->outputs[output]),
+                                      store->steps, store->offset, w->wide);
+}
+
+/* Turns that a thread does at a time: as many as make pieces of WIDE_BYTES of the widest dtype. */
+static int32_t find_wide(const mica_nest *nest) {
+    size_t bytes = 1;
+    for (int32_t i = 0; i < nest->n_uses; i++) {
+        const mica_use *u = &nest->uses[i];
+        size_t own = mica_dtype_bytes(mica_value_type(u->value)->dtype);
+        if (u->varies && u->value.node->op == MICA_OP_PARAMETER && own > bytes) bytes = own;
+    }
+    for (int32_t i = 0; i < nest->body->n_outputs; i++) {
+        size_t own = mica_dtype_bytes(mica_value_type(nest->body->outputs[i])->dtype);
+        if (own > bytes) bytes = own;
+    }
+    int64_t turns = nest->outer_turns * nest->inner_turns;
+    int64_t wide = bytes > WIDE_BYTES ? 1 : (int64_t)(WIDE_BYTES / bytes);
+    if (wide > MOST_WIDE) wide = MOST_WIDE;
+    while (wide > 1 && (nest->inner_turns % wide != 0 || turns / wide < LEAST_THREADS)) wide /= 2;
+    return nest->kind != MICA_NEST_COLUMNS && nest->rank == nest->inner + 1 ? (int32_t)wide : 1;
+}
+
 /* v<use>; its operands are there. */
 static void write_value(writer *w, int32_t use) {
     const mica_use *u = &w->nest->uses[use];
@@ -216,6 +270,10 @@ static void write_value(writer *w, int32_t use) {
     const char *type = mica_storage_type(mica_value_type(u->value)->dtype);
     switch ((int)n->op) {
     case MICA_OP_PARAMETER:
+        if (is_wide_use(w, use) || (w->ahead && u->varies)) {
+            mica_text_printf(w->text, "%s v%d = w%d[k];\n", type, use, use);
+            break;
+        }
         mica_text_printf(w->text, "%s v%d = p%d[", type, use, use);
         write_inner_index(w, u->steps);
         mica_text_append(w->text, "];\n");
@@ -393,6 +451,10 @@ static void write_turn(writer *w, int32_t pass, const char *at, bool streams) {
         if (!is_stored_in(nest, store, pass)) continue;
         if (streams && is_streamed(nest, i, pass)) {
             mica_text_printf(w->text, "s%d[j] = v%d;\n", i, store->use);
+            continue;
+        }
+        if (is_wide_store(w, i)) {
+            mica_text_printf(w->text, "r%d[k] = v%d;\n", i, store->use);
             continue;
         }
         mica_text_printf(w->text, "q%d[", i);
@@ -911,7 +973,7 @@ void mica_gpu_shape_find(const mica_nest *nest, mica_gpu_shape *out) {
     for (int32_t i = 0; i < nest->body->n_outputs && i < 4; i++)
         out->in_place[i] = find_in_place(nest, i);
     if (nest->kind == MICA_NEST_LOOP) {
-        out->units = nest->outer_turns * nest->inner_turns;
+        out->units = nest->outer_turns * nest->inner_turns / find_wide(nest);
     } else if (nest->kind == MICA_NEST_ROWS) {
         int64_t threads = ROW_PARTS(nest) * MICA_REDUCE_LANES;
         out->units = nest->outer_turns;
@@ -938,23 +1000,72 @@ static void write_gpu_head(writer *w, const char *entry) {
                      n_operands > 0 ? n_operands : 1, n_results, entry, entry, entry);
 }
 
+/* Marks the uses that the turns of a pass need. */
+static void find_needed(writer *w, int32_t pass) {
+    const mica_nest *nest = w->nest;
+    memset(w->needed, 0, (size_t)nest->n_uses);
+    for (int32_t i = 0; i < nest->body->n_outputs; i++)
+        if (is_stored_in(nest, &nest->stores[i], pass)) w->needed[nest->stores[i].use] = 1;
+    for (int32_t i = 0; i < nest->n_uses; i++)
+        if (is_reduced_in(nest, i, pass)) w->needed[nest->uses[i].operands[0]] = 1;
+    for (int32_t i = nest->n_uses - 1; i >= 0; i--) {
+        const mica_node *n = nest->uses[i].value.node;
+        if (!w->needed[i] || n->op == MICA_OP_PARAMETER || n->op == MICA_OP_reduce) continue;
+        for (int32_t k = 0; k < n->n_operands; k++) w->needed[nest->uses[i].operands[k]] = 1;
+    }
+}
+
+/* w<use>, what is read before all turns of a piece, and r<output>, what is written after them. */
+static void write_wide_begin(writer *w, int32_t pass) {
+    const mica_nest *nest = w->nest;
+    find_needed(w, pass);
+    for (int32_t i = 0; i < nest->n_uses; i++) {
+        if (!is_wide_use(w, i) || !w->needed[i]) continue;
+        mica_dtype dtype = dtype_of(w, i);
+        mica_text_printf(
+            w->text, "MICA_WIDE(%s, w%d, %d);\nMICA_COPY_WIDE(w%d, p%d + first, %zu);\n",
+            mica_storage_type(dtype), i, w->wide, i, i, (size_t)w->wide * mica_dtype_bytes(dtype));
+    }
+    for (int32_t i = 0; i < nest->body->n_outputs; i++)
+        if (is_wide_store(w, i) && is_stored_in(nest, &nest->stores[i], pass))
+            mica_text_printf(w->text, "MICA_WIDE(%s, r%d, %d);\n",
+                             mica_storage_type(dtype_of(w, nest->stores[i].use)), i, w->wide);
+    mica_text_printf(w->text,
+                     "MICA_UNROLLED for (int k = 0; k < %d; k++) {\n"
+                     "const int64_t i = first + k;\n",
+                     w->wide);
+}
+
+static void write_wide_end(writer *w, int32_t pass) {
+    mica_text_append(w->text, "}\n");
+    for (int32_t i = 0; i < w->nest->body->n_outputs; i++)
+        if (is_wide_store(w, i) && is_stored_in(w->nest, &w->nest->stores[i], pass))
+            mica_text_printf(w->text, "MICA_COPY_WIDE(q%d + first, r%d, %zu);\n", i, i,
+                             (size_t)w->wide *
+                                 mica_dtype_bytes(dtype_of(w, w->nest->stores[i].use)));
+}
+
 static void write_gpu_loop(writer *w) {
     const mica_nest *nest = w->nest;
     bool is_small = nest->outer_turns * nest->inner_turns <= INT32_MAX;
+    const char *first = w->wide > 1 ? "first" : "i";
+    int64_t pieces = nest->inner_turns / w->wide;
     mica_text_append(w->text, "MICA_EACH_THREAD MICA_EACH(u, a.units) {\n");
     if (nest->inner == 0) {
-        mica_text_append(w->text, "const int64_t i = u;\n");
+        mica_text_printf(w->text, "const int64_t %s = u * %d;\n", first, w->wide);
     } else {
         mica_text_printf(w->text,
                          "const %s o = (%s)u / %lld;\n"
-                         "const int64_t i = u - (int64_t)o * %lld;\n",
+                         "const int64_t %s = (u - (int64_t)o * %lld) * %d;\n",
                          is_small ? "uint32_t" : "int64_t", is_small ? "uint32_t" : "int64_t",
-                         (long long)nest->inner_turns, (long long)nest->inner_turns);
+                         (long long)pieces, first, (long long)pieces, w->wide);
         write_outer_turns(w, "o");
     }
     write_row_pointers(w, true);
     write_row_values(w, 0);
+    if (w->wide > 1) write_wide_begin(w, 0);
     write_turn(w, 0, NULL, false);
+    if (w->wide > 1) write_wide_end(w, 0);
     mica_text_append(w->text, "}\n");
 }
 
@@ -980,6 +1091,10 @@ static void write_gpu_turn(writer *w, int32_t pass) {
     }
     for (int32_t i = 0; i < nest->body->n_outputs; i++) {
         if (!is_stored_in(nest, &nest->stores[i], pass)) continue;
+        if (is_wide_store(w, i)) {
+            mica_text_printf(w->text, "r%d[k] = v%d;\n", i, nest->stores[i].use);
+            continue;
+        }
         mica_text_printf(w->text, "q%d[", i);
         write_inner_index(w, nest->stores[i].steps);
         mica_text_printf(w->text, "] = v%d;\n", nest->stores[i].use);
@@ -1006,26 +1121,54 @@ static void write_gpu_lanes(writer *w, int32_t pass, bool store) {
 /* v<use> of every reduction of the pass, from lanes<use>[0] or the tree over parts<use>. */
 static void write_gpu_results(writer *w, int32_t pass, int64_t parts) {
     const mica_nest *nest = w->nest;
-    char text[32];
-    if (parts > 1) mica_text_append(w->text, "MICA_PHASE { if (MICA_THREAD == 0) {\n");
-    for (int32_t i = 0; parts > 1 && i < nest->n_uses; i++) {
+    char text[80];
+    if (parts > 2) mica_text_append(w->text, "MICA_PHASE { if (MICA_THREAD == 0) {\n");
+    for (int32_t i = 0; parts > 2 && i < nest->n_uses; i++) {
         if (!is_reduced_in(nest, i, pass)) continue;
-        const char *name = reducer_name(nest->uses[i].value.node);
-        const char *dtype = mica_dtype_name(compute_dtype(dtype_of(w, i)));
-        mica_text_printf(
-            w->text,
-            "{ %s levels[MICA_REDUCE_LEVELS];\n"
-            "for (int64_t b = 0; b < %lld; b++) tree_%s_%s(levels, (uint64_t)b, parts%d[b]);\n"
-            "whole%d = root_%s_%s(levels, %lldu); }\n",
-            mica_storage_type(compute_dtype(dtype_of(w, i))), (long long)parts, name, dtype, i, i,
-            name, dtype, (long long)parts);
+        mica_text_printf(w->text, "whole%d = span_%s_%s(parts%d, %lld, 1);\n", i,
+                         reducer_name(nest->uses[i].value.node),
+                         mica_dtype_name(compute_dtype(dtype_of(w, i))), i, (long long)parts);
     }
-    if (parts > 1) mica_text_append(w->text, "} }\n");
+    if (parts > 2) mica_text_append(w->text, "} }\n");
     for (int32_t i = 0; i < nest->n_uses; i++) {
         if (!is_reduced_in(nest, i, pass)) continue;
-        snprintf(text, sizeof text, parts > 1 ? "whole%d" : "lanes%d[0]", i);
+        if (parts == 2)
+            snprintf(text, sizeof text, "mica_%s_%s(parts%d[0], parts%d[1])",
+                     reducer_name(nest->uses[i].value.node),
+                     mica_dtype_name(compute_dtype(dtype_of(w, i))), i, i);
+        else
+            snprintf(text, sizeof text, parts > 1 ? "whole%d" : "lanes%d[0]", i);
         write_reduced(w, i, text);
     }
+}
+
+/* The turns of a thread's lane in a block of a row: what some of them read is asked for before the
+ * first is computed, since what one stores may lie where another reads, for all that a compiler
+ * knows. */
+static void write_gpu_block_turns(writer *w, int32_t pass) {
+    const mica_nest *nest = w->nest;
+    find_needed(w, pass);
+    mica_text_printf(w->text, "for (int64_t j = MICA_THREAD %% %d; j < end; j += %d) {\n",
+                     MICA_REDUCE_LANES, MICA_REDUCE_LANES * TURNS_AHEAD);
+    for (int32_t i = 0; i < nest->n_uses; i++) {
+        const mica_use *u = &nest->uses[i];
+        if (!w->needed[i] || !u->varies || u->value.node->op != MICA_OP_PARAMETER) continue;
+        mica_text_printf(w->text,
+                         "%s w%d[%d];\nMICA_UNROLLED for (int k = 0; k < %d; k++) {\n"
+                         "const int64_t i = at + j + k * %d;\nif (i < at + end) w%d[k] = p%d[",
+                         mica_storage_type(dtype_of(w, i)), i, TURNS_AHEAD, TURNS_AHEAD,
+                         MICA_REDUCE_LANES, i, i);
+        write_inner_index(w, u->steps);
+        mica_text_append(w->text, "];\n}\n");
+    }
+    mica_text_printf(w->text,
+                     "MICA_UNROLLED for (int k = 0; k < %d; k++) {\n"
+                     "const int64_t i = at + j + k * %d;\nif (i < at + end) {\n",
+                     TURNS_AHEAD, MICA_REDUCE_LANES);
+    w->ahead = TURNS_AHEAD;
+    write_gpu_turn(w, pass);
+    w->ahead = 0;
+    mica_text_append(w->text, "}\n}\n}\n");
 }
 
 static void write_gpu_reducing_pass(writer *w, int32_t pass) {
@@ -1043,12 +1186,7 @@ static void write_gpu_reducing_pass(writer *w, int32_t pass) {
             mica_text_printf(
                 w->text, "%s sum%d = %s;\n", mica_storage_type(compute_dtype(dtype_of(w, i))), i,
                 reducer_identity(nest->uses[i].value.node, compute_dtype(dtype_of(w, i))));
-    mica_text_printf(w->text,
-                     "for (int64_t j = MICA_THREAD %% %d; j < end; j += %d) {\n"
-                     "const int64_t i = at + j;\n",
-                     MICA_REDUCE_LANES, MICA_REDUCE_LANES);
-    write_gpu_turn(w, pass);
-    mica_text_append(w->text, "}\n");
+    write_gpu_block_turns(w, pass);
     write_gpu_lanes(w, pass, true);
     mica_text_printf(w->text,
                      "}\nfor (int64_t half = %d; half > 0; half /= 2) MICA_PHASE {\n"
@@ -1077,9 +1215,31 @@ static void write_gpu_shared(writer *w) {
         const char *type = mica_storage_type(compute_dtype(dtype_of(w, i)));
         mica_text_printf(w->text, "MICA_SHARED %s lanes%d[MICA_MOST_THREADS];\n", type, i);
         if (ROW_PARTS(nest) > 1)
-            mica_text_printf(w->text, "MICA_SHARED %s parts%d[%lld];\nMICA_SHARED %s whole%d;\n",
-                             type, i, (long long)ROW_PARTS(nest), type, i);
+            mica_text_printf(w->text, "MICA_SHARED %s parts%d[%lld];\n", type, i,
+                             (long long)ROW_PARTS(nest));
+        if (ROW_PARTS(nest) > 2) mica_text_printf(w->text, "MICA_SHARED %s whole%d;\n", type, i);
     }
+}
+
+/* A pass that reduces nothing. */
+static void write_gpu_row_pass(writer *w, int32_t pass) {
+    long long turns = (long long)w->nest->inner_turns;
+    w->wide = find_wide(w->nest);
+    if (w->wide > 1) {
+        mica_text_printf(w->text,
+                         "MICA_PHASE { for (int64_t first = MICA_THREAD * %d; first < %lld; "
+                         "first += MICA_THREADS * %d) {\n",
+                         w->wide, turns, w->wide);
+        write_wide_begin(w, pass);
+    } else {
+        mica_text_printf(
+            w->text, "MICA_PHASE { for (int64_t i = MICA_THREAD; i < %lld; i += MICA_THREADS) {\n",
+            turns);
+    }
+    write_gpu_turn(w, pass);
+    if (w->wide > 1) write_wide_end(w, pass);
+    mica_text_append(w->text, "} }\n");
+    w->wide = 1;
 }
 
 static void write_gpu_rows(writer *w) {
@@ -1096,11 +1256,7 @@ static void write_gpu_rows(writer *w) {
             write_gpu_reducing_pass(w, pass);
             continue;
         }
-        mica_text_printf(
-            w->text, "MICA_PHASE { for (int64_t i = MICA_THREAD; i < %lld; i += MICA_THREADS) {\n",
-            (long long)nest->inner_turns);
-        write_gpu_turn(w, pass);
-        mica_text_append(w->text, "} }\n");
+        write_gpu_row_pass(w, pass);
     }
     mica_text_append(w->text, "MICA_PHASE { if (MICA_THREAD == 0) {\n");
     for (int32_t i = 0; i < nest->body->n_outputs; i++)
@@ -1154,7 +1310,7 @@ static void write_gpu_columns(writer *w) {
         mica_text_printf(w->text, "%s acc%d;\n",
                          mica_storage_type(compute_dtype(dtype_of(w, nest->stores[k].use))), k);
     write_gpu_column_row(w, true);
-    mica_text_append(w->text, "for (r++; r < last; r++)\n");
+    mica_text_append(w->text, "MICA_UNROLLED_BY_8 for (r++; r < last; r++)\n");
     write_gpu_column_row(w, false);
     for (int32_t k = 0; k < nest->body->n_outputs; k++) {
         char value[32];
@@ -1171,44 +1327,70 @@ static void write_gpu_columns(writer *w) {
     mica_text_append(w->text, "}\n");
 }
 
+/* A block puts together the groups of MICA_FINISH_UNITS columns: a warp a span of the groups, then
+ * the first warp the spans. */
 static void write_gpu_finish(writer *w) {
     const mica_nest *nest = w->nest;
+    int64_t parts = COLUMN_PARTS(nest), span = 1;
+    while (span * MICA_FINISH_SPANS < parts) span *= 2;
+    for (int32_t k = 0; k < nest->body->n_outputs; k++)
+        mica_text_printf(w->text, "MICA_SHARED %s spans%d[MICA_MOST_THREADS];\n",
+                         mica_storage_type(compute_dtype(dtype_of(w, nest->stores[k].use))), k);
+    mica_text_printf(w->text,
+                     "for (int64_t first = MICA_BLOCK * %d; first < a.finish_units; "
+                     "first += MICA_BLOCKS * %d) {\nMICA_PHASE {\n"
+                     "const int64_t i = first + MICA_THREAD %% %d;\n"
+                     "const int64_t begin = MICA_THREAD / %d * %lld;\n"
+                     "const int64_t n = MIN(%lld, %lld - begin);\n"
+                     "if (i < a.finish_units && n > 0) {\n",
+                     MICA_FINISH_UNITS, MICA_FINISH_UNITS, MICA_FINISH_UNITS, MICA_FINISH_UNITS,
+                     (long long)span, (long long)span, (long long)parts);
     size_t offset = 0;
-    mica_text_append(w->text, "MICA_EACH_THREAD MICA_EACH(i, a.finish_units) {\n");
     for (int32_t k = 0; k < nest->body->n_outputs; k++) {
         const mica_use *u = &nest->uses[nest->stores[k].use];
         mica_dtype compute = compute_dtype(dtype_of(w, nest->stores[k].use));
-        const char *type = mica_storage_type(compute), *dtype = mica_dtype_name(compute);
-        const char *name = reducer_name(u->value.node);
-        mica_text_printf(
-            w->text,
-            "{ const %s *part = (const %s *)((char *)a.scratch + %zu) + i;\n"
-            "%s levels[MICA_REDUCE_LEVELS];\n"
-            "for (int64_t p = 0; p < %lld; p++) tree_%s_%s(levels, (uint64_t)p, part[p * %lld]);\n"
-            "const %s all = root_%s_%s(levels, %lldu);\n",
-            type, type, offset, type, (long long)COLUMN_PARTS(nest), name, dtype,
-            (long long)nest->inner_turns, type, name, dtype, (long long)COLUMN_PARTS(nest));
-        write_gpu_column_store(w, k, "all");
-        mica_text_append(w->text, "}\n");
+        mica_text_printf(w->text,
+                         "spans%d[MICA_THREAD] = span_%s_%s((const %s *)((char *)a.scratch + %zu) "
+                         "+ begin * %lld + i, n, %lld);\n",
+                         k, reducer_name(u->value.node), mica_dtype_name(compute),
+                         mica_storage_type(compute), offset, (long long)nest->inner_turns,
+                         (long long)nest->inner_turns);
         offset += gpu_partial_bytes(nest, k);
     }
-    mica_text_append(w->text, "}\n");
+    mica_text_printf(w->text,
+                     "} }\nMICA_PHASE {\nconst int64_t i = first + MICA_THREAD;\n"
+                     "if (MICA_THREAD < %d && i < a.finish_units) {\n",
+                     MICA_FINISH_UNITS);
+    for (int32_t k = 0; k < nest->body->n_outputs; k++) {
+        const mica_use *u = &nest->uses[nest->stores[k].use];
+        mica_dtype compute = compute_dtype(dtype_of(w, nest->stores[k].use));
+        mica_text_printf(
+            w->text, "{ const %s all = spans_%s_%s(spans%d + MICA_THREAD, %d, %lld, %d);\n",
+            mica_storage_type(compute), reducer_name(u->value.node), mica_dtype_name(compute), k,
+            MICA_FINISH_UNITS, (long long)(parts / span), parts % span != 0);
+        write_gpu_column_store(w, k, "all");
+        mica_text_append(w->text, "}\n");
+    }
+    mica_text_append(w->text, "} }\n}\n");
 }
 
 void mica_write_gpu_kernel(mica_text *text, const mica_nest *nest) {
-    writer w = {.text = text, .nest = nest, .is_gpu = true};
-    w.written = mica_calloc((size_t)nest->n_uses, sizeof *w.written);
+    writer w = {.text = text, .nest = nest, .is_gpu = true, .wide = 1};
+    w.written = mica_calloc((size_t)nest->n_uses, 2);
     if (!w.written) {
         text->failed = true;
         return;
     }
+    w.needed = w.written + nest->n_uses;
     write_gpu_head(&w, "ENTRY");
-    if (nest->kind == MICA_NEST_LOOP)
+    if (nest->kind == MICA_NEST_LOOP) {
+        w.wide = find_wide(nest);
         write_gpu_loop(&w);
-    else if (nest->kind == MICA_NEST_ROWS)
+    } else if (nest->kind == MICA_NEST_ROWS) {
         write_gpu_rows(&w);
-    else
+    } else {
         write_gpu_columns(&w);
+    }
     mica_text_append(text, "}\n");
     if (nest->kind == MICA_NEST_COLUMNS && COLUMN_PARTS(nest) > 1) {
         write_gpu_head(&w, "FINISH_ENTRY");

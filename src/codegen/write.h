@@ -36,10 +36,12 @@ void mica_write_host_prelude(mica_text *text);
 typedef struct mica_gpu_shape {
     int64_t units;
     int32_t threads;      /* of the block that does a unit; 0: a thread does */
-    int64_t finish_units; /* 0: nothing to finish; else a thread does one */
+    int64_t finish_units; /* 0: nothing to finish; else a block does MICA_FINISH_UNITS */
     size_t scratch_bytes;
     uint32_t in_place[4];
 } mica_gpu_shape;
+
+enum { MICA_FINISH_UNITS = 32, MICA_FINISH_SPANS = 8 }; /* their product: threads */
 
 /* Before all others: a GPU computes again what a CPU would keep. */
 void mica_nest_prepare_gpu(mica_nest *nest);

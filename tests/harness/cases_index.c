@@ -40,6 +40,8 @@
                 ALONG_OF, "clip"),                                                                 \
         SCATTER("of crossed batches", names, flags, kind, OF(2, 4, 3, 2),                          \
                 INDICES(i32, 3, 2, 2, 1), OF(3, 2, 2, 2), CROSSED_OF, "fill"),                     \
+        SCATTER("of many rows", names, flags, kind, OF(5, 3), INDICES(i32, 300), OF(300, 3),       \
+                ROWS_OF, "fill"),                                                                  \
         SCATTER("of nothing", names, flags, kind, OF(5, 3), INDICES(i32, 0), OF(0, 3), ROWS_OF,    \
                 "clip")
 

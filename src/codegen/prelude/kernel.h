@@ -32,6 +32,23 @@
 
 #if defined(__CUDACC__)
 
+/* Neighbours that pass in one piece of 2, 4, 8, 16 or 32 bytes, aligned to it (to 16 at most). */
+template <int bytes> struct mica_wide_piece {};
+template <> struct mica_wide_piece<2> { typedef uint16_t type; };
+template <> struct mica_wide_piece<4> { typedef uint32_t type; };
+template <> struct mica_wide_piece<8> { typedef uint2 type; };
+template <> struct mica_wide_piece<16> { typedef uint4 type; };
+template <> struct mica_wide_piece<32> { typedef uint4 type; };
+template <int bytes> __device__ inline void mica_copy_wide(void *to, const void *from) {
+    typedef typename mica_wide_piece<bytes>::type piece;
+    for (int i = 0; i < bytes / (int)sizeof(piece); i++)
+        ((piece *)to)[i] = ((const piece *)from)[i];
+}
+#define MICA_WIDE(type, name, n) __align__(16) type name[n]
+#define MICA_COPY_WIDE(to, from, bytes) mica_copy_wide<bytes>(to, from)
+#define MICA_UNROLLED _Pragma("unroll")
+#define MICA_UNROLLED_BY_8 _Pragma("unroll 8")
+
 #define MICA_KERNEL(name, layout)                                                                  \
     extern "C" __global__ void __launch_bounds__(MICA_MOST_THREADS)                                \
         name(const __grid_constant__ layout a)
@@ -46,6 +63,11 @@
 #define MICA_PHASE for (int once = 1; once; once = 0, __syncthreads())
 
 #else
+
+#define MICA_WIDE(type, name, n) type name[n]
+#define MICA_COPY_WIDE(to, from, bytes) __builtin_memcpy(to, from, bytes)
+#define MICA_UNROLLED
+#define MICA_UNROLLED_BY_8
 
 #define MICA_KERNEL(name, layout) MICA_KERNEL_NAMED(name, layout)
 #define MICA_KERNEL_NAMED(name, layout)                                                            \

@@ -26,6 +26,15 @@ typedef struct mica_move_layout {
     int64_t highest[MICA_SPACE_AXES], entry_strides[MICA_SPACE_AXES];
 } mica_move_layout;
 
+/* y[to + column * to_stride + row] = x[from + row * from_stride + column], in each of the places of
+ * two spaces of the same axes. */
+typedef struct mica_turn_layout {
+    mica_places at;
+    mica_space from, to;
+    int64_t from_offset, to_offset;
+    int64_t rows, columns, from_stride, to_stride;
+} mica_turn_layout;
+
 /* y[i] = i / inner % size + start, as the dtype. */
 typedef struct mica_iota_layout {
     mica_places at;

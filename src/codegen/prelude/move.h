@@ -1,8 +1,11 @@
 /* codegen/prelude/move.h: kernels that move elements, whatever they mean: by their size.
  *
  *     move<bytes>     between two spaces
+ *     turn<bytes>     matrices whose rows become columns: tiles pass through shared memory, so that
+ *                     neighbours are read and neighbours are written
  *     gather<bytes>   elements of windows out of x
- *     assign<bytes>   scatter of kind set */
+ *     assign<bytes>, assign_sorted<bytes>
+ *                     scatter of kind set */
 #include "codegen/prelude/index.h"
 
 typedef struct mica_sixteen_bytes {
@@ -20,6 +23,9 @@ MICA_SCALAR int64_t mica_slice_start(const mica_move_layout *a) {
     return start;
 }
 
+#define MICA_TILE_SIDE 32
+#define MICA_TILE_ROWS 8 /* MICA_MOST_THREADS / MICA_TILE_SIDE: that the threads do at once */
+
 #define MICA_MOVES(bytes, type)                                                                    \
     MICA_KERNEL(move##bytes, mica_move_layout) {                                                   \
         MICA_EACH_THREAD {                                                                         \
@@ -36,6 +42,35 @@ MICA_SCALAR int64_t mica_slice_start(const mica_move_layout *a) {
             y[mica_position(&a.to, i)] = x[mica_position(&a.from, i)];                             \
         }                                                                                          \
     }                                                                                              \
+    MICA_KERNEL(turn##bytes, mica_turn_layout) {                                                   \
+        MICA_SHARED type tile[MICA_TILE_SIDE][MICA_TILE_SIDE + 1];                                 \
+        const int64_t down = (a.rows + MICA_TILE_SIDE - 1) / MICA_TILE_SIDE;                       \
+        const int64_t across = (a.columns + MICA_TILE_SIDE - 1) / MICA_TILE_SIDE;                  \
+        for (int64_t t = MICA_BLOCK; t < a.from.n * down * across; t += MICA_BLOCKS) {             \
+            const int64_t matrix = t / (down * across), rest = t - matrix * down * across;         \
+            const int64_t row = rest / across * MICA_TILE_SIDE;                                    \
+            const int64_t column = (rest - rest / across * across) * MICA_TILE_SIDE;               \
+            const type *x = (const type *)a.at.x[0] + a.from_offset +                              \
+                            mica_position(&a.from, matrix) + row * a.from_stride + column;         \
+            type *y = (type *)a.at.y + a.to_offset + mica_position(&a.to, matrix) +                \
+                      column * a.to_stride + row;                                                  \
+            const int64_t rows = a.rows - row, columns = a.columns - column;                       \
+            MICA_PHASE {                                                                           \
+                const int64_t c = MICA_THREAD % MICA_TILE_SIDE;                                    \
+                const int64_t r = MICA_THREAD / MICA_TILE_SIDE;                                    \
+                if (c < columns)                                                                   \
+                    for (int i = 0; i < MICA_TILE_SIDE; i += MICA_TILE_ROWS)                       \
+                        if (r + i < rows) tile[r + i][c] = x[(r + i) * a.from_stride + c];         \
+            }                                                                                      \
+            MICA_PHASE {                                                                           \
+                const int64_t r = MICA_THREAD % MICA_TILE_SIDE;                                    \
+                const int64_t c = MICA_THREAD / MICA_TILE_SIDE;                                    \
+                if (r < rows)                                                                      \
+                    for (int i = 0; i < MICA_TILE_SIDE; i += MICA_TILE_ROWS)                       \
+                        if (c + i < columns) y[(c + i) * a.to_stride + r] = tile[r][c + i];        \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
     MICA_KERNEL(gather##bytes, mica_index_arguments) {                                             \
         MICA_EACH_THREAD {                                                                         \
             const type *x = (const type *)a.at.x[0];                                               \
@@ -49,6 +84,13 @@ MICA_SCALAR int64_t mica_slice_start(const mica_move_layout *a) {
     }                                                                                              \
     MICA_KERNEL(assign##bytes, mica_index_arguments) {                                             \
         MICA_EACH_UPDATE(from, to)((type *)a.at.y)[to] = ((const type *)a.at.x[2])[from];          \
+    }                                                                                              \
+    MICA_KERNEL(assign_sorted##bytes, mica_index_arguments) {                                      \
+        MICA_EACH_RUN({                                                                            \
+            int64_t last = first;                                                                  \
+            MICA_EACH_IN_RUN(r) last = r;                                                          \
+            ((type *)a.at.y)[to] = ((const type *)a.at.x[2])[MICA_UPDATE_AT(last)];                \
+        })                                                                                         \
     }
 
 MICA_MOVES(1, uint8_t)

@@ -10,6 +10,10 @@
 #include "codegen/prelude/space.h"
 #include "ir/scalar_reduce.h"
 
+/* Elements that a thread asks for before it needs the first: a power of two, and which. */
+#define MICA_IN_FLIGHT 8
+#define MICA_IN_FLIGHT_LEVEL 3
+
 #define MICA_REDUCE_KERNELS(kind, OP, IDENTITY)                                                    \
     MICA_KERNEL(rows_##kind, mica_reduce_layout) {                                                 \
         MICA_SHARED C lanes[MICA_MOST_THREADS];                                                    \
@@ -61,8 +65,14 @@
             const int64_t n = left < MICA_REDUCE_ROWS ? left : MICA_REDUCE_ROWS;                   \
             const T *x = (const T *)a.at.x[0] + mica_position(&a.kept, line) + column;             \
             C sum = LOAD(x[mica_position(&a.reduced, begin)]);                                     \
-            for (int64_t r = 1; r < n; r++)                                                        \
-                sum = OP(sum, LOAD(x[mica_position(&a.reduced, begin + r)]));                      \
+            int64_t r = 1;                                                                         \
+            for (; r + MICA_IN_FLIGHT <= n; r += MICA_IN_FLIGHT) {                                 \
+                T next[MICA_IN_FLIGHT];                                                            \
+                for (int k = 0; k < MICA_IN_FLIGHT; k++)                                           \
+                    next[k] = x[mica_position(&a.reduced, begin + r + k)];                         \
+                for (int k = 0; k < MICA_IN_FLIGHT; k++) sum = OP(sum, LOAD(next[k]));             \
+            }                                                                                      \
+            for (; r < n; r++) sum = OP(sum, LOAD(x[mica_position(&a.reduced, begin + r)]));       \
             if (a.parts == 1)                                                                      \
                 ((T *)a.at.y)[i] = STORE(sum);                                                     \
             else                                                                                   \
@@ -71,7 +81,19 @@
     }                                                                                              \
     MICA_SCALAR C part_tree_##kind(const C *parts, int64_t first, int64_t n, int64_t stride) {     \
         C levels[MICA_REDUCE_LEVELS];                                                              \
-        for (int64_t p = 0; p < n; p++) {                                                          \
+        int64_t p = 0;                                                                             \
+        for (; p + MICA_IN_FLIGHT <= n; p += MICA_IN_FLIGHT) {                                     \
+            C next[MICA_IN_FLIGHT];                                                                \
+            for (int k = 0; k < MICA_IN_FLIGHT; k++) next[k] = parts[(first + p + k) * stride];    \
+            for (int width = 1; width < MICA_IN_FLIGHT; width *= 2)                                \
+                for (int k = 0; k < MICA_IN_FLIGHT; k += 2 * width)                                \
+                    next[k] = OP(next[k], next[k + width]);                                        \
+            C part = next[0];                                                                      \
+            int l = MICA_IN_FLIGHT_LEVEL;                                                          \
+            for (; p >> l & 1; l++) part = OP(levels[l], part);                                    \
+            levels[l] = part;                                                                      \
+        }                                                                                          \
+        for (; p < n; p++) {                                                                       \
             C part = parts[(first + p) * stride];                                                  \
             int l = 0;                                                                             \
             for (; p >> l & 1; l++) part = OP(levels[l], part);                                    \

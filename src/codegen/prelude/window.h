@@ -46,6 +46,14 @@ MICA_SCALAR int64_t window_place(const mica_window_arguments *a, int64_t i, int6
             T *y = (T *)a.at.y + to;                                                               \
             *y = STORE(OP(LOAD(*y), LOAD(((const T *)a.at.x[2])[from])));                          \
         }                                                                                          \
+    }                                                                                              \
+    MICA_KERNEL(scatter_sorted_##kind, mica_index_arguments) {                                     \
+        MICA_EACH_RUN({                                                                            \
+            T y = ((const T *)a.at.y)[to];                                                         \
+            MICA_EACH_IN_RUN(r)                                                                    \
+            y = STORE(OP(LOAD(y), LOAD(((const T *)a.at.x[2])[MICA_UPDATE_AT(r)])));               \
+            ((T *)a.at.y)[to] = y;                                                                 \
+        })                                                                                         \
     }
 
 MICA_WINDOW_KERNELS(sum, ADD, (C)0)

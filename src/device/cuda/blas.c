@@ -10,13 +10,18 @@
 #include "base/log.h"
 #include "device/cuda/steps.h"
 
-enum { MOST_WORKSPACE = 32 << 20 };
+enum {
+    MOST_WORKSPACE = 32 << 20,
+    LEAST_WORK = 1 << 20 /* multiplications that are worth a copy of an operand */
+};
 
 typedef struct blas_kernel {
     cuda_kernel base;
     cublasLtObject desc, layouts[3]; /* of x1^T, x0^T and y^T */
     cublasLtHeuristicResult plan;
     bool is_f64;
+    cuda_kernel *copies[2]; /* of operands whose axes are not those of matrices; or NULL */
+    size_t copy_offsets[2]; /* in scratch memory, where they are put */
 } blas_kernel;
 
 /* ---- the library ------------------------------------------------------------------------------*/
@@ -94,6 +99,44 @@ static bool find_dtype(mica_dtype dtype, int *out_dtype, int *out_compute, int *
     }
 }
 
+/* The axes of an operand, outermost first, as they will lie in a dense copy. */
+static void append_axes(const mica_space *s, mica_space *list) {
+    for (int64_t d = 0; d < s->rank; d++) {
+        list->sizes[list->rank] = s->sizes[d];
+        list->strides[list->rank++] = s->strides[d];
+    }
+}
+
+/* The operand's elements, densely: its neighbours in memory stay neighbours. */
+static mica_status create_copy(cuda_device *device, mica_dtype dtype, const mica_space *batch,
+                               mica_space *rest, mica_space *depth, const mica_type *x, matrix *out,
+                               cuda_kernel **out_kernel) {
+    mica_space axes = {.rank = 0};
+    mica_move_layout layout = {.entries = 0};
+    bool runs_down = depth->rank > 0 && depth->strides[depth->rank - 1] == 1;
+    int64_t stride = 1, strides[3 * MICA_SPACE_AXES];
+    append_axes(batch, &axes);
+    append_axes(runs_down ? rest : depth, &axes);
+    append_axes(runs_down ? depth : rest, &axes);
+    for (int64_t d = axes.rank - 1; d >= 0; d--) {
+        strides[d] = stride;
+        stride *= axes.sizes[d];
+    }
+    cuda_space_init(&layout.from);
+    cuda_space_init(&layout.to);
+    for (int64_t d = 0; d < axes.rank; d++)
+        cuda_space_add_pair(&layout.from, &layout.to, axes.sizes[d], axes.strides[d], strides[d]);
+    *out = (matrix){.batch = batch->n,
+                    .batch_stride = rest->n * depth->n,
+                    .leading = runs_down ? depth->n : rest->n,
+                    .runs_down = runs_down};
+    cuda_steps *steps;
+    MICA_TRY(cuda_steps_create(device, CUDA_MOVE, dtype, 1, &steps));
+    mica_status status = cuda_move_add(device, steps, mica_dtype_bytes(dtype),
+                                       mica_alignment_of(mica_type_bytes(x)), &layout, 0, -1);
+    return cuda_steps_finish(device, status, steps, out_kernel);
+}
+
 /* ---- plans ------------------------------------------------------------------------------------*/
 
 /* A matrix of so many rows and columns, going down its columns. */
@@ -120,7 +163,9 @@ static bool find_plan(cuda_device *device, blas_kernel *k, const mica_node *node
     const mica_type *types[4] = {mica_operand_type(node, 1), mica_operand_type(node, 0),
                                  &node->results[0], &node->results[0]};
     for (int i = 0; i < 4; i++) {
-        uint32_t alignment = (uint32_t)mica_alignment_of(mica_type_bytes(types[i]));
+        bool is_copied = i < 2 && k->copies[1 - i];
+        uint32_t alignment =
+            is_copied ? 256 : (uint32_t)mica_alignment_of(mica_type_bytes(types[i]));
         done = done && blas->preference_set(preference, CUBLASLT_PREFERENCE_ALIGNMENT + i,
                                             &alignment, sizeof alignment) == 0;
     }
@@ -131,35 +176,103 @@ static bool find_plan(cuda_device *device, blas_kernel *k, const mica_node *node
     return done && found == 1 && k->plan.state == 0;
 }
 
-static bool make_plan(cuda_device *device, blas_kernel *k, const mica_node *node) {
+/* The contracted axes in the order in which the left operand has them: more of them are one. */
+static void sort_axes(mica_ints *left, mica_ints *right, int64_t of_left[], int64_t of_right[]) {
+    for (int32_t i = 0; i < left->n; i++) {
+        int32_t at = i;
+        for (; at > 0 && of_left[at - 1] > left->data[i]; at--) {
+            of_left[at] = of_left[at - 1];
+            of_right[at] = of_right[at - 1];
+        }
+        of_left[at] = left->data[i];
+        of_right[at] = right->data[i];
+    }
+    left->data = of_left;
+    right->data = of_right;
+}
+
+/* An operand as a matrix, in place where its axes allow it. `rest` and `depth` count its elements.
+ */
+static mica_status find_operand(cuda_device *device, blas_kernel *k, const mica_node *node,
+                                int32_t i, mica_ints batch, mica_ints contract, mica_space *rest,
+                                mica_space *depth, matrix *out) {
+    const mica_type *x = mica_operand_type(node, i);
+    mica_space of_batch;
+    cuda_dot_split(x, batch, contract, &of_batch, rest, depth);
+    if (find_matrix(&of_batch, rest, depth, out)) return NULL;
+    return create_copy(device, x->dtype, &of_batch, rest, depth, x, out, &k->copies[i]);
+}
+
+static mica_status find_operands(cuda_device *device, blas_kernel *k, const mica_node *node,
+                                 mica_space *rows, mica_space *columns, int64_t *depth,
+                                 matrix out[2]) {
+    int64_t of_left[MICA_MAX_RANK], of_right[MICA_MAX_RANK];
+    mica_ints left = mica_node_ints(node, "lhs_contract"),
+              right = mica_node_ints(node, "rhs_contract");
+    mica_space deep;
+    sort_axes(&left, &right, of_left, of_right);
+    MICA_TRY(find_operand(device, k, node, 0, mica_node_ints(node, "lhs_batch"), left, rows, &deep,
+                          &out[0]));
+    MICA_TRY(find_operand(device, k, node, 1, mica_node_ints(node, "rhs_batch"), right, columns,
+                          &deep, &out[1]));
+    *depth = deep.n;
+    return NULL;
+}
+
+static bool has_work(const mica_node *node) {
+    const mica_type *x = mica_operand_type(node, 0);
+    mica_ints contract = mica_node_ints(node, "lhs_contract");
+    int64_t depth = 1;
+    for (int32_t i = 0; i < contract.n; i++) depth *= x->dims[contract.data[i]];
+    return mica_type_elements(&node->results[0]) >= (LEAST_WORK + depth - 1) / depth;
+}
+
+static bool plan_matrices(cuda_device *device, blas_kernel *k, const mica_node *node, int64_t rows,
+                          int64_t columns, int64_t depth, const matrix *of) {
     const mica_cuda_blas_api *blas = device->blas;
-    mica_dot_layout a;
-    matrix left, right;
+    const matrix *left = &of[0], *right = &of[1];
     int dtype, compute, scale, transposed = CUBLAS_OP_T;
-    cuda_dot_layout(node, &a);
-    if (!find_dtype(node->results[0].dtype, &dtype, &compute, &scale) ||
-        !find_matrix(&a.left_batch, &a.left_rows, &a.left_depth, &left) ||
-        !find_matrix(&a.right_batch, &a.right_columns, &a.right_depth, &right) ||
-        left.batch > INT32_MAX)
+    if (!find_dtype(node->results[0].dtype, &dtype, &compute, &scale) || left->batch > INT32_MAX)
         return false;
-    int64_t rows = a.left_rows.n, columns = a.right_columns.n, depth = a.left_depth.n;
-    matrix result = {.batch = left.batch, .batch_stride = rows * columns, .leading = columns};
+    matrix result = {.batch = left->batch, .batch_stride = rows * columns, .leading = columns};
     k->is_f64 = scale == CUBLAS_R_64F;
     /* x1^T is columns by depth: in place when it runs across, else transposed. */
     return blas->desc_create(&k->desc, compute, scale) == 0 &&
-           (!right.runs_down ||
+           (!right->runs_down ||
             blas->desc_set(k->desc, CUBLASLT_DESC_TRANSA, &transposed, sizeof transposed) == 0) &&
-           (left.runs_down ||
+           (left->runs_down ||
             blas->desc_set(k->desc, CUBLASLT_DESC_TRANSB, &transposed, sizeof transposed) == 0) &&
-           make_layout(blas, dtype, right.runs_down ? depth : columns,
-                       right.runs_down ? columns : depth, &right, &k->layouts[0]) &&
-           make_layout(blas, dtype, left.runs_down ? depth : rows, left.runs_down ? rows : depth,
-                       &left, &k->layouts[1]) &&
+           make_layout(blas, dtype, right->runs_down ? depth : columns,
+                       right->runs_down ? columns : depth, right, &k->layouts[0]) &&
+           make_layout(blas, dtype, left->runs_down ? depth : rows, left->runs_down ? rows : depth,
+                       left, &k->layouts[1]) &&
            make_layout(blas, dtype, columns, rows, &result, &k->layouts[2]) &&
            find_plan(device, k, node);
 }
 
+/* *out_planned: whether the library takes the product. */
+static mica_status make_plan(cuda_device *device, blas_kernel *k, const mica_node *node,
+                             bool *out_planned) {
+    mica_space rows, columns;
+    matrix operands[2];
+    int64_t depth = 0;
+    int ignored;
+    *out_planned = false;
+    if (!find_dtype(node->results[0].dtype, &ignored, &ignored, &ignored)) return NULL;
+    MICA_TRY(find_operands(device, k, node, &rows, &columns, &depth, operands));
+    if ((k->copies[0] || k->copies[1]) && !has_work(node)) return NULL;
+    CUresult entered = cuda_enter(device);
+    if (entered != CUDA_SUCCESS) return cuda_error(device, entered, "kernel_create");
+    *out_planned = plan_matrices(device, k, node, rows.n, columns.n, depth, operands);
+    cuda_leave(device);
+    return NULL;
+}
+
 /* ---- kernels ----------------------------------------------------------------------------------*/
+
+static size_t round_up(size_t bytes) {
+    return (bytes + 255) / 256 * 256;
+}
 
 static mica_status launch_blas(const cuda_kernel *kernel, cuda_stream *stream,
                                const mica_address *operands, const mica_address *results,
@@ -168,16 +281,21 @@ static mica_status launch_blas(const cuda_kernel *kernel, cuda_stream *stream,
     cuda_device *device = stream->device;
     const double one = 1, zero = 0;
     const float one_f32 = 1, zero_f32 = 0;
+    mica_address x[2] = {operands[0], operands[1]};
     void *y = (void *)(uintptr_t)results[0];
+    for (int i = 0; i < 2; i++) {
+        if (!k->copies[i]) continue;
+        x[i] = scratch + k->copy_offsets[i];
+        MICA_TRY(k->copies[i]->launch(k->copies[i], stream, &operands[i], &x[i], 0));
+    }
     if (stream->poison) return cuda_error(device, stream->poison, "launch");
     CUresult entered = cuda_enter(device);
     if (entered != CUDA_SUCCESS) return cuda_error(device, entered, "launch");
     int result = device->blas->matmul(
         device->blas_handle, k->desc, k->is_f64 ? (const void *)&one : &one_f32,
-        (const void *)(uintptr_t)operands[1], k->layouts[0], (const void *)(uintptr_t)operands[0],
-        k->layouts[1], k->is_f64 ? (const void *)&zero : &zero_f32, y, k->layouts[2], y,
-        k->layouts[2], k->plan.algorithm, (void *)(uintptr_t)scratch, k->plan.workspace_bytes,
-        stream->handle);
+        (const void *)(uintptr_t)x[1], k->layouts[0], (const void *)(uintptr_t)x[0], k->layouts[1],
+        k->is_f64 ? (const void *)&zero : &zero_f32, y, k->layouts[2], y, k->layouts[2],
+        k->plan.algorithm, (void *)(uintptr_t)scratch, k->plan.workspace_bytes, stream->handle);
     cuda_leave(device);
     if (result == 0) return NULL;
     return MICA_ERROR(MICA_DEVICE_ERROR, "[dot] %s: cuBLASLt answers status %d", device->base.name,
@@ -189,6 +307,8 @@ static void destroy_blas(cuda_device *device, cuda_kernel *kernel) {
     if (k->desc) device->blas->desc_destroy(k->desc);
     for (int i = 0; i < 3; i++)
         if (k->layouts[i]) device->blas->layout_destroy(k->layouts[i]);
+    for (int i = 0; i < 2; i++)
+        if (k->copies[i]) cuda_kernel_destroy(&device->base, &k->copies[i]->base);
     mica_free(k);
 }
 
@@ -199,14 +319,19 @@ mica_status cuda_blas_create(cuda_device *device, const mica_node *node, cuda_ke
     MICA_TRY(cuda_kernel_new(sizeof *k, &k));
     k->base.launch = launch_blas;
     k->base.destroy = destroy_blas;
-    CUresult entered = cuda_enter(device);
-    bool planned = entered == CUDA_SUCCESS && make_plan(device, k, node);
-    if (entered == CUDA_SUCCESS) cuda_leave(device);
-    if (!planned) {
+    bool planned;
+    mica_status status = make_plan(device, k, node, &planned);
+    if (status || !planned) {
         destroy_blas(device, &k->base);
-        return NULL;
+        return status;
     }
-    k->base.base.scratch_bytes = k->plan.workspace_bytes;
+    size_t bytes = round_up(k->plan.workspace_bytes);
+    for (int i = 0; i < 2; i++) {
+        if (!k->copies[i]) continue;
+        k->copy_offsets[i] = bytes;
+        bytes += round_up(mica_type_bytes(mica_operand_type(node, i)));
+    }
+    k->base.base.scratch_bytes = bytes;
     *out_kernel = &k->base;
     return NULL;
 }

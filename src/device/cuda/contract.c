@@ -18,9 +18,8 @@ static bool has(mica_ints list, int64_t value) {
     return false;
 }
 
-/* The axes of an operand as three spaces. */
-static void split_axes(const mica_type *x, mica_ints batch, mica_ints contract,
-                       mica_space *of_batch, mica_space *of_rest, mica_space *of_depth) {
+void cuda_dot_split(const mica_type *x, mica_ints batch, mica_ints contract, mica_space *of_batch,
+                    mica_space *of_rest, mica_space *of_depth) {
     int64_t strides[MICA_MAX_RANK];
     cuda_strides(x, strides);
     cuda_space_init(of_batch);
@@ -40,11 +39,12 @@ static bool is_dense(const mica_space *space) {
 
 void cuda_dot_layout(const mica_node *node, mica_dot_layout *out) {
     mica_dot_layout a = {.left_runs_down = 0};
-    split_axes(mica_operand_type(node, 0), mica_node_ints(node, "lhs_batch"),
-               mica_node_ints(node, "lhs_contract"), &a.left_batch, &a.left_rows, &a.left_depth);
-    split_axes(mica_operand_type(node, 1), mica_node_ints(node, "rhs_batch"),
-               mica_node_ints(node, "rhs_contract"), &a.right_batch, &a.right_columns,
-               &a.right_depth);
+    cuda_dot_split(mica_operand_type(node, 0), mica_node_ints(node, "lhs_batch"),
+                   mica_node_ints(node, "lhs_contract"), &a.left_batch, &a.left_rows,
+                   &a.left_depth);
+    cuda_dot_split(mica_operand_type(node, 1), mica_node_ints(node, "rhs_batch"),
+                   mica_node_ints(node, "rhs_contract"), &a.right_batch, &a.right_columns,
+                   &a.right_depth);
     a.left_runs_down = is_dense(&a.left_depth);
     a.right_runs_down = is_dense(&a.right_depth);
     *out = a;

@@ -6,14 +6,18 @@
 
 #include "device/cuda/steps.h"
 
-enum { SCATTER_THREADS = 8192 }; /* that are worth looking at all index vectors each */
+enum {
+    SCATTER_THREADS = 8192, /* that are worth looking at all index vectors each */
+    LEAST_SORTED = 32,      /* positions: fewer are looked at by each thread */
+    MOST_SORTED = 1 << 18   /* each is compared with each */
+};
 
 static const char *kernel_of(const mica_node *node) {
     const char *kind = mica_node_string(node, "kind");
-    return !strcmp(kind, "add")   ? "scatter_sum"
-           : !strcmp(kind, "mul") ? "scatter_prod"
-           : !strcmp(kind, "max") ? "scatter_max"
-           : !strcmp(kind, "min") ? "scatter_min"
+    return !strcmp(kind, "add")   ? "sum"
+           : !strcmp(kind, "mul") ? "prod"
+           : !strcmp(kind, "max") ? "max"
+           : !strcmp(kind, "min") ? "min"
                                   : NULL;
 }
 
@@ -70,21 +74,40 @@ static void find_arguments(const mica_node *node, const mica_type *windows,
     }
 }
 
+/* Every thread goes over all index vectors. */
+static mica_status add_plain_scatter(cuda_device *device, cuda_steps *steps, const char *name,
+                                     mica_index_arguments *a) {
+    a->shards = SCATTER_THREADS / a->window_updates.n;
+    if (a->shards > a->position_updates.n) a->shards = a->position_updates.n;
+    if (a->shards < 1) a->shards = 1;
+    return cuda_steps_add(device, steps, name, a->window_updates.n * a->shards, a, sizeof *a, 0, 1,
+                          2);
+}
+
+static mica_status add_sorted_scatter(cuda_device *device, cuda_steps *steps, const char *name,
+                                      const mica_index_arguments *a) {
+    int64_t n = a->position_updates.n;
+    steps->base.base.scratch_bytes = (size_t)n * 3 * sizeof(int64_t);
+    MICA_TRY(cuda_steps_add(device, steps, "scatter_starts", n, a, sizeof *a, 0, 1, 2));
+    MICA_TRY(cuda_steps_add(device, steps, "scatter_order", n, a, sizeof *a, 0, 1, 2));
+    return cuda_steps_add(device, steps, name, n * a->window_updates.n, a, sizeof *a, 0, 1, 2);
+}
+
 static mica_status add_scatter(cuda_device *device, cuda_steps *steps, const mica_node *node) {
     mica_index_arguments a;
     char name[32];
+    const char *kernel = kernel_of(node);
     find_arguments(node, mica_operand_type(node, 2), &a);
-    a.shards = SCATTER_THREADS / a.window_updates.n;
-    if (a.shards > a.position_updates.n) a.shards = a.position_updates.n;
-    if (a.shards < 1) a.shards = 1;
-    if (kernel_of(node))
-        snprintf(name, sizeof name, "%s", kernel_of(node));
+    bool sorts = a.position_updates.n >= LEAST_SORTED && a.position_updates.n <= MOST_SORTED;
+    if (kernel)
+        snprintf(name, sizeof name, "scatter%s_%s", sorts ? "_sorted" : "", kernel);
     else
-        snprintf(name, sizeof name, "assign%zu", mica_dtype_bytes(node->results[0].dtype));
+        snprintf(name, sizeof name, "assign%s%zu", sorts ? "_sorted" : "",
+                 mica_dtype_bytes(node->results[0].dtype));
     cuda_steps_add_copy(steps, 0, mica_type_bytes(&node->results[0]));
     steps->base.base.in_place_operands = 1;
-    return cuda_steps_add(device, steps, name, a.window_updates.n * a.shards, &a, sizeof a, 0, 1,
-                          2);
+    return sorts ? add_sorted_scatter(device, steps, name, &a)
+                 : add_plain_scatter(device, steps, name, &a);
 }
 
 static mica_status add_gather(cuda_device *device, cuda_steps *steps, const mica_node *node) {
@@ -100,7 +123,7 @@ mica_status cuda_index_create(cuda_device *device, const mica_node *node,
     cuda_steps *steps;
     bool combines = node->op == MICA_OP_scatter && kernel_of(node);
     MICA_TRY(cuda_steps_create(device, combines ? CUDA_WINDOW : CUDA_MOVE, node->results[0].dtype,
-                               2, &steps));
+                               4, &steps));
     mica_status status = node->op == MICA_OP_gather ? add_gather(device, steps, node)
                                                     : add_scatter(device, steps, node);
     return cuda_steps_finish(device, status, steps, out_kernel);

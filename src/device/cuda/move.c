@@ -20,13 +20,95 @@ bool cuda_move_takes(const mica_node *node) {
     }
 }
 
+/* ---- how elements are moved -------------------------------------------------------------------*/
+
+static bool divides(const mica_space *s, int64_t unit) {
+    for (int64_t d = 0; d < s->rank - 1; d++)
+        if (s->strides[d] % unit != 0) return false;
+    return s->strides[s->rank - 1] == 1 && s->sizes[s->rank - 1] % unit == 0;
+}
+
+static void divide(mica_space *s, int64_t unit) {
+    for (int64_t d = 0; d < s->rank - 1; d++) s->strides[d] /= unit;
+    s->sizes[s->rank - 1] /= unit;
+    s->n /= unit;
+}
+
+/* Neighbours that stay neighbours are moved several at a time, up to 16 bytes. */
+static size_t widen(mica_move_layout *a, size_t bytes, size_t alignment) {
+    if (a->to.rank == 0) return bytes;
+    for (size_t wide = 16; wide > bytes; wide /= 2) {
+        int64_t unit = (int64_t)(wide / bytes);
+        bool fits = wide <= alignment && divides(&a->from, unit) && divides(&a->to, unit) &&
+                    a->from_offset % unit == 0 && a->to_offset % unit == 0;
+        for (int64_t k = 0; k < a->entries; k++) fits = fits && a->entry_strides[k] % unit == 0;
+        if (!fits) continue;
+        divide(&a->from, unit);
+        divide(&a->to, unit);
+        a->from_offset /= unit;
+        a->to_offset /= unit;
+        for (int64_t k = 0; k < a->entries; k++) a->entry_strides[k] /= unit;
+        return wide;
+    }
+    return bytes;
+}
+
+enum { LEAST_TURNED = 8 }; /* rows and columns of a matrix worth a tile */
+
+/* The axis of s whose neighbours are neighbours in memory; -1: there is none. */
+static int64_t dense_axis(const mica_space *s) {
+    int64_t d = s->rank - 1;
+    while (d >= 0 && s->strides[d] != 1) d--;
+    return d;
+}
+
+/* Rows that become columns. */
+static bool find_turn(const mica_move_layout *a, mica_turn_layout *out) {
+    int64_t row = dense_axis(&a->to), column = dense_axis(&a->from);
+    if (a->entries > 0 || row < 0 || column < 0 || row == column ||
+        a->to.sizes[row] < LEAST_TURNED || a->to.sizes[column] < LEAST_TURNED)
+        return false;
+    *out = (mica_turn_layout){.from_offset = a->from_offset,
+                              .to_offset = a->to_offset,
+                              .rows = a->to.sizes[row],
+                              .columns = a->to.sizes[column],
+                              .from_stride = a->from.strides[row],
+                              .to_stride = a->to.strides[column]};
+    cuda_space_init(&out->from);
+    cuda_space_init(&out->to);
+    for (int64_t d = 0; d < a->to.rank; d++)
+        if (d != row && d != column)
+            cuda_space_add_pair(&out->from, &out->to, a->to.sizes[d], a->from.strides[d],
+                                a->to.strides[d]);
+    return true;
+}
+
+static mica_status add_turn(cuda_device *device, cuda_steps *steps, size_t bytes,
+                            const mica_turn_layout *a, int32_t source) {
+    char name[32];
+    int64_t tiles = a->from.n * ((a->rows + 31) / 32) * ((a->columns + 31) / 32);
+    snprintf(name, sizeof name, "turn%zu", bytes);
+    return cuda_steps_add(device, steps, name, -(tiles < 1 << 20 ? tiles : 1 << 20), a, sizeof *a,
+                          source, -1, -1);
+}
+
+mica_status cuda_move_add(cuda_device *device, cuda_steps *steps, size_t bytes, size_t alignment,
+                          const mica_move_layout *layout, int32_t source, int32_t starts) {
+    char name[32];
+    mica_move_layout wide = *layout;
+    mica_turn_layout turn;
+    if (layout->to.n == 0) return NULL;
+    if (find_turn(layout, &turn)) return add_turn(device, steps, bytes, &turn, source);
+    snprintf(name, sizeof name, "move%zu", widen(&wide, bytes, alignment));
+    return cuda_steps_add(device, steps, name, wide.to.n, &wide, sizeof wide, source, starts, -1);
+}
+
 static mica_status add_move(cuda_device *device, cuda_steps *steps, const mica_node *node,
                             const mica_move_layout *layout, int32_t source, int32_t starts) {
-    char name[32];
-    snprintf(name, sizeof name, "move%zu", mica_dtype_bytes(node->results[0].dtype));
-    if (layout->to.n == 0) return NULL;
-    return cuda_steps_add(device, steps, name, layout->to.n, layout, sizeof *layout, source, starts,
-                          -1);
+    size_t of_x = mica_alignment_of(mica_type_bytes(mica_operand_type(node, source)));
+    size_t of_y = mica_alignment_of(mica_type_bytes(&node->results[0]));
+    return cuda_move_add(device, steps, mica_dtype_bytes(node->results[0].dtype),
+                         of_x < of_y ? of_x : of_y, layout, source, starts);
 }
 
 /* The strides in x of the result's axes, and where its first element lies. */

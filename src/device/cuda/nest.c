@@ -85,7 +85,7 @@ static mica_status create_kernel(cuda_device *device, cuda_module *module, int32
     k->blocks = !shape->threads       ? cuda_blocks(device, shape->units)
                 : shape->units < most ? shape->units
                                       : most;
-    k->finish_blocks = cuda_blocks(device, shape->finish_units);
+    k->finish_blocks = (shape->finish_units + MICA_FINISH_UNITS - 1) / MICA_FINISH_UNITS;
     k->base.base.scratch_bytes = shape->scratch_bytes;
     k->base.base.in_place_operands = shape->in_place[0];
     memcpy(k->base.base.in_place_more, shape->in_place + 1, sizeof k->base.base.in_place_more);

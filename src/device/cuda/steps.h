@@ -50,11 +50,17 @@ mica_status cuda_steps_launch(const cuda_kernel *kernel, cuda_stream *stream,
 mica_status cuda_steps_finish(cuda_device *device, mica_status status, cuda_steps *steps,
                               cuda_kernel **out_kernel);
 
+/* Adds a move (prelude/move.h) of elements of so many bytes between arrays of that alignment. */
+mica_status cuda_move_add(cuda_device *device, cuda_steps *steps, size_t bytes, size_t alignment,
+                          const mica_move_layout *layout, int32_t source, int32_t starts);
+
 /* The text of a family's module; a dtype that it does not have: NULL. For tests too. */
 mica_status cuda_family_text(cuda_family family, mica_dtype dtype, char **out_text);
 bool cuda_family_has(cuda_family family, mica_dtype dtype);
 
-/* The axes of a dot, merged. */
+/* The axes of an operand of a dot as three spaces; of both. */
+void cuda_dot_split(const mica_type *x, mica_ints batch, mica_ints contract, mica_space *of_batch,
+                    mica_space *of_rest, mica_space *of_depth);
 void cuda_dot_layout(const mica_node *node, mica_dot_layout *out);
 
 /* Spaces. */
