@@ -2,7 +2,8 @@
  * scores (mica.attention), with its vjp (mica.attention.back inside).
  *
  * Besides y it returns for every query ln sum e^score (0 for a query that may attend to nothing),
- * from which the backward pass makes the softmax again, a few rows at a time. */
+ * from which the backward pass makes the softmax again, a few rows at a time. Of f16 and bf16 the
+ * scores, the softmax and this sum are f32; the softmax is rounded before its products. */
 #include "nn/compose.h"
 
 #include <math.h>
@@ -20,6 +21,18 @@ static mica_value product(mica_graph *g, mica_value a, mica_value b, bool transp
     return mica_nn_matmul(g, a, b, 1, transposes_a, transposes_b);
 }
 
+/* Scores, softmax and sums of narrow numbers are computed in f32. */
+static mica_value wide(mica_graph *g, mica_value x) {
+    mica_dtype dtype = mica_nn_type(x).dtype;
+    return dtype == MICA_DTYPE_f16 || dtype == MICA_DTYPE_bf16 ? mica_convert(g, x, MICA_DTYPE_f32)
+                                                               : x;
+}
+
+static mica_value as_dtype(mica_graph *g, mica_value x, mica_value like) {
+    mica_dtype dtype = mica_nn_type(like).dtype;
+    return mica_nn_type(x).dtype == dtype ? x : mica_convert(g, x, dtype);
+}
+
 /* (..., L, 1) from (..., L) */
 static mica_value column(mica_graph *g, mica_value x) {
     mica_type type = mica_nn_type(x);
@@ -35,13 +48,14 @@ static mica_value row(mica_graph *g, mica_value x) {
 
 /* Scores with the mask in them, -inf for keys that are not attended to. */
 static mica_value scores_of(mica_graph *g, const mica_value *in, const settings *s) {
-    mica_value scores = mica_nn_scale(g, product(g, in[Q], in[K], false, true), s->scale);
+    mica_value scores =
+        mica_nn_scale(g, product(g, wide(g, in[Q]), wide(g, in[K]), false, true), s->scale);
     mica_type type = mica_nn_type(scores);
     mica_value never = mica_nn_number(g, scores, -INFINITY), mask = in[MASK];
     if (!mica_value_is_null(mask) && mica_nn_type(mask).dtype == MICA_DTYPE_bool)
         scores = mica_select(g, mica_broadcast_to(g, mask, mica_nn_dims(&type)), never, scores);
     else if (!mica_value_is_null(mask))
-        scores = mica_add(g, scores, mask);
+        scores = mica_add(g, scores, wide(g, mask));
     if (!s->causal) return scores;
     mica_value query = mica_iota(g, mica_nn_dims(&type), type.rank - 2, MICA_DTYPE_i32);
     mica_value key = mica_iota(g, mica_nn_dims(&type), type.rank - 1, MICA_DTYPE_i32);
@@ -72,17 +86,19 @@ static void attention_back(mica_graph *g, const mica_value operands[OPERANDS], c
     mica_graph *b = c.body;
     int32_t last = mica_nn_type(c.in[DY]).rank - 1;
     mica_value p = mica_exp(b, mica_sub(b, scores_of(b, c.in, s), column(b, c.in[LOG_SUM])));
+    mica_value dy = wide(b, c.in[DY]);
     mica_value shared =
-        mica_nn_reduce_keep(b, mica_mul(b, c.in[DY], c.in[Y]), "sum", MICA_INTS(last));
+        mica_nn_reduce_keep(b, mica_mul(b, dy, wide(b, c.in[Y])), "sum", MICA_INTS(last));
     mica_value more = mica_sub(b, column(b, c.in[DLOG_SUM]), shared);
-    mica_value ds = mica_mul(b, p, mica_add(b, product(b, c.in[DY], c.in[V], false, true), more));
-    mica_value scaled = mica_nn_scale(b, ds, s->scale);
+    mica_value ds =
+        mica_mul(b, p, mica_add(b, product(b, dy, wide(b, c.in[V]), false, true), more));
+    mica_value scaled = as_dtype(b, mica_nn_scale(b, ds, s->scale), c.in[K]);
     mica_composite_result(&c, product(b, scaled, c.in[K], false, false));
     mica_composite_result(&c, product(b, scaled, c.in[Q], true, false));
-    mica_composite_result(&c, product(b, p, c.in[DY], true, false));
+    mica_composite_result(&c, product(b, as_dtype(b, p, c.in[DY]), c.in[DY], true, false));
     mica_type mask = mica_nn_type(c.in[MASK]);
     if (!mica_value_is_null(c.in[MASK]) && mica_nn_is_float(&mask))
-        mica_composite_result(&c, shrink(b, ds, &mask));
+        mica_composite_result(&c, as_dtype(b, shrink(b, ds, &mask), c.in[MASK]));
     mica_composite_end(&c, false, out, "scale=%.17g causal=%d", s->scale, (int)s->causal);
 }
 
@@ -132,7 +148,8 @@ mica_value mica_nn_attend(mica_graph *g, mica_value q, mica_value k, mica_value 
     mica_value sum = mica_nn_reduce_keep(b, powers, "sum", MICA_INTS(last));
     mica_value idle = mica_nn_test(b, sum, "eq", 0);
     sum = mica_select(b, idle, mica_nn_number(b, sum, 1), sum);
-    mica_composite_result(&c, product(b, mica_div(b, powers, sum), c.in[V], false, false));
+    mica_value weights = as_dtype(b, mica_div(b, powers, sum), c.in[V]);
+    mica_composite_result(&c, product(b, weights, c.in[V], false, false));
     mica_value logs = mica_add(b, top, mica_log(b, sum));
     mica_composite_result(&c, row(b, mica_select(b, idle, zero, logs)));
     if (mica_composite_begin_vjp(&c)) build_vjp(&c, &s);

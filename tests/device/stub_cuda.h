@@ -1,4 +1,4 @@
-/* tests/device/stub_cuda.h: between the two halves of the stand-in for the CUDA libraries. */
+/* tests/device/stub_cuda.h: between the parts of the stand-in for the CUDA libraries. */
 #ifndef MICA_TESTS_STUB_CUDA_H
 #define MICA_TESTS_STUB_CUDA_H
 
@@ -20,10 +20,13 @@ enum {
 };
 
 /* Whether the plan in STUB_CUDA says that this call fails. */
-int stub_fails(const char *name);
-int stub_is_broken(void); /* the error that everything answers from now on; 0: none */
+EXPORT int stub_fails(const char *name);
+EXPORT int stub_is_broken(void); /* the error that everything answers from now on; 0: none */
+/* Runs a function of the bytes at `argument`: now, or whenever what is being recorded is replayed.
+ */
+EXPORT int stub_submit(void (*run)(const void *argument), const void *argument, size_t bytes);
 /* Objects that are alive. */
-void stub_count(int change);
+EXPORT void stub_count(int change);
 
 /* A compiled program as bytes: a shared object behind its size. */
 typedef struct stub_image {

@@ -1,5 +1,6 @@
 /* What codegen writes for the cuda device compiles with the real NVRTC. Needs no GPU. */
 #include "codegen/write.h"
+#include "device/cuda/attention.h"
 #include "device/cuda/steps.h"
 #include "test.h"
 
@@ -94,6 +95,26 @@ TEST(every_template_compiles_for_a_gpu) {
         bool some = dtype == MICA_DTYPE_f32 || dtype == MICA_DTYPE_bf16 || dtype == MICA_DTYPE_i8;
         for (int family = CUDA_REDUCE; (all || some) && family <= CUDA_WINDOW; family++)
             check_family((cuda_family)family, (mica_dtype)dtype);
+    }
+}
+
+static void check_attention(mica_dtype dtype, int32_t head, bool has_mask) {
+    char *source = NULL, *image = NULL;
+    size_t bytes = 0;
+    REQUIRE_OK(cuda_attention_text(dtype, head, has_mask, &source));
+    mica_status compiled = mica_cuda_compile(source, 90, &image, &bytes);
+    mica_free(source);
+    REQUIRE_OK(compiled);
+    CHECK(bytes > 0);
+    mica_free(image);
+}
+
+TEST(attention_compiles_for_a_gpu) {
+    if (!has_nvrtc()) return;
+    check_attention(MICA_DTYPE_bf16, 64, false);
+    for (int32_t head = 16; getenv("MICA_TEST_SOAK") && head <= 128; head += 16) {
+        check_attention(MICA_DTYPE_bf16, head, true);
+        check_attention(MICA_DTYPE_f16, head, false);
     }
 }
 

@@ -65,6 +65,25 @@ static void build_masked_back(mica_graph *g, const mica_value *in, mica_dtype dt
     output_with_cotangents(g, &y, 1, in, 3);
 }
 
+/* With ln sum e^score and its cotangent. */
+static void build_sums_back(mica_graph *g, const mica_value *in, mica_dtype dtype) {
+    (void)dtype;
+    mica_value y = mica_nn_attend(g, in[0], in[1], in[2], MICA_NULL_VALUE, 0.25, true);
+    mica_value both[] = {y, {y.node, 1}};
+    output_with_cotangents(g, both, 2, in, 3);
+}
+
+/* A mask of bools, which hides all keys of the first query too. */
+static void build_hidden_back(mica_graph *g, const mica_value *in, mica_dtype dtype) {
+    const mica_type *type = mica_value_type(in[3]);
+    mica_ints dims = {type->dims, type->rank};
+    mica_value query = mica_iota(g, dims, type->rank - 2, MICA_DTYPE_i32);
+    mica_value first = mica_compare(g, query, mica_scalar(g, MICA_DTYPE_i32, 0), "eq");
+    mica_value low = mica_compare(g, in[3], mica_scalar(g, dtype, 0), "lt");
+    mica_value y = mica_nn_attend(g, in[0], in[1], in[2], mica_or(g, first, low), 0.25, true);
+    output_with_cotangents(g, &y, 1, in, 3);
+}
+
 static void build_steps_back(mica_graph *g, const mica_value *in, mica_dtype dtype) {
     (void)dtype;
     mica_value out[3];
@@ -99,6 +118,12 @@ static void build_gated_steps_back(mica_graph *g, const mica_value *in, mica_dty
         .op = MICA_OP_call, .name = name_, .n_operands = n_, .operands = {__VA_ARGS__},            \
         .build = function, .dtypes = FLOATS, .flags = AS_ONE | (more)                              \
     }
+/* Of numbers of 16 bits: kernels of a GPU, the parts on a CPU. */
+#define NARROW(name_, function, n_, ...)                                                           \
+    {                                                                                              \
+        .op = MICA_OP_call, .name = name_, .n_operands = n_, .operands = {__VA_ARGS__},            \
+        .build = function, .dtypes = "f16 bf16", .flags = LARGE | COARSE                           \
+    }
 #define WEIGHTS(...) SHAPED(VARIES, -0.3, 0.3, __VA_ARGS__)
 
 static const op_case cases[] = {
@@ -114,6 +139,15 @@ static const op_case cases[] = {
          OF(2, 133, 33), OF(2, 133, 17)),
     CALL("of masked attention, large", build_masked_back, 4, LARGE | COARSE, OF(3, 70, 20),
          OF(3, 91, 20), OF(3, 91, 31), OF(3, 70, 91)),
+    NARROW("of narrow attention", build_attention_back, 3, OF(2, 3, 70, 24), OF(2, 3, 81, 24),
+           OF(2, 3, 81, 24)),
+    NARROW("of narrow causal attention", build_causal_back, 3, OF(133, 64), OF(70, 64), OF(70, 64)),
+    NARROW("of narrow attention with sums", build_sums_back, 3, OF(2, 40, 32), OF(2, 50, 32),
+           OF(2, 50, 32)),
+    NARROW("of narrow masked attention", build_masked_back, 4, OF(3, 20, 16), OF(3, 31, 16),
+           OF(3, 31, 16), OF(3, 20, 31)),
+    NARROW("of narrow hidden attention", build_hidden_back, 4, OF(2, 3, 20, 16), OF(2, 3, 31, 16),
+           OF(2, 3, 31, 16), OF(2, 1, 20, 31)),
     CALL("of recurrent steps", build_steps, 4, 0, OF(3, 2, 12), OF(2, 3), OF(2, 3), OF(12, 3)),
     CALL("of reversed recurrent steps", build_steps_reversed, 4, 0, OF(2, 2, 8), OF(2, 2), OF(2, 2),
          OF(8, 2)),

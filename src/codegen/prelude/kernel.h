@@ -19,6 +19,7 @@
 
 #if defined(__CUDACC__)
 #define restrict __restrict__
+#define INT64_C(x) x##ll
 #define UINT64_C(x) x##ull
 #endif
 

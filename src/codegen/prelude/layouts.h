@@ -95,6 +95,18 @@ typedef struct mica_window_arguments {
     int64_t base_dilation[MICA_SPACE_AXES], window_dilation[MICA_SPACE_AXES];
 } mica_window_arguments;
 
+/* See prelude/pool.h. Neighbouring axes without windows are one. */
+typedef struct mica_pool_axis {
+    int32_t size, results; /* of x; how many windows */
+    int32_t window, stride, low, base_dilation, window_dilation;
+} mica_pool_axis;
+typedef struct mica_pool_arguments {
+    mica_places at;
+    int64_t n;     /* groups of the result */
+    int32_t inner; /* groups of the innermost axis */
+    mica_pool_axis axes[3];
+} mica_pool_arguments;
+
 /* Lines along an axis: line l begins at l / inner * size * inner + l % inner. */
 typedef struct mica_line_arguments {
     mica_places at;

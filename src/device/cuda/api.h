@@ -32,6 +32,7 @@ enum {
     CU_STREAM_NON_BLOCKING = 1,
     CU_CAPTURE_MODE_RELAXED = 2,
     CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
+    CU_FUNCTION_MOST_SHARED_BYTES = 8,
     NVRTC_SUCCESS = 0,
     NVRTC_ERROR_OUT_OF_MEMORY = 1,
 };
@@ -76,6 +77,7 @@ enum {
     X(module_unload, cuModuleUnload, (CUmodule module))                                            \
     X(module_function, cuModuleGetFunction,                                                        \
       (CUfunction * function, CUmodule module, const char *name))                                  \
+    X(function_set, cuFuncSetAttribute, (CUfunction function, int attribute, int value))           \
     X(launch, cuLaunchKernel,                                                                      \
       (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,   \
        unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,                 \

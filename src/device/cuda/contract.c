@@ -104,7 +104,8 @@ mica_status cuda_contract_create(cuda_device *device, const mica_node *node,
                                  cuda_kernel **out_kernel) {
     cuda_steps *steps;
     *out_kernel = NULL;
-    if (node->op == MICA_OP_dot) MICA_TRY(cuda_blas_create(device, node, out_kernel));
+    MICA_TRY(node->op == MICA_OP_dot ? cuda_blas_create(device, node, out_kernel)
+                                     : cuda_conv_create(device, node, out_kernel));
     if (*out_kernel) return NULL;
     MICA_TRY(cuda_steps_create(device, CUDA_CONTRACT, node->results[0].dtype, 1, &steps));
     mica_status status =

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "device/cuda/attention.h"
 #include "device/cuda/parts.h"
 
 typedef struct cuda_event {
@@ -248,13 +249,27 @@ mica_status mica_cuda_event_seconds(mica_device_event *start, mica_device_event 
 
 /* ---- launches ------------------------------------------------------------------------------- */
 
-mica_status cuda_launch_function(cuda_stream *stream, CUfunction function, int64_t blocks,
-                                 int32_t threads, void *argument) {
+mica_status cuda_launch_shared(cuda_stream *stream, CUfunction function, int64_t blocks,
+                               int32_t threads, int32_t shared_bytes, void *argument) {
     void *arguments[] = {argument};
     if (blocks <= 0) return NULL;
     ON_STREAM(stream, "launch",
               stream->device->api->launch(function, (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1,
-                                          0, stream->handle, arguments, NULL));
+                                          (unsigned)shared_bytes, stream->handle, arguments, NULL));
+}
+
+mica_status cuda_launch_function(cuda_stream *stream, CUfunction function, int64_t blocks,
+                                 int32_t threads, void *argument) {
+    return cuda_launch_shared(stream, function, blocks, threads, 0, argument);
+}
+
+mica_status cuda_function_shared(cuda_device *device, CUfunction function, int32_t bytes) {
+    CUresult result = cuda_enter(device);
+    if (result == CUDA_SUCCESS) {
+        result = device->api->function_set(function, CU_FUNCTION_MOST_SHARED_BYTES, bytes);
+        cuda_leave(device);
+    }
+    return result == CUDA_SUCCESS ? NULL : cuda_error(device, result, "kernel_create");
 }
 
 /* ---- recordings ----------------------------------------------------------------------------- */
@@ -332,8 +347,13 @@ static void cuda_destroy(mica_device *base) {
     cuda_device *device = (cuda_device *)base;
     cuda_modules_unload(device);
     cuda_blas_close(device);
+    cuda_dnn_close(device);
     device->api->context_release(device->handle);
     mica_free(device);
+}
+
+static bool cuda_claims(mica_device *base, const mica_node *call) {
+    return cuda_attention_claims((const cuda_device *)base, call);
 }
 
 static const mica_device_vtable cuda_vtable = {
@@ -358,6 +378,7 @@ static const mica_device_vtable cuda_vtable = {
     .kernel_create = cuda_kernel_create,
     .kernel_destroy = cuda_kernel_destroy,
     .launch = cuda_launch,
+    .claims = cuda_claims,
     .unit_create = cuda_unit_create,
     .unit_destroy = cuda_unit_destroy,
     .unit_kernel = cuda_unit_kernel,

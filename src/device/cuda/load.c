@@ -1,11 +1,13 @@
-/* Finding libcuda and libnvrtc. */
+/* Finding libcuda and libnvrtc, and cuBLASLt and cuDNN. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/packages.h"
 #include "base/platform.h"
-#include "device/cuda/api.h"
+#include "device/cuda/dnn_api.h"
+
+enum { MOST_OPTIONAL_SYMBOLS = 32 };
 
 /* A library that is looked for once. What was loaded is never unloaded: its threads may still run.
  */
@@ -111,12 +113,14 @@ _Static_assert(sizeof nvrtc_api == sizeof nvrtc_symbols / sizeof *nvrtc_symbols 
 
 /* A library's files, and where the nvidia-* packages of PyPI put them, under site-packages. */
 typedef struct wanted {
-    const char *names[3], *wheel_folders[2];
+    const char *names[3], *wheel_folders[2]; /* fewer names end with NULL */
 } wanted;
 static const wanted nvrtc_wanted = {{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"},
                                     {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"}};
 static const wanted blas_wanted = {{"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"},
                                    {"nvidia/cu13/lib", "nvidia/cublas/lib"}};
+static const wanted dnn_wanted = {{"libcudnn.so.9", "libcudnn.so", NULL},
+                                  {"nvidia/cudnn/lib", "nvidia/cu13/lib"}};
 
 /* A search ends when the library is found or memory runs out. */
 typedef struct search {
@@ -127,7 +131,7 @@ typedef struct search {
 
 static void try_folder(search *s, const char *folder) {
     char path[1024];
-    for (size_t i = 0; i < 3 && !s->over; i++) {
+    for (size_t i = 0; i < 3 && s->wanted->names[i] && !s->over; i++) {
         int n =
             snprintf(path, sizeof path, "%s%s%s", folder, *folder ? "/" : "", s->wanted->names[i]);
         if (n < 0 || (size_t)n >= sizeof path) continue;
@@ -203,34 +207,51 @@ static mica_cuda_blas_api blas_api;
 _Static_assert(sizeof blas_api == sizeof blas_symbols / sizeof *blas_symbols * sizeof(void *),
                "one pointer per symbol");
 
+/* A library that is not needed: what it is called, and how it is turned off. */
+typedef struct optional {
+    const wanted *wanted;
+    const char *name, *variable;
+    const char *const *symbols;
+    size_t n;
+    void *api;
+} optional;
+
 /* Beside the NVRTC that MICA_CUDA_PATH names, or nowhere: the two belong together. */
-static bool load_blas(loaded *state) {
-    const char *named = mica_environment("MICA_CUDA_PATH"),
-               *asked = mica_environment("MICA_CUBLAS");
-    search found = {&blas_wanted, NULL, false};
+static bool load_optional(loaded *state, const optional *of) {
+    const char *named = mica_environment("MICA_CUDA_PATH"), *asked = mica_environment(of->variable);
+    search found = {of->wanted, NULL, false};
+    void *table[MOST_OPTIONAL_SYMBOLS];
     if (asked && !strcmp(asked, "off")) {
-        remember(state, MICA_NOT_FOUND, "%s", "MICA_CUBLAS is off");
+        remember(state, MICA_NOT_FOUND, "%s is off", of->variable);
         return true;
     }
     if (named && *named)
         try_folder(&found, named);
     else
-        found = find_library(&blas_wanted);
+        found = find_library(of->wanted);
     if (!found.library) {
-        remember(state, MICA_NOT_FOUND, "%s", "libcublasLt was not found");
+        remember(state, MICA_NOT_FOUND, "%s was not found", of->name);
         return !found.over;
     }
-    void *table[sizeof blas_symbols / sizeof *blas_symbols];
-    const char *missing =
-        fill_table(found.library, blas_symbols, sizeof blas_symbols / sizeof *blas_symbols, table);
+    const char *missing = fill_table(found.library, of->symbols, of->n, table);
     if (missing) {
-        remember(state, MICA_NOT_FOUND, "libcublasLt is too old: it has no %s", missing);
+        remember(state, MICA_NOT_FOUND, "the library is too old: it has no %s", missing);
         mica_library_close(found.library);
         return true;
     }
-    memcpy(&blas_api, table, sizeof blas_api);
+    memcpy(of->api, table, of->n * sizeof *table);
     mica_library_keep(found.library);
     return true;
+}
+
+static bool load_blas(loaded *state) {
+    static const optional blas = {&blas_wanted,
+                                  "libcublasLt",
+                                  "MICA_CUBLAS",
+                                  blas_symbols,
+                                  sizeof blas_symbols / sizeof *blas_symbols,
+                                  &blas_api};
+    return load_optional(state, &blas);
 }
 
 mica_status mica_cuda_load_blas(const mica_cuda_blas_api **out_api) {
@@ -238,6 +259,33 @@ mica_status mica_cuda_load_blas(const mica_cuda_blas_api **out_api) {
     return load_once(&blas_state, load_blas);
 }
 
+/* ---- cuDNN ---------------------------------------------------------------------------------- */
+
+static const char *const dnn_symbols[] = {
+#define X(field, symbol, parameters) #symbol,
+    MICA_CUDA_DNN_API(X)
+#undef X
+};
+static loaded dnn_state;
+static mica_cuda_dnn_api dnn_api;
+_Static_assert(sizeof dnn_api == sizeof dnn_symbols / sizeof *dnn_symbols * sizeof(void *),
+               "one pointer per symbol");
+
+static bool load_dnn(loaded *state) {
+    static const optional dnn = {&dnn_wanted,
+                                 "libcudnn",
+                                 "MICA_CUDNN",
+                                 dnn_symbols,
+                                 sizeof dnn_symbols / sizeof *dnn_symbols,
+                                 &dnn_api};
+    return load_optional(state, &dnn);
+}
+
+mica_status mica_cuda_load_dnn(const mica_cuda_dnn_api **out_api) {
+    *out_api = &dnn_api;
+    return load_once(&dnn_state, load_dnn);
+}
+
 void mica_cuda_forget(void) {
-    driver_state = nvrtc_state = blas_state = (loaded){0};
+    driver_state = nvrtc_state = blas_state = dnn_state = (loaded){0};
 }

@@ -7,7 +7,9 @@
  * nest.c     fused nodes, through codegen's writer
  * steps.c    kernels made of launches of codegen's templates; move.c, index.c, reduce.c, window.c,
  *            count.c and contract.c make them; contraction.c adds what is done to a product
+ * attention.c attention as a whole, one launch or three
  * blas.c     dot by cuBLASLt, where it is there
+ * dnn.c      convolutions by cuDNN, where it is there; conv.c says which a node is
  * host.c     what has no kernel here: the CPU's, between two copies */
 #ifndef MICA_DEVICE_CUDA_PARTS_H
 #define MICA_DEVICE_CUDA_PARTS_H
@@ -37,6 +39,8 @@ typedef struct cuda_device {
     const mica_cuda_blas_api *blas; /* NULL: there is none */
     cublasLtHandle_t blas_handle;   /* NULL until the first dot */
     bool looked_for_blas;
+    struct cuda_dnn *dnn; /* NULL: there is none */
+    bool looked_for_dnn;
     cuda_module *modules; /* a list */
     int32_t unused_modules;
 } cuda_device;
@@ -68,6 +72,10 @@ void cuda_leave(const cuda_device *device);
 /* A launch of blocks of so many threads on a healthy stream. Nothing for 0 blocks. */
 mica_status cuda_launch_function(cuda_stream *stream, CUfunction function, int64_t blocks,
                                  int32_t threads, void *argument);
+/* The same with memory that the threads of a block share, which the function was allowed before. */
+mica_status cuda_launch_shared(cuda_stream *stream, CUfunction function, int64_t blocks,
+                               int32_t threads, int32_t shared_bytes, void *argument);
+mica_status cuda_function_shared(cuda_device *device, CUfunction function, int32_t bytes);
 mica_status cuda_upload(mica_device_stream *stream, mica_address target, const void *source,
                         size_t bytes);
 mica_status cuda_copy(mica_device_stream *stream, mica_address target, mica_address source,
@@ -132,6 +140,9 @@ mica_status cuda_contraction_create(cuda_device *device, const mica_node *node,
 /* A dot by cuBLASLt; *out_kernel is NULL when it is not one for it. */
 mica_status cuda_blas_create(cuda_device *device, const mica_node *node, cuda_kernel **out_kernel);
 void cuda_blas_close(cuda_device *device);
+/* A conv by cuDNN; *out_kernel is NULL when it is not one for it. */
+mica_status cuda_conv_create(cuda_device *device, const mica_node *node, cuda_kernel **out_kernel);
+void cuda_dnn_close(cuda_device *device);
 /* The body of a fused node, or one like it. */
 mica_status cuda_nest_create(cuda_device *device, const mica_graph *body, cuda_kernel **out_kernel);
 mica_status cuda_host_create(cuda_device *device, const mica_node *node, cuda_kernel **out_kernel);

@@ -19,6 +19,7 @@ static const struct {
     [CUDA_REDUCE] = {"codegen/prelude/reduce.h", true},
     [CUDA_CONTRACT] = {"codegen/prelude/contract.h", true},
     [CUDA_WINDOW] = {"codegen/prelude/window.h", true},
+    [CUDA_POOL] = {"codegen/prelude/pool.h", true},
 };
 
 bool cuda_family_has(cuda_family family, mica_dtype dtype) {

@@ -33,7 +33,8 @@ typedef enum cuda_family {
     CUDA_COUNTS,
     CUDA_REDUCE,
     CUDA_CONTRACT,
-    CUDA_WINDOW
+    CUDA_WINDOW,
+    CUDA_POOL
 } cuda_family;
 
 /* Room for so many steps of one family. */
