@@ -37,12 +37,13 @@ static bool is_real(const slices *e) {
 
 /* What equal slices have in common: zeros of both signs are equal. */
 static uint64_t hash_of(const slices *e, int64_t i) {
+    static const double zero = 0;
     uint64_t hash = MICA_HASH_SEED;
     for (int64_t k = 0; k < e->before * e->after; k++) {
         size_t length;
         int64_t at = place(e, i, k);
         const void *bytes = element(e, at, &length);
-        if (is_real(e) && real_at(e, at) == 0) bytes = &(const double){0};
+        if (is_real(e) && real_at(e, at) == 0) bytes = &zero;
         hash = mica_hash_bytes(hash, bytes, length);
     }
     return hash;
