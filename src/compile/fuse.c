@@ -6,6 +6,9 @@
  * free, or it is stored as one more result of the group. Groups never make a circle: no path that
  * leaves a group may come back to it.
  *
+ * For devices that compute faster than they read, a value that its group would only keep for other
+ * groups is made again in each of them, where what it is made from is no larger than itself.
+ *
  * The bits of every value stay what they were: see codegen/nest.h. */
 #include <string.h>
 
@@ -19,6 +22,7 @@
 
 #define MOST_NODES 160   /* of a group */
 #define MOST_OPERANDS 24 /* that a group reads */
+#define MOST_AGAIN 32    /* nodes that make a value which is made again */
 #define LONG_ROW 65536   /* elements; a longer reduction is shared between threads by the kernel */
 
 typedef struct fusion {
@@ -40,8 +44,11 @@ typedef struct fusing {
     bool *is_output, *done;
     int32_t *visited, stamp, *stack; /* of the search for circles */
     bool *candidate;
-    uint8_t *refused; /* per node: why it came into no group, or not into that of its user */
-    bool alone;       /* every node by itself */
+    uint8_t *refused;    /* per node: why it came into no group, or not into that of its user */
+    bool alone;          /* every node by itself */
+    bool computes_again; /* rather than store and read */
+    bool *again;         /* per node: other groups make it again instead of reading it */
+    bool *kept;          /* per node: what is made again reads it */
 } fusing;
 
 /* Why a node did not join the group of one that reads it. */
@@ -131,6 +138,12 @@ static bool has_outside_users(const fusing *f, int32_t i, int32_t number) {
     for (const int32_t *u = f->users[i]; *u >= 0; u++)
         if (f->group_of[*u] != number) return true;
     return false;
+}
+
+/* Whether a group has a member as a result. */
+static bool is_stored(const fusing *f, int32_t i) {
+    return f->is_output[i] || f->kept[i] ||
+           (!f->again[i] && has_outside_users(f, i, f->group_of[i]));
 }
 
 /* A nest of rows that is worth it: enough of them, or short ones. */
@@ -296,14 +309,16 @@ typedef struct body {
     int32_t n_results;
 } body;
 
-/* Outside nodes that cost nothing are made again inside, down to what they read. */
+/* Outside nodes that cost nothing, and members of other groups that these do not store, are made
+ * again inside, down to what they read. */
 static mica_value bring_in(const fusing *f, body *b, mica_value v, int32_t number) {
     const mica_node *n = v.node;
     mica_value *slot = &b->values[n->id];
     if (n->n_results == 1 && !mica_value_is_null(*slot)) return *slot;
     bool is_free =
         !f->alone && n->op != MICA_OP_PARAMETER && mica_nest_role_of(n) == MICA_ROLE_FREE;
-    if (is_free || f->group_of[n->id] == number) {
+    bool is_again = f->group_of[n->id] >= 0 && !is_stored(f, n->id);
+    if (is_free || is_again || f->group_of[n->id] == number) {
         mica_value operands[8];
         for (int32_t i = 0; i < n->n_operands && i < 8; i++)
             operands[i] = bring_in(f, b, n->operands[i], number);
@@ -321,19 +336,21 @@ static mica_value bring_in(const fusing *f, body *b, mica_value v, int32_t numbe
 
 static mica_status make_body(const fusing *f, int32_t number, body *b) {
     const mica_graph *g = f->w.from;
-    size_t n = (size_t)g->n_nodes, most = 4 * MOST_NODES;
+    size_t n = (size_t)g->n_nodes, most = 0; /* arguments are values of the graph, each once */
+    for (int32_t i = 0; i < g->n_nodes; i++) most += (size_t)g->nodes[i]->n_results;
     *b = (body){.values = mica_calloc(n, sizeof *b->values),
                 .arguments = mica_alloc(sizeof *b->arguments * most),
                 .results = mica_alloc(sizeof *b->results * MOST_NODES)};
     if (!b->values || !b->arguments || !b->results) return MICA_NO_MEMORY();
     MICA_TRY(mica_graph_create(MICA_FUSED, &b->graph));
     for (int32_t i = 0; i < g->n_nodes; i++)
-        if (f->group_of[i] == number) bring_in(f, b, mica_node_result(g->nodes[i], 0), number);
+        if (f->group_of[i] == number && is_stored(f, i))
+            bring_in(f, b, mica_node_result(g->nodes[i], 0), number);
     /* The root first: result 0 is the one that may be written in place. */
     int32_t root = f->groups[number].root;
-    b->results[b->n_results++] = mica_node_result(g->nodes[root], 0);
+    if (is_stored(f, root)) b->results[b->n_results++] = mica_node_result(g->nodes[root], 0);
     for (int32_t i = g->n_nodes - 1; i >= 0; i--)
-        if (f->group_of[i] == number && i != root && has_outside_users(f, i, number))
+        if (f->group_of[i] == number && i != root && is_stored(f, i))
             b->results[b->n_results++] = mica_node_result(g->nodes[i], 0);
     for (int32_t i = 0; i < b->n_results; i++)
         mica_output(b->graph, b->values[b->results[i].node->id]);
@@ -383,6 +400,125 @@ static mica_status group_node(fusing *f, const mica_node *n) {
     return NULL;
 }
 
+/* ---- what is made again -----------------------------------------------------------------------*/
+
+/* What making a value again comes to. */
+typedef struct making {
+    int32_t nodes;
+    int64_t bytes; /* of the arrays that it reads, but for those that are one per row */
+    int32_t kept[MOST_AGAIN], n_kept; /* nodes that would have to be stored for it */
+} making;
+
+static bool has_ungrouped_users(const fusing *f, int32_t i) {
+    for (const int32_t *u = f->users[i]; *u >= 0; u++)
+        if (f->group_of[*u] < 0 && mica_nest_role_of(f->w.from->nodes[*u]) != MICA_ROLE_FREE)
+            return true;
+    return f->is_output[i];
+}
+
+/* Free nodes have no group: what reads them is found behind them. */
+static bool is_read_by_groups(const fusing *f, int32_t i, int32_t number) {
+    for (const int32_t *u = f->users[i]; *u >= 0; u++) {
+        if (f->group_of[*u] == number) continue;
+        if (f->group_of[*u] >= 0) continue;
+        if (f->is_output[*u] || has_ungrouped_users(f, *u)) return false;
+        if (!is_read_by_groups(f, *u, number)) return false;
+    }
+    return true;
+}
+
+/* Adds what makes node i, which is not stored. */
+static bool add_making(fusing *f, int32_t i, int64_t elements, making *m) {
+    const mica_node *n = f->w.from->nodes[i];
+    if (f->visited[i] == f->stamp) return true;
+    f->visited[i] = f->stamp;
+    if (n->op == MICA_OP_constant) return true;
+    int32_t number = f->group_of[i];
+    mica_nest_role role = n->op == MICA_OP_PARAMETER ? MICA_ROLE_NONE : mica_nest_role_of(n);
+    bool is_made = number >= 0 ? role == MICA_ROLE_MAP && !is_stored(f, i) : role == MICA_ROLE_FREE;
+    if (!is_made) {
+        if (number >= 0 && !is_stored(f, i)) { /* a reduction that only its own group reads */
+            if (m->n_kept == MOST_AGAIN || !may_be_stored(&f->groups[number], &n->results[0]))
+                return false;
+            m->kept[m->n_kept++] = i;
+        }
+        if (n->n_results != 1 || n->results[0].kind != MICA_TENSOR) return false;
+        if (8 * mica_type_elements(&n->results[0]) > elements)
+            m->bytes += (int64_t)mica_type_bytes(&n->results[0]);
+        return true;
+    }
+    if (++m->nodes > MOST_AGAIN) return false;
+    for (int32_t k = 0; k < n->n_operands; k++)
+        if (!add_making(f, n->operands[k].node->id, elements, m)) return false;
+    return true;
+}
+
+/* Nodes are asked in order, so that what they are made from is decided on. */
+static void choose_again(fusing *f, int32_t i) {
+    const mica_node *n = f->w.from->nodes[i];
+    int32_t number = f->group_of[i];
+    making m = {0};
+    if (number < 0 || mica_nest_role_of(n) != MICA_ROLE_MAP || f->kept[i] ||
+        !has_outside_users(f, i, number) || has_ungrouped_users(f, i) ||
+        !is_read_by_groups(f, i, number))
+        return;
+    f->stamp++;
+    f->again[i] = true;
+    if (!add_making(f, i, mica_type_elements(&n->results[0]), &m) ||
+        m.bytes > (int64_t)mica_type_bytes(&n->results[0])) {
+        f->again[i] = false;
+        return;
+    }
+    for (int32_t k = 0; k < m.n_kept; k++) f->kept[m.kept[k]] = true;
+}
+
+/* The members of other groups that a body makes again are stored after all. */
+static bool store_again(fusing *f, const body *b, int32_t number) {
+    bool changed = false;
+    for (int32_t i = 0; i < f->w.from->n_nodes; i++) {
+        if (!f->again[i] || f->group_of[i] == number || mica_value_is_null(b->values[i])) continue;
+        f->again[i] = false;
+        changed = true;
+    }
+    return changed;
+}
+
+/* A group of which no nest comes any more reads what it read before. */
+static mica_status check_group(fusing *f, int32_t number, bool *out_changed) {
+    body b;
+    mica_nest *nest = NULL;
+    mica_status status = make_body(f, number, &b);
+    if (!status && b.n_results > 0) status = mica_nest_create(b.graph, &nest);
+    bool fails = mica_status_code(status) == MICA_UNSUPPORTED || b.n_arguments > MOST_OPERANDS;
+    if (mica_status_code(status) == MICA_UNSUPPORTED) {
+        mica_status_release(status);
+        status = NULL;
+    }
+    *out_changed = !status && fails && store_again(f, &b, number);
+    if (!status && fails && !*out_changed) /* its own results are too many, or too different */
+        for (int32_t i = 0; i < f->w.from->n_nodes; i++) {
+            *out_changed = *out_changed || f->again[i] || f->kept[i];
+            f->again[i] = f->kept[i] = false;
+        }
+    mica_nest_destroy(nest);
+    free_body(&b);
+    return status;
+}
+
+static mica_status make_again(fusing *f) {
+    bool any_changed = true;
+    for (int32_t i = 0; i < f->w.from->n_nodes; i++) choose_again(f, i);
+    while (any_changed) {
+        any_changed = false;
+        for (int32_t i = 0; i < f->n_groups; i++) {
+            bool changed;
+            MICA_TRY(check_group(f, i, &changed));
+            any_changed = any_changed || changed;
+        }
+    }
+    return NULL;
+}
+
 /* ---- the new graph ----------------------------------------------------------------------------*/
 
 static mica_status make_node(fusing *f, const mica_node *n);
@@ -426,7 +562,9 @@ static mica_status make_node(fusing *f, const mica_node *n) {
     }
     f->done[n->id] = true;
     for (int32_t i = 0; i < n->n_operands; i++) MICA_TRY(make_node(f, n->operands[i].node));
-    mica_region_rule inside = f->alone ? mica_pass_wrap : mica_pass_fuse;
+    mica_region_rule inside = f->alone            ? mica_pass_wrap
+                              : f->computes_again ? mica_pass_fuse_again
+                                                  : mica_pass_fuse;
     if (mica_node_is_fused(n) || mica_node_is_claimed(n) || mica_node_is_contraction(n))
         inside = NULL; /* one kernel */
     mica_rewrite_keep(&f->w, n, mica_rewrite_node(&f->w, n, inside));
@@ -483,13 +621,15 @@ static mica_status fuse(fusing *f) {
     size_t n = (size_t)g->n_nodes;
     f->group_of = mica_alloc(2 * sizeof *f->group_of * n);
     f->groups = mica_alloc(sizeof *f->groups * n);
-    f->is_output = mica_calloc(4 * n, sizeof *f->is_output);
+    f->is_output = mica_calloc(6 * n, sizeof *f->is_output);
     f->visited = mica_calloc(2 * n, sizeof *f->visited);
     if (!f->group_of || !f->groups || !f->is_output || !f->visited) return MICA_NO_MEMORY();
     f->next_member = f->group_of + n;
     f->done = f->is_output + n;
     f->candidate = f->done + n;
     f->refused = (uint8_t *)(f->candidate + n);
+    f->again = f->candidate + 2 * n;
+    f->kept = f->again + n;
     f->stack = f->visited + n;
     MICA_TRY(find_users(f));
     for (int32_t i = 0; i < g->n_nodes; i++) f->group_of[i] = -1;
@@ -498,6 +638,7 @@ static mica_status fuse(fusing *f) {
     for (int32_t i = g->n_nodes - 1; i >= 0; i--) {
         if (f->group_of[i] < 0) MICA_TRY(group_node(f, g->nodes[i]));
     }
+    if (f->computes_again) MICA_TRY(make_again(f));
     if (!f->alone && mica_log_on(MICA_LOG_FUSE)) explain(f);
     for (int32_t i = 0; i < g->n_nodes; i++)
         if (mica_node_has_effect(g->nodes[i])) MICA_TRY(make_node(f, g->nodes[i]));
@@ -505,8 +646,8 @@ static mica_status fuse(fusing *f) {
     return NULL;
 }
 
-static mica_status run(const mica_graph *g, bool alone, mica_graph **out_graph) {
-    fusing f = {.alone = alone};
+static mica_status run(const mica_graph *g, bool alone, bool again, mica_graph **out_graph) {
+    fusing f = {.alone = alone, .computes_again = again};
     MICA_TRY(mica_rewrite_begin(&f.w, g));
     mica_status status = fuse(&f);
     if (status) mica_graph_fail(f.w.to, status);
@@ -520,9 +661,13 @@ static mica_status run(const mica_graph *g, bool alone, mica_graph **out_graph) 
 }
 
 mica_status mica_pass_fuse(const mica_graph *g, mica_graph **out_graph) {
-    return run(g, false, out_graph);
+    return run(g, false, false, out_graph);
+}
+
+mica_status mica_pass_fuse_again(const mica_graph *g, mica_graph **out_graph) {
+    return run(g, false, true, out_graph);
 }
 
 mica_status mica_pass_wrap(const mica_graph *g, mica_graph **out_graph) {
-    return run(g, true, out_graph);
+    return run(g, true, false, out_graph);
 }

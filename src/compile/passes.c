@@ -15,7 +15,7 @@ const mica_pass mica_passes[] = {
 /* ---- selection --------------------------------------------------------------------------------*/
 
 static bool is_known(const char *name, size_t n) {
-    static const char *const others[] = {"match", "plan", "replay"};
+    static const char *const others[] = {"match", "again", "plan", "replay"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strlen(others[i]) == n && memcmp(name, others[i], n) == 0) return true;
     for (const mica_pass *pass = mica_passes; pass->name; pass++)
@@ -29,7 +29,7 @@ static mica_status check_selection(const char *selection) {
         if (n && (s[0] != '-' || !is_known(s + 1, n - 1)))
             return MICA_INVALID(
                 "[passes] '%.*s' is not one of -match, -inline, -simplify, -contract, -fuse, "
-                "-schedule, -plan, -replay",
+                "-again, -schedule, -plan, -replay",
                 (int)n, s);
         s += n + (s[n] == ',');
     }
@@ -82,8 +82,11 @@ mica_status mica_passes_run_for(const mica_graph *g, const char *selection, bool
         if (is_fuse ? !fuse : !is_on) continue;
         if (pass->run == mica_pass_contract && !claimer) continue;
         bool is_short = fuse && pass->run == mica_pass_contract;
+        bool is_again =
+            is_fuse && claimer && claimer->computes_again && mica_selection_has(selection, "again");
         status = !is_on     ? mica_pass_wrap(current, &next)
                  : is_short ? mica_pass_contract_short(current, &next)
+                 : is_again ? mica_pass_fuse_again(current, &next)
                             : pass->run(current, &next);
         if (!status) status = replace(&current, next, pass->name);
     }

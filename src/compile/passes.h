@@ -27,6 +27,7 @@ extern const mica_pass mica_passes[]; /* ends with a NULL name */
 typedef struct mica_claimer {
     bool (*claims)(void *context, const mica_node *call);
     void *context;
+    bool computes_again; /* `fuse` makes values again that it would store for other kernels */
 } mica_claimer;
 
 static inline bool mica_node_is_claimed(const mica_node *n) {
@@ -58,6 +59,8 @@ mica_status mica_pass_contract(const mica_graph *g, mica_graph **out_graph);
 mica_status mica_pass_contract_short(const mica_graph *g, mica_graph **out_graph);
 /* Nodes that one loop nest can compute become one call; for devices that generate code. */
 mica_status mica_pass_fuse(const mica_graph *g, mica_graph **out_graph);
+/* The same for devices that compute faster than they read. */
+mica_status mica_pass_fuse_again(const mica_graph *g, mica_graph **out_graph);
 /* Every node that a nest can compute becomes a call of its own: generated code without fusion. */
 mica_status mica_pass_wrap(const mica_graph *g, mica_graph **out_graph);
 /* Moves values that cost nothing to make next to their first use, so that they live shortly. */

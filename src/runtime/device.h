@@ -145,6 +145,9 @@ typedef struct mica_device_vtable {
     /* (optional: NULL, none) Whether a kernel can be created for this `call` as a whole; its name
      * tells what it computes. It looks at what kernel_create looks at, and says the same always. */
     bool (*claims)(mica_device *device, const mica_node *call);
+    /* It computes faster than it reads: fused kernels make values again that they could read. For
+     * devices that claim calls. */
+    bool computes_again;
 
     /* (optional: NULL, nothing is generated) Code for n fused calls (codegen/nest.h), made in one
      * go: a unit, with a kernel for each of them. The unit outlives its kernels. in_background:

@@ -379,6 +379,7 @@ static const mica_device_vtable cuda_vtable = {
     .kernel_destroy = cuda_kernel_destroy,
     .launch = cuda_launch,
     .claims = cuda_claims,
+    .computes_again = true,
     .unit_create = cuda_unit_create,
     .unit_destroy = cuda_unit_destroy,
     .unit_kernel = cuda_unit_kernel,

@@ -248,6 +248,7 @@ static const mica_device_vtable fake_vtable = {
     .stream_wait = fake_stream_wait,
     .kernel_create = fake_kernel_create,
     .claims = fake_claims,
+    .computes_again = true,
     .kernel_destroy = fake_kernel_destroy,
     .launch = fake_launch,
     .capture_begin = fake_capture_begin,
