@@ -1,4 +1,4 @@
-"""Training on one GPU: ``python bench/gpu.py [case ...] [--profile] [--steps N]``.
+"""Training on one GPU: ``python bench/gpu.py [case ...] [--profile [--trace FILE]]``.
 
 Mica's own front end, resident batches of random numbers. One line per case: milliseconds of a step
 (the median of steps timed one by one after they have settled, and the mean of a run of steps that
@@ -11,6 +11,7 @@ Cases: eager, mlp, convnet, lstm, gpt2, resnet50. Sizes are those of docs/perfor
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import os
 import statistics
@@ -70,7 +71,7 @@ def mlp() -> tuple[Tree, Callable, Array, Array]:
     """784-512-512-10 in f32, batches of 128."""
     widths = (784, 512, 512, 10)
     p = {}
-    for i, (a, b) in enumerate(zip(widths, widths[1:], strict=False)):
+    for i, (a, b) in enumerate(itertools.pairwise(widths)):
         p[f"w{i}"], p[f"b{i}"] = normal(a**-0.5, a, b), filled(0, b)
 
     def loss(p: Tree, x: Array, y: Array) -> Array:
@@ -211,8 +212,8 @@ CASES = {
 }
 
 
-def profile(run: Callable, steps: int) -> None:
-    """The kernels of some steps by their time."""
+def profile(run: Callable, steps: int, trace: str | None) -> None:
+    """The kernels of some steps by their time; what ran when, into a file."""
     import torch
 
     activities = [torch.profiler.ProfilerActivity.CUDA]
@@ -221,6 +222,8 @@ def profile(run: Callable, steps: int) -> None:
             run()
         mica.device(None).wait()
         torch.cuda.synchronize()
+    if trace:
+        profiler.export_chrome_trace(trace)
     rows = sorted(profiler.key_averages(), key=lambda e: -e.device_time_total)
     total = sum(e.device_time_total for e in rows)
     print(f"    kernels of a step: {total / steps / 1e3:.3f} ms")
@@ -272,7 +275,7 @@ def measure(name: str, arguments: argparse.Namespace) -> None:
         flush=True,
     )
     if arguments.profile:
-        profile(run, min(steps, 10))
+        profile(run, 2 if arguments.trace else min(steps, 10), arguments.trace)
 
 
 def eager() -> None:
@@ -293,6 +296,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("cases", nargs="*", default=["eager", *CASES])
     parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--trace", help="a file for a profile of two steps")
     parser.add_argument("--device", default="cuda")
     arguments = parser.parse_args()
     device = mica.device(arguments.device)

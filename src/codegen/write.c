@@ -244,23 +244,28 @@ static bool is_wide_store(const writer *w, int32_t output) {
                                       store->steps, store->offset, w->wide);
 }
 
-/* Turns that a thread does at a time: as many as make pieces of WIDE_BYTES of the widest dtype. */
-static int32_t find_wide(const mica_nest *nest) {
+/* Turns that a thread may do at a time: as many as make pieces of WIDE_BYTES of the widest dtype.
+ */
+static int64_t find_width(const mica_nest *nest) {
     size_t bytes = 1;
     for (int32_t i = 0; i < nest->n_uses; i++) {
         const mica_use *u = &nest->uses[i];
         size_t own = mica_dtype_bytes(mica_value_type(u->value)->dtype);
         if (u->varies && u->value.node->op == MICA_OP_PARAMETER && own > bytes) bytes = own;
     }
-    for (int32_t i = 0; i < nest->body->n_outputs; i++) {
+    for (int32_t i = 0; i < nest->body->n_outputs && nest->kind != MICA_NEST_COLUMNS; i++) {
         size_t own = mica_dtype_bytes(mica_value_type(nest->body->outputs[i])->dtype);
         if (own > bytes) bytes = own;
     }
-    int64_t turns = nest->outer_turns * nest->inner_turns;
     int64_t wide = bytes > WIDE_BYTES ? 1 : (int64_t)(WIDE_BYTES / bytes);
-    if (wide > MOST_WIDE) wide = MOST_WIDE;
+    if (nest->rank != nest->inner + 1) return 1;
+    return wide > MOST_WIDE ? MOST_WIDE : wide;
+}
+
+static int32_t find_wide(const mica_nest *nest) {
+    int64_t turns = nest->outer_turns * nest->inner_turns, wide = find_width(nest);
     while (wide > 1 && (nest->inner_turns % wide != 0 || turns / wide < LEAST_THREADS)) wide /= 2;
-    return nest->kind != MICA_NEST_COLUMNS && nest->rank == nest->inner + 1 ? (int32_t)wide : 1;
+    return (int32_t)wide;
 }
 
 /* v<use>; its operands are there. */
@@ -962,9 +967,29 @@ void mica_nest_prepare_gpu(mica_nest *nest) {
     for (int32_t i = 0; i < nest->n_uses; i++) nest->uses[i].is_kept = false;
 }
 
+/* How columns are cut: a thread has `wide` neighbouring columns and `together` groups of
+ * MICA_REDUCE_ROWS rows, a power of two, so that what it puts together is a subtree. */
+typedef struct gpu_columns {
+    int64_t wide, together, pieces; /* pieces: of a column */
+} gpu_columns;
+
+enum { MOST_TOGETHER = 32, TOGETHER_LEVELS = 6, ENOUGH_THREADS = 1 << 16, MOST_WIDE_COLUMNS = 4 };
+
+static gpu_columns cut_gpu_columns(const mica_nest *nest) {
+    int64_t parts = COLUMN_PARTS(nest), n = nest->inner_turns;
+    gpu_columns c = {.wide = find_width(nest), .together = 1};
+    if (c.wide > MOST_WIDE_COLUMNS) c.wide = MOST_WIDE_COLUMNS;
+    while (c.wide > 1 && (n % c.wide != 0 || parts * n / c.wide < ENOUGH_THREADS)) c.wide /= 2;
+    while (c.together < MOST_TOGETHER &&
+           (parts + 2 * c.together - 1) / (2 * c.together) * (n / c.wide) >= ENOUGH_THREADS)
+        c.together *= 2;
+    c.pieces = (parts + c.together - 1) / c.together;
+    return c;
+}
+
 static size_t gpu_partial_bytes(const mica_nest *nest, int32_t output) {
     mica_dtype dtype = mica_value_type(nest->body->outputs[output])->dtype;
-    return (size_t)(COLUMN_PARTS(nest) * nest->inner_turns) *
+    return (size_t)(cut_gpu_columns(nest).pieces * nest->inner_turns) *
            mica_dtype_bytes(compute_dtype(dtype));
 }
 
@@ -981,8 +1006,9 @@ void mica_gpu_shape_find(const mica_nest *nest, mica_gpu_shape *out) {
                        : threads > 256 ? 256
                                        : (int32_t)((threads + 31) / 32 * 32);
     } else {
-        out->units = COLUMN_PARTS(nest) * nest->inner_turns;
-        if (COLUMN_PARTS(nest) == 1) return;
+        gpu_columns cut = cut_gpu_columns(nest);
+        out->units = cut.pieces * (nest->inner_turns / cut.wide);
+        if (cut.pieces == 1) return;
         out->finish_units = nest->inner_turns;
         for (int32_t k = 0; k < nest->body->n_outputs; k++)
             out->scratch_bytes += gpu_partial_bytes(nest, k);
@@ -1015,16 +1041,19 @@ static void find_needed(writer *w, int32_t pass) {
     }
 }
 
+static void write_wide_read(writer *w, int32_t use) {
+    mica_dtype dtype = dtype_of(w, use);
+    mica_text_printf(w->text, "MICA_WIDE(%s, w%d, %d);\nMICA_COPY_WIDE(w%d, p%d + first, %zu);\n",
+                     mica_storage_type(dtype), use, w->wide, use, use,
+                     (size_t)w->wide * mica_dtype_bytes(dtype));
+}
+
 /* w<use>, what is read before all turns of a piece, and r<output>, what is written after them. */
 static void write_wide_begin(writer *w, int32_t pass) {
     const mica_nest *nest = w->nest;
     find_needed(w, pass);
     for (int32_t i = 0; i < nest->n_uses; i++) {
-        if (!is_wide_use(w, i) || !w->needed[i]) continue;
-        mica_dtype dtype = dtype_of(w, i);
-        mica_text_printf(
-            w->text, "MICA_WIDE(%s, w%d, %d);\nMICA_COPY_WIDE(w%d, p%d + first, %zu);\n",
-            mica_storage_type(dtype), i, w->wide, i, i, (size_t)w->wide * mica_dtype_bytes(dtype));
+        if (is_wide_use(w, i) && w->needed[i]) write_wide_read(w, i);
     }
     for (int32_t i = 0; i < nest->body->n_outputs; i++)
         if (is_wide_store(w, i) && is_stored_in(nest, &nest->stores[i], pass))
@@ -1265,7 +1294,7 @@ static void write_gpu_rows(writer *w) {
     mica_text_append(w->text, "} }\n}\n");
 }
 
-/* One row of a column: into acc<output>, or combined with what is there. */
+/* One row of the columns: into acc<output>[k], or combined with what is there. */
 static void write_gpu_column_row(writer *w, bool is_first) {
     const mica_nest *nest = w->nest;
     mica_text_append(w->text, "{\n");
@@ -1273,19 +1302,25 @@ static void write_gpu_column_row(writer *w, bool is_first) {
     write_row_pointers(w, false);
     for (int32_t i = 0; i < nest->n_uses; i++) w->written[i] = NOT_WRITTEN;
     write_row_values(w, 0);
+    for (int32_t i = 0; i < nest->n_uses; i++)
+        if (is_wide_use(w, i)) write_wide_read(w, i);
+    mica_text_printf(w->text,
+                     "MICA_UNROLLED for (int k = 0; k < %d; k++) {\n"
+                     "const int64_t i = first + k;\n",
+                     w->wide);
     for (int32_t k = 0; k < nest->body->n_outputs; k++) {
         const mica_use *u = &nest->uses[nest->stores[k].use];
         mica_dtype dtype = compute_dtype(dtype_of(w, nest->stores[k].use));
         write_turn_value(w, u->operands[0], 0);
-        mica_text_printf(w->text, "acc%d = ", k);
+        mica_text_printf(w->text, "acc%d[k] = ", k);
         if (!is_first)
-            mica_text_printf(w->text, "mica_%s_%s(acc%d, ", reducer_name(u->value.node),
+            mica_text_printf(w->text, "mica_%s_%s(acc%d[k], ", reducer_name(u->value.node),
                              mica_dtype_name(dtype), k);
         write_operand(w, u->operands[0]);
         mica_text_append(w->text, is_first ? ";\n" : ");\n");
     }
     forget_turn(w);
-    mica_text_append(w->text, "}\n");
+    mica_text_append(w->text, "(void)i;\n}\n}\n");
 }
 
 static void write_gpu_column_store(writer *w, int32_t k, const char *value) {
@@ -1297,41 +1332,76 @@ static void write_gpu_column_store(writer *w, int32_t k, const char *value) {
         mica_text_printf(w->text, "%s;\n", value);
 }
 
+/* What a thread has made of its groups of rows, for column first + k. */
+static void write_gpu_column_result(writer *w, const gpu_columns *cut, int32_t k, size_t offset) {
+    const mica_nest *nest = w->nest;
+    const mica_use *u = &nest->uses[nest->stores[k].use];
+    mica_dtype compute = compute_dtype(dtype_of(w, nest->stores[k].use));
+    char value[96];
+    if (cut->together == 1)
+        snprintf(value, sizeof value, "acc%d[k]", k);
+    else
+        snprintf(value, sizeof value, "root_%s_%s(levels%d[k], (uint64_t)n)",
+                 reducer_name(u->value.node), mica_dtype_name(compute), k);
+    if (cut->pieces == 1)
+        write_gpu_column_store(w, k, value);
+    else
+        mica_text_printf(w->text, "((%s *)((char *)a.scratch + %zu))[piece * %lld + i] = %s;\n",
+                         mica_storage_type(compute), offset, (long long)nest->inner_turns, value);
+}
+
 static void write_gpu_columns(writer *w) {
     const mica_nest *nest = w->nest;
+    gpu_columns cut = cut_gpu_columns(nest);
+    long long threads = nest->inner_turns / cut.wide;
     size_t offset = 0;
+    w->wide = (int32_t)cut.wide;
     mica_text_printf(w->text,
                      "MICA_EACH_THREAD MICA_EACH(u, a.units) {\n"
-                     "const int64_t part = u / %lld, i = u - part * %lld;\n"
-                     "int64_t r = part * %d;\nconst int64_t last = MIN(r + %d, %lld);\n",
-                     (long long)nest->inner_turns, (long long)nest->inner_turns, MICA_REDUCE_ROWS,
-                     MICA_REDUCE_ROWS, (long long)nest->outer_turns);
+                     "const int64_t piece = u / %lld, first = (u - piece * %lld) * %d;\n"
+                     "const int64_t n = MIN(%lld, %lld - piece * %lld);\n",
+                     threads, threads, w->wide, (long long)cut.together,
+                     (long long)COLUMN_PARTS(nest), (long long)cut.together);
+    for (int32_t k = 0; cut.together > 1 && k < nest->body->n_outputs; k++)
+        mica_text_printf(w->text, "%s levels%d[%d][%d];\n",
+                         mica_storage_type(compute_dtype(dtype_of(w, nest->stores[k].use))), k,
+                         w->wide, TOGETHER_LEVELS);
+    mica_text_printf(w->text,
+                     "for (int64_t part = 0; part < n; part++) {\n"
+                     "int64_t r = (piece * %lld + part) * %d;\n"
+                     "const int64_t last = MIN(r + %d, %lld);\n",
+                     (long long)cut.together, MICA_REDUCE_ROWS, MICA_REDUCE_ROWS,
+                     (long long)nest->outer_turns);
     for (int32_t k = 0; k < nest->body->n_outputs; k++)
-        mica_text_printf(w->text, "%s acc%d;\n",
-                         mica_storage_type(compute_dtype(dtype_of(w, nest->stores[k].use))), k);
+        mica_text_printf(w->text, "%s acc%d[%d];\n",
+                         mica_storage_type(compute_dtype(dtype_of(w, nest->stores[k].use))), k,
+                         w->wide);
     write_gpu_column_row(w, true);
     mica_text_append(w->text, "MICA_UNROLLED_BY_8 for (r++; r < last; r++)\n");
     write_gpu_column_row(w, false);
+    mica_text_printf(w->text, "MICA_UNROLLED for (int k = 0; k < %d; k++) {\n", w->wide);
+    for (int32_t k = 0; cut.together > 1 && k < nest->body->n_outputs; k++) {
+        const mica_use *u = &nest->uses[nest->stores[k].use];
+        mica_text_printf(w->text, "tree_%s_%s(levels%d[k], (uint64_t)part, acc%d[k]);\n",
+                         reducer_name(u->value.node),
+                         mica_dtype_name(compute_dtype(dtype_of(w, nest->stores[k].use))), k, k);
+    }
+    if (cut.together > 1)
+        mica_text_printf(w->text, "}\n}\nMICA_UNROLLED for (int k = 0; k < %d; k++) {\n", w->wide);
+    mica_text_append(w->text, "const int64_t i = first + k;\n");
     for (int32_t k = 0; k < nest->body->n_outputs; k++) {
-        char value[32];
-        snprintf(value, sizeof value, "acc%d", k);
-        if (COLUMN_PARTS(nest) == 1) {
-            write_gpu_column_store(w, k, value);
-            continue;
-        }
-        mica_text_printf(w->text, "((%s *)((char *)a.scratch + %zu))[u] = acc%d;\n",
-                         mica_storage_type(compute_dtype(dtype_of(w, nest->stores[k].use))), offset,
-                         k);
+        write_gpu_column_result(w, &cut, k, offset);
         offset += gpu_partial_bytes(nest, k);
     }
-    mica_text_append(w->text, "}\n");
+    mica_text_append(w->text, cut.together > 1 ? "}\n}\n" : "}\n}\n}\n");
+    w->wide = 1;
 }
 
 /* A block puts together the groups of MICA_FINISH_UNITS columns: a warp a span of the groups, then
  * the first warp the spans. */
 static void write_gpu_finish(writer *w) {
     const mica_nest *nest = w->nest;
-    int64_t parts = COLUMN_PARTS(nest), span = 1;
+    int64_t parts = cut_gpu_columns(nest).pieces, span = 1;
     while (span * MICA_FINISH_SPANS < parts) span *= 2;
     for (int32_t k = 0; k < nest->body->n_outputs; k++)
         mica_text_printf(w->text, "MICA_SHARED %s spans%d[MICA_MOST_THREADS];\n",
@@ -1392,7 +1462,7 @@ void mica_write_gpu_kernel(mica_text *text, const mica_nest *nest) {
         write_gpu_columns(&w);
     }
     mica_text_append(text, "}\n");
-    if (nest->kind == MICA_NEST_COLUMNS && COLUMN_PARTS(nest) > 1) {
+    if (nest->kind == MICA_NEST_COLUMNS && cut_gpu_columns(nest).pieces > 1) {
         write_gpu_head(&w, "FINISH_ENTRY");
         write_gpu_finish(&w);
         mica_text_append(text, "}\n");

@@ -41,7 +41,7 @@ typedef struct mica_gpu_shape {
     uint32_t in_place[4];
 } mica_gpu_shape;
 
-enum { MICA_FINISH_UNITS = 32, MICA_FINISH_SPANS = 8 }; /* their product: threads */
+enum { MICA_FINISH_UNITS = 8, MICA_FINISH_SPANS = 32 }; /* their product: threads */
 
 /* Before all others: a GPU computes again what a CPU would keep. */
 void mica_nest_prepare_gpu(mica_nest *nest);

@@ -6,8 +6,12 @@
  * free, or it is stored as one more result of the group. Groups never make a circle: no path that
  * leaves a group may come back to it.
  *
- * For devices that compute faster than they read, a value that its group would only keep for other
- * groups is made again in each of them, where what it is made from is no larger than itself.
+ * What is cheap and made from few arrays, some of half precision, is computed again by each group
+ * that reads it (`again`), instead of being written and read back. It is stored only where
+ * something else than a group reads it.
+ *
+ * For devices that compute faster than they read, what a group would then still keep for other
+ * groups alone is made anew in each of them, where what it is made from is no larger than itself.
  *
  * The bits of every value stay what they were: see codegen/nest.h. */
 #include <string.h>
@@ -22,8 +26,11 @@
 
 #define MOST_NODES 160   /* of a group */
 #define MOST_OPERANDS 24 /* that a group reads */
-#define MOST_AGAIN 32    /* nodes that make a value which is made again */
 #define LONG_ROW 65536   /* elements; a longer reduction is shared between threads by the kernel */
+#define MOST_AGAIN 32    /* nodes that are computed again for a value, free ones left out */
+#define MOST_ANEW 32     /* nodes that make a value which is made anew */
+#define MOST_ORIGINS 128 /* nodes that are looked at for that */
+#define LEAST_AGAIN 4096 /* elements worth it */
 
 typedef struct fusion {
     int32_t root, first; /* first: of its members, linked by next_member */
@@ -44,11 +51,12 @@ typedef struct fusing {
     bool *is_output, *done;
     int32_t *visited, stamp, *stack; /* of the search for circles */
     bool *candidate;
-    uint8_t *refused;    /* per node: why it came into no group, or not into that of its user */
-    bool alone;          /* every node by itself */
-    bool computes_again; /* rather than store and read */
-    bool *again;         /* per node: other groups make it again instead of reading it */
-    bool *kept;          /* per node: what is made again reads it */
+    bool *again, *stored; /* per node: each reader computes it; something reads it from memory */
+    uint8_t *refused;     /* per node: why it came into no group, or not into that of its user */
+    bool alone;           /* every node by itself */
+    bool computes_again;  /* rather than store and read */
+    bool *anew;           /* per node: other groups make it anew instead of reading it */
+    bool *kept;           /* per node: what is made anew reads it */
 } fusing;
 
 /* Why a node did not join the group of one that reads it. */
@@ -143,7 +151,7 @@ static bool has_outside_users(const fusing *f, int32_t i, int32_t number) {
 /* Whether a group has a member as a result. */
 static bool is_stored(const fusing *f, int32_t i) {
     return f->is_output[i] || f->kept[i] ||
-           (!f->again[i] && has_outside_users(f, i, f->group_of[i]));
+           (!f->anew[i] && has_outside_users(f, i, f->group_of[i]));
 }
 
 /* A nest of rows that is worth it: enough of them, or short ones. */
@@ -185,13 +193,85 @@ static bool is_wasteful(const fusion *group, const mica_node *n) {
            4 * mica_type_elements(&n->results[0]) < mica_type_elements(&group->domain);
 }
 
+/* ---- values that are computed again -----------------------------------------------------------*/
+
+/* What a value is made from, down to the arrays that are read. */
+typedef struct origins {
+    int32_t n_nodes, n_seen;
+    int64_t bytes, elements; /* elements: of the value */
+    bool widens;             /* some of it is half precision */
+    bool has_wide;           /* some large array is not */
+} origins;
+
+static bool is_half(const mica_type *type) {
+    return type->dtype == MICA_DTYPE_f16 || type->dtype == MICA_DTYPE_bf16;
+}
+
+static void find_origins(fusing *f, const mica_node *n, origins *o) {
+    for (int32_t k = 0; k < n->n_operands && o->n_seen <= MOST_ORIGINS; k++) {
+        const mica_node *x = n->operands[k].node;
+        if (f->visited[x->id] == f->stamp) continue;
+        f->visited[x->id] = f->stamp;
+        bool is_free = x->op != MICA_OP_PARAMETER && mica_nest_role_of(x) == MICA_ROLE_FREE;
+        if (!is_free && !f->again[x->id]) {
+            const mica_type *type = mica_operand_type(n, k);
+            o->bytes += (int64_t)mica_type_bytes(type);
+            o->widens = o->widens || is_half(type);
+            o->has_wide = o->has_wide || (mica_dtype_bytes(type->dtype) > 2 &&
+                                          mica_type_elements(type) > o->elements / 8);
+            continue;
+        }
+        o->n_nodes += !is_free;
+        o->n_seen++;
+        find_origins(f, x, o);
+    }
+}
+
+/* Of operands on which this is decided. f32 from three arrays of half precision: each of two or
+ * three readers reads six bytes instead of four, but four are not written, and most readers look at
+ * one of the arrays anyway. Truth values say what an activation did, and are read like it. */
+static bool is_made_again(fusing *f, const mica_node *n) {
+    if (n->op == MICA_OP_PARAMETER || mica_nest_role_of(n) != MICA_ROLE_MAP ||
+        mica_nest_is_costly(n))
+        return false;
+    const mica_type *type = &n->results[0];
+    int64_t elements = mica_type_elements(type);
+    bool is_truth = type->dtype == MICA_DTYPE_bool;
+    if ((!is_truth && type->dtype != MICA_DTYPE_f32) || elements < LEAST_AGAIN ||
+        f->is_output[n->id])
+        return false;
+    for (const int32_t *u = f->users[n->id]; *u >= 0; u++)
+        if (mica_nest_role_of(f->w.from->nodes[*u]) == MICA_ROLE_NONE) return false;
+    origins o = {.n_nodes = 1, .elements = elements};
+    f->stamp++;
+    find_origins(f, n, &o);
+    int64_t vectors = elements / 8; /* small operands beside the large ones */
+    return o.widens && !o.has_wide && o.n_nodes <= MOST_AGAIN && o.n_seen <= MOST_ORIGINS &&
+           o.bytes <= elements * (is_truth ? 4 : 6) + vectors;
+}
+
+/* Whether something that is in no group, or is made by itself, reads the node. Its users are all
+ * decided on. */
+static bool is_read(const fusing *f, int32_t i) {
+    if (f->is_output[i]) return true;
+    for (const int32_t *u = f->users[i]; *u >= 0; u++) {
+        const mica_node *user = f->w.from->nodes[*u];
+        if (f->group_of[*u] >= 0) continue;
+        bool is_copied = f->again[*u] || mica_nest_role_of(user) == MICA_ROLE_FREE;
+        if (!is_copied || f->stored[*u]) return true;
+    }
+    return false;
+}
+
+/* ---- joining ----------------------------------------------------------------------------------*/
+
 static int32_t count_new(fusing *f, const mica_node *n, int32_t number, int32_t more) {
     int32_t count = 0;
     for (int32_t k = 0; k < n->n_operands; k++) {
         int32_t x = n->operands[k].node->id;
         if (f->group_of[x] == number || x == more || f->visited[x] == f->stamp) continue;
         f->visited[x] = f->stamp;
-        count++;
+        count += f->again[x] ? count_new(f, f->w.from->nodes[x], number, more) : 1;
     }
     return count;
 }
@@ -217,6 +297,11 @@ static bool may_join(fusing *f, int32_t number, const mica_node *n) {
     if (group->n_nodes >= MOST_NODES) return refuse(f, n, GROUP_IS_FULL);
     bool outside = has_outside_users(f, n->id, number);
     if (role == MICA_ROLE_FREE && outside) return false; /* copied when the body is made */
+    if (f->again[n->id] && outside) {                    /* too, and what it reads may come in */
+        for (int32_t k = 0; k < n->n_operands; k++) f->candidate[n->operands[k].node->id] = true;
+        group->n_nodes++;
+        return false;
+    }
     if (role == MICA_ROLE_ROW && !fits_rows(group, n)) return refuse(f, n, OTHER_ROWS);
     if (role == MICA_ROLE_MAP && is_wasteful(group, n)) return refuse(f, n, WASTEFUL);
     if (outside && !may_be_stored(group, &n->results[0])) return refuse(f, n, OTHER_SHAPE);
@@ -310,15 +395,15 @@ typedef struct body {
 } body;
 
 /* Outside nodes that cost nothing, and members of other groups that these do not store, are made
- * again inside, down to what they read. */
+ * inside too, down to what they read. */
 static mica_value bring_in(const fusing *f, body *b, mica_value v, int32_t number) {
     const mica_node *n = v.node;
     mica_value *slot = &b->values[n->id];
     if (n->n_results == 1 && !mica_value_is_null(*slot)) return *slot;
-    bool is_free =
-        !f->alone && n->op != MICA_OP_PARAMETER && mica_nest_role_of(n) == MICA_ROLE_FREE;
-    bool is_again = f->group_of[n->id] >= 0 && !is_stored(f, n->id);
-    if (is_free || is_again || f->group_of[n->id] == number) {
+    bool is_free = !f->alone && n->op != MICA_OP_PARAMETER &&
+                   (f->again[n->id] || mica_nest_role_of(n) == MICA_ROLE_FREE);
+    bool is_anew = f->group_of[n->id] >= 0 && !is_stored(f, n->id);
+    if (is_free || is_anew || f->group_of[n->id] == number) {
         mica_value operands[8];
         for (int32_t i = 0; i < n->n_operands && i < 8; i++)
             operands[i] = bring_in(f, b, n->operands[i], number);
@@ -336,8 +421,8 @@ static mica_value bring_in(const fusing *f, body *b, mica_value v, int32_t numbe
 
 static mica_status make_body(const fusing *f, int32_t number, body *b) {
     const mica_graph *g = f->w.from;
-    size_t n = (size_t)g->n_nodes, most = 0; /* arguments are values of the graph, each once */
-    for (int32_t i = 0; i < g->n_nodes; i++) most += (size_t)g->nodes[i]->n_results;
+    size_t n = (size_t)g->n_nodes, most = 1;
+    for (int32_t i = 0; i < g->n_nodes; i++) most += (size_t)g->nodes[i]->n_operands;
     *b = (body){.values = mica_calloc(n, sizeof *b->values),
                 .arguments = mica_alloc(sizeof *b->arguments * most),
                 .results = mica_alloc(sizeof *b->results * MOST_NODES)};
@@ -373,7 +458,10 @@ static mica_status is_worth_it(fusing *f, int32_t number, bool *out_worth) {
     for (int32_t i = 0; !status && i < b.graph->n_nodes; i++)
         busy +=
             b.graph->nodes[i]->op != MICA_OP_PARAMETER && b.graph->nodes[i]->op != MICA_OP_constant;
-    *out_worth = !status && busy >= (f->alone ? 1 : 2);
+    /* A nest adds up columns faster than a GPU's reduction by itself. */
+    bool is_one_enough =
+        f->alone || (f->computes_again && f->groups[number].role == MICA_ROLE_COLUMN);
+    *out_worth = !status && busy >= (is_one_enough ? 1 : 2);
     if (*out_worth) status = mica_nest_create(b.graph, &nest);
     if (mica_status_code(status) == MICA_UNSUPPORTED) {
         mica_status_release(status);
@@ -400,13 +488,13 @@ static mica_status group_node(fusing *f, const mica_node *n) {
     return NULL;
 }
 
-/* ---- what is made again -----------------------------------------------------------------------*/
+/* ---- what is made anew ------------------------------------------------------------------------*/
 
-/* What making a value again comes to. */
+/* What making a value anew comes to. */
 typedef struct making {
     int32_t nodes;
     int64_t bytes; /* of the arrays that it reads, but for those that are one per row */
-    int32_t kept[MOST_AGAIN], n_kept; /* nodes that would have to be stored for it */
+    int32_t kept[MOST_ANEW], n_kept; /* nodes that would have to be stored for it */
 } making;
 
 static bool has_ungrouped_users(const fusing *f, int32_t i) {
@@ -435,10 +523,11 @@ static bool add_making(fusing *f, int32_t i, int64_t elements, making *m) {
     if (n->op == MICA_OP_constant) return true;
     int32_t number = f->group_of[i];
     mica_nest_role role = n->op == MICA_OP_PARAMETER ? MICA_ROLE_NONE : mica_nest_role_of(n);
-    bool is_made = number >= 0 ? role == MICA_ROLE_MAP && !is_stored(f, i) : role == MICA_ROLE_FREE;
+    bool is_made = number >= 0 ? role == MICA_ROLE_MAP && !is_stored(f, i)
+                               : role == MICA_ROLE_FREE || f->again[i];
     if (!is_made) {
         if (number >= 0 && !is_stored(f, i)) { /* a reduction that only its own group reads */
-            if (m->n_kept == MOST_AGAIN || !may_be_stored(&f->groups[number], &n->results[0]))
+            if (m->n_kept == MOST_ANEW || !may_be_stored(&f->groups[number], &n->results[0]))
                 return false;
             m->kept[m->n_kept++] = i;
         }
@@ -447,14 +536,14 @@ static bool add_making(fusing *f, int32_t i, int64_t elements, making *m) {
             m->bytes += (int64_t)mica_type_bytes(&n->results[0]);
         return true;
     }
-    if (++m->nodes > MOST_AGAIN) return false;
+    if (++m->nodes > MOST_ANEW) return false;
     for (int32_t k = 0; k < n->n_operands; k++)
         if (!add_making(f, n->operands[k].node->id, elements, m)) return false;
     return true;
 }
 
 /* Nodes are asked in order, so that what they are made from is decided on. */
-static void choose_again(fusing *f, int32_t i) {
+static void choose_anew(fusing *f, int32_t i) {
     const mica_node *n = f->w.from->nodes[i];
     int32_t number = f->group_of[i];
     making m = {0};
@@ -463,21 +552,21 @@ static void choose_again(fusing *f, int32_t i) {
         !is_read_by_groups(f, i, number))
         return;
     f->stamp++;
-    f->again[i] = true;
+    f->anew[i] = true;
     if (!add_making(f, i, mica_type_elements(&n->results[0]), &m) ||
         m.bytes > (int64_t)mica_type_bytes(&n->results[0])) {
-        f->again[i] = false;
+        f->anew[i] = false;
         return;
     }
     for (int32_t k = 0; k < m.n_kept; k++) f->kept[m.kept[k]] = true;
 }
 
-/* The members of other groups that a body makes again are stored after all. */
-static bool store_again(fusing *f, const body *b, int32_t number) {
+/* The members of other groups that a body makes anew are stored after all. */
+static bool store_anew(fusing *f, const body *b, int32_t number) {
     bool changed = false;
     for (int32_t i = 0; i < f->w.from->n_nodes; i++) {
-        if (!f->again[i] || f->group_of[i] == number || mica_value_is_null(b->values[i])) continue;
-        f->again[i] = false;
+        if (!f->anew[i] || f->group_of[i] == number || mica_value_is_null(b->values[i])) continue;
+        f->anew[i] = false;
         changed = true;
     }
     return changed;
@@ -494,20 +583,20 @@ static mica_status check_group(fusing *f, int32_t number, bool *out_changed) {
         mica_status_release(status);
         status = NULL;
     }
-    *out_changed = !status && fails && store_again(f, &b, number);
+    *out_changed = !status && fails && store_anew(f, &b, number);
     if (!status && fails && !*out_changed) /* its own results are too many, or too different */
         for (int32_t i = 0; i < f->w.from->n_nodes; i++) {
-            *out_changed = *out_changed || f->again[i] || f->kept[i];
-            f->again[i] = f->kept[i] = false;
+            *out_changed = *out_changed || f->anew[i] || f->kept[i];
+            f->anew[i] = f->kept[i] = false;
         }
     mica_nest_destroy(nest);
     free_body(&b);
     return status;
 }
 
-static mica_status make_again(fusing *f) {
+static mica_status make_anew(fusing *f) {
     bool any_changed = true;
-    for (int32_t i = 0; i < f->w.from->n_nodes; i++) choose_again(f, i);
+    for (int32_t i = 0; i < f->w.from->n_nodes; i++) choose_anew(f, i);
     while (any_changed) {
         any_changed = false;
         for (int32_t i = 0; i < f->n_groups; i++) {
@@ -598,6 +687,7 @@ static void explain_group(const fusing *f, int32_t number) {
 static void explain_node(const fusing *f, const mica_node *n) {
     mica_nest_role role = mica_nest_role_of(n);
     if (n->op == MICA_OP_PARAMETER || n->op == MICA_OP_constant || role == MICA_ROLE_FREE) return;
+    if (f->again[n->id] && !f->stored[n->id]) return;
     bool is_whole = n->op == MICA_OP_call && n->n_regions == 1;
     const char *name = is_whole ? mica_node_string(n, "name") : mica_op_name(n->op);
     mica_log_write(MICA_LOG_FUSE, "by itself: %s of %s: %s", name,
@@ -621,24 +711,30 @@ static mica_status fuse(fusing *f) {
     size_t n = (size_t)g->n_nodes;
     f->group_of = mica_alloc(2 * sizeof *f->group_of * n);
     f->groups = mica_alloc(sizeof *f->groups * n);
-    f->is_output = mica_calloc(6 * n, sizeof *f->is_output);
+    f->is_output = mica_calloc(8 * n, sizeof *f->is_output);
     f->visited = mica_calloc(2 * n, sizeof *f->visited);
     if (!f->group_of || !f->groups || !f->is_output || !f->visited) return MICA_NO_MEMORY();
     f->next_member = f->group_of + n;
     f->done = f->is_output + n;
     f->candidate = f->done + n;
-    f->refused = (uint8_t *)(f->candidate + n);
-    f->again = f->candidate + 2 * n;
-    f->kept = f->again + n;
+    f->again = f->candidate + n;
+    f->stored = f->again + n;
+    f->refused = (uint8_t *)(f->stored + n);
+    f->anew = f->stored + 2 * n;
+    f->kept = f->anew + n;
     f->stack = f->visited + n;
     MICA_TRY(find_users(f));
     for (int32_t i = 0; i < g->n_nodes; i++) f->group_of[i] = -1;
     for (int32_t i = 0; i < g->n_outputs; i++) f->is_output[g->outputs[i].node->id] = true;
     for (int32_t i = 0; i < g->n_parameters; i++) f->done[g->parameters[i].node->id] = true;
+    for (int32_t i = 0; i < g->n_nodes && !f->alone; i++)
+        f->again[i] = is_made_again(f, g->nodes[i]);
     for (int32_t i = g->n_nodes - 1; i >= 0; i--) {
-        if (f->group_of[i] < 0) MICA_TRY(group_node(f, g->nodes[i]));
+        if (f->group_of[i] >= 0) continue;
+        f->stored[i] = is_read(f, i);
+        if (!f->again[i] || f->stored[i]) MICA_TRY(group_node(f, g->nodes[i]));
     }
-    if (f->computes_again) MICA_TRY(make_again(f));
+    if (f->computes_again) MICA_TRY(make_anew(f));
     if (!f->alone && mica_log_on(MICA_LOG_FUSE)) explain(f);
     for (int32_t i = 0; i < g->n_nodes; i++)
         if (mica_node_has_effect(g->nodes[i])) MICA_TRY(make_node(f, g->nodes[i]));

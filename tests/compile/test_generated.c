@@ -194,6 +194,42 @@ TEST(every_float_dtype_has_the_same_bits) {
     }
 }
 
+static mica_value column_mean(mica_graph *g, mica_value x) {
+    const mica_type *type = mica_value_type(x);
+    double n = (double)type->dims[0] * (double)type->dims[1];
+    return mica_mul(g, mica_reduce(g, x, "sum", MICA_INTS(0, 1)), scalar(g, 1 / n));
+}
+
+/* Batch norm, residual and activation between arrays of half precision: what lies between is made
+ * again where it is read. */
+TEST(what_is_made_again_from_half_precision_has_the_same_bits) {
+    NEEDS_A_COMPILER
+    const mica_dtype dtypes[] = {MICA_DTYPE_f16, MICA_DTYPE_bf16};
+    for (size_t i = 0; i < 2; i++) {
+        mica_graph *g = NULL;
+        CHECK_OK(mica_graph_create("half", &g));
+        mica_type types[] = {mica_type_make(dtypes[i], MICA_INTS(30, 25, 64)),
+                             mica_type_make(dtypes[i], MICA_INTS(30, 25, 64)),
+                             mica_type_make(MICA_DTYPE_f32, MICA_INTS(64))};
+        mica_value p[3], gradients[3];
+        for (int k = 0; k < 3; k++) p[k] = mica_parameter(g, &types[k]);
+        mica_value x = mica_convert(g, p[0], MICA_DTYPE_f32);
+        mica_value centred = mica_sub(g, x, column_mean(g, x));
+        mica_value variance = column_mean(g, mica_mul(g, centred, centred));
+        mica_value factor =
+            mica_mul(g, mica_rsqrt(g, mica_add(g, mica_abs(g, variance), scalar(g, 1e-5))), p[2]);
+        mica_value sum =
+            mica_add(g, mica_mul(g, centred, factor), mica_convert(g, p[1], MICA_DTYPE_f32));
+        mica_value y = mica_convert(g, mica_relu(g, sum), dtypes[i]);
+        mica_value loss = mica_convert(g, mica_mul(g, y, y), MICA_DTYPE_f32);
+        mica_gradient(g, mica_sum(g, loss, MICA_INTS(0, 1, 2)), p, 3, gradients);
+        mica_output(g, y);
+        for (int k = 0; k < 3; k++) mica_output(g, gradients[k]);
+        CHECK(same_bits(g));
+        mica_graph_release(g);
+    }
+}
+
 /* Parameter, two moments, gradient. */
 static mica_graph *adam(mica_type types[4]) {
     mica_graph *g = NULL;

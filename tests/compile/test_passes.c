@@ -111,6 +111,43 @@ TEST(what_remat_recomputes_is_computed_again) {
     mica_graph_release(g);
 }
 
+/* Results of nodes outside of regions that are f32 and at least so large. */
+static int count_large(const mica_graph *g, int64_t elements) {
+    int n = 0;
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        for (int32_t k = 0; k < g->nodes[i]->n_results; k++) {
+            const mica_type *type = &g->nodes[i]->results[k];
+            n += type->dtype == MICA_DTYPE_f32 && mica_type_elements(type) >= elements;
+        }
+    return n;
+}
+
+/* x - its mean, of f32 that is made from `dtype`, and its second moment. */
+static mica_graph *fused_moments(mica_dtype dtype) {
+    mica_graph *g = new_graph("moments"), *result = NULL;
+    mica_type type = mica_type_make(dtype, MICA_INTS(100, 64));
+    mica_value x = mica_convert(g, mica_parameter(g, &type), MICA_DTYPE_f32);
+    mica_value sum = mica_reduce(g, x, "sum", MICA_INTS(0));
+    mica_value centred = mica_sub(g, x, mica_broadcast(g, sum, MICA_INTS(100, 64), MICA_INTS(1)));
+    mica_value squares = mica_reduce(g, mica_mul(g, centred, centred), "sum", MICA_INTS(0));
+    mica_value scaled =
+        mica_mul(g, centred, mica_broadcast(g, squares, MICA_INTS(100, 64), MICA_INTS(1)));
+    mica_output(g, mica_convert(g, scaled, MICA_DTYPE_bf16));
+    CHECK_OK(mica_passes_run(g, NULL, true, &result));
+    CHECK_OK(mica_graph_verify(result));
+    mica_graph_release(g);
+    return result;
+}
+
+TEST(what_is_cheap_and_made_from_half_precision_is_made_again_by_each_kernel) {
+    mica_graph *half = fused_moments(MICA_DTYPE_bf16), *wide = fused_moments(MICA_DTYPE_f64);
+    CHECK(count_large(half, 6400) == 0);
+    CHECK(count(half, MICA_OP_sub) == 2);
+    CHECK(count_large(wide, 6400) > 0); /* eight bytes would be read for four */
+    mica_graph_release(half);
+    mica_graph_release(wide);
+}
+
 TEST(operations_that_change_nothing_vanish) {
     mica_graph *g = new_graph("nothing");
     mica_type type = mica_type_make(MICA_DTYPE_f32, MICA_INTS(2, 3));

@@ -21,6 +21,7 @@ static int broken;  /* an ILLEGAL_ADDRESS came up: everything answers it from no
 static int pending; /* a launch failed, and nobody knows yet */
 static int objects; /* live contexts, streams, events, modules, graphs, blocks, programs */
 static int launches;
+static int failures; /* that the plan asked for */
 
 static const char *plan(void) {
     const char *text = getenv("STUB_CUDA");
@@ -33,7 +34,9 @@ int stub_fails(const char *name) {
     int n = 0;
     if (sscanf(plan(), "call:%63[^:]:%d", wanted, &n) != 2 || strcmp(wanted, name) != 0) return 0;
     if (strcmp(counted, plan()) != 0) count = 0, snprintf(counted, sizeof counted, "%s", plan());
-    return ++count == n;
+    if (++count != n) return 0;
+    failures++;
+    return 1;
 }
 int stub_is_broken(void) {
     return broken;
@@ -50,6 +53,7 @@ static int wait_for_all(void) {
 /* What the tests ask. */
 EXPORT int stub_objects(void);
 EXPORT int stub_launches(void);
+EXPORT int stub_failures(void);
 EXPORT void stub_repair(void);
 int stub_objects(void) {
     return objects;
@@ -57,8 +61,11 @@ int stub_objects(void) {
 int stub_launches(void) {
     return launches;
 }
+int stub_failures(void) {
+    return failures;
+}
 void stub_repair(void) {
-    broken = pending = launches = 0;
+    broken = pending = launches = failures = 0;
 }
 
 /* ---- commands ---------------------------------------------------------------------------------*/

@@ -282,21 +282,21 @@ static int meet(const convolution *c, int64_t (*at)[AXES], int *inside) {
 
 static void convolve(const work *w, int result, double *sums) {
     const convolution *c = &w->conv;
-    const tensor *f = &c->tensors[FILTER];
-    int64_t at[3][AXES] = {{0}};
-    int outer = result == IMAGE_X ? IMAGE_X : IMAGE_Y,
-        other = result == IMAGE_X ? IMAGE_Y : IMAGE_X;
-    int inside;
-    int64_t place[AXES] = {0};
+    int is_back = result == IMAGE_X, outer = is_back ? IMAGE_X : IMAGE_Y;
+    int other = is_back ? IMAGE_Y : IMAGE_X, right = result == FILTER ? IMAGE_Y : FILTER, inside;
+    int64_t at[3][AXES], place[AXES] = {0}, tap[AXES] = {0};
+    /* The filter's elements with the channel of the place. */
+    tensor taps = c->tensors[FILTER];
+    taps.sizes[is_back] = 1;
     do {
         do {
             memcpy(at[outer], place, sizeof place);
+            memcpy(at[FILTER], tap, sizeof tap);
+            at[FILTER][is_back] = is_back ? place[1] % c->tensors[FILTER].sizes[1] : place[1];
             if (!meet(c, at, &inside)) continue;
             double left = load_padded(w, other, at[other], inside);
-            double right = load_padded(w, result == FILTER ? IMAGE_Y : FILTER,
-                                       at[result == FILTER ? IMAGE_Y : FILTER], 1);
-            add(&c->tensors[result], sums, at[result], left * right);
-        } while (advance(f, at[FILTER]));
+            add(&c->tensors[result], sums, at[result], left * load_padded(w, right, at[right], 1));
+        } while (advance(&taps, tap));
     } while (advance(&c->tensors[outer], place));
 }
 

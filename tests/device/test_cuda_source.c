@@ -93,7 +93,7 @@ TEST(every_template_compiles_for_a_gpu) {
     bool all = getenv("MICA_TEST_SOAK") != NULL;
     for (int dtype = 0; dtype < MICA_DTYPE_COUNT; dtype++) {
         bool some = dtype == MICA_DTYPE_f32 || dtype == MICA_DTYPE_bf16 || dtype == MICA_DTYPE_i8;
-        for (int family = CUDA_REDUCE; (all || some) && family <= CUDA_WINDOW; family++)
+        for (int family = CUDA_REDUCE; (all || some) && family <= CUDA_POOL; family++)
             check_family((cuda_family)family, (mica_dtype)dtype);
     }
 }

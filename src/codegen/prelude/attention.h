@@ -27,7 +27,7 @@ MICA_SCALAR int is_hidden(const mica_attention_arguments *a, int64_t batch, int 
 #endif
 }
 
-#if defined(__CUDACC__)
+#if MICA_HAS_TENSOR_CORES
 #include "codegen/prelude/attention_tensor.h"
 #else
 

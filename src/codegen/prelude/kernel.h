@@ -21,6 +21,9 @@
 #define restrict __restrict__
 #define INT64_C(x) x##ll
 #define UINT64_C(x) x##ull
+#define MICA_HAS_TENSOR_CORES 1
+#else
+#define MICA_HAS_TENSOR_CORES 0
 #endif
 
 #include "ir/scalar.h"

@@ -12,22 +12,16 @@
 #define POOL_WIDTH (16 / (int)sizeof(T))
 #define POOL_NOTHING 255 /* a window without elements selects none */
 
-#if defined(__CUDACC__)
-#define POOL_ALIGNED(n) __align__(n)
-#else
-#define POOL_ALIGNED(n) __attribute__((aligned(n)))
-#endif
-
 typedef struct pool_one {
     T at[1];
 } pool_one;
-typedef struct POOL_ALIGNED(16) pool_wide {
+typedef struct __attribute__((aligned(16))) pool_wide {
     T at[POOL_WIDTH];
 } pool_wide;
 typedef struct pool_one_choice {
     uint8_t at[1];
 } pool_one_choice;
-typedef struct POOL_ALIGNED(POOL_WIDTH) pool_wide_choice {
+typedef struct __attribute__((aligned(POOL_WIDTH))) pool_wide_choice {
     uint8_t at[POOL_WIDTH];
 } pool_wide_choice;
 

@@ -202,7 +202,8 @@ static bool view_forward(const conv_node *c, cuda_dnn_conv *v, filter_view *f) {
 
 static bool view_filter_gradient(const conv_node *c, cuda_dnn_conv *v, filter_view *f) {
     const mica_conv_layout *l = &c->layout;
-    if (c->groups != 1) return false;
+    /* Of groups in f64 the library makes wrong numbers (9.14). */
+    if (c->groups != 1 || (c->batch_groups != 1 && c->y->dtype == MICA_DTYPE_f64)) return false;
     v->x = view_image(c, c->x, l->lhs_channel, l->lhs_batch, l->lhs_spatial);
     v->y = view_image(c, c->k, l->rhs_input, l->rhs_output, l->rhs_spatial);
     *f = view_filter(c, c->y, l->out_channel, l->out_batch, l->out_channel, c->batch_groups,
