@@ -364,3 +364,17 @@ def test_zeros_of_both_signs_are_one_slice():
         y, places = tf.raw_ops.UniqueV2(x=x, axis=[0])
         assert places.numpy().tolist() == [0, 0, 1, 1]
         assert y.shape == [2, 2]
+
+
+@pytest.mark.parametrize("other", ["new_axis_mask", "shrink_axis_mask"])
+def test_an_ellipsis_is_one_whatever_other_masks_say(other):
+    def call(x, begin, end, strides):
+        return tf.raw_ops.StridedSlice(
+            input=x, begin=begin, end=end, strides=strides, ellipsis_mask=2, **{other: 2}
+        )
+
+    x, bounds = tf.ones([2, 3, 4]), [ints(0, 0, 1), ints(1, 0, 3), ints(1, 1, 1)]
+    vector = tf.TensorSpec([3], tf.int32)
+    traced = tf.function(call, input_signature=[tf.TensorSpec([None] * 3), *[vector] * 3])
+    assert call(x, *bounds).shape == traced(x, *bounds).shape == [1, 3, 2]
+    assert traced.get_concrete_function().outputs[0].shape.rank == 3
