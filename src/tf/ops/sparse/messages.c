@@ -134,8 +134,9 @@ static mica_status read_message(mica_tf_host *c, int64_t i, mica_tf_value *out, 
     const char *bytes = mica_tf_strings_get(c->inputs[0], i, &n);
     mica_status status = mica_tensor_proto_read(c->device, bytes, n, out);
     if (status) {
-        mica_status_release(status);
         out->object = NULL;
+        if (mica_status_code(status) == MICA_OUT_OF_MEMORY) return status;
+        mica_status_release(status);
         return MICA_INVALID("[%s] Could not parse serialized proto", c->info->name);
     }
     return tf_column_open(*out, column);
