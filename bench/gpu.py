@@ -1,9 +1,9 @@
 """Training on one GPU: ``python bench/gpu.py [case ...] [--profile [--trace FILE]]``.
 
 Mica's own front end, resident batches of random numbers. One line per case: milliseconds of a step
-(the median of steps timed one by one after they have settled, and the mean of a run of steps that
-nobody waits for), the rate, memory, and the first and last loss. With ``--profile`` the kernels of
-a step by their time (measured by PyTorch's profiler, which must be there).
+(the median of steps timed one by one after they have settled, and the mean of a run of steps whose
+results are not waited for), the rate, memory, and the first and last loss. With ``--profile`` the
+kernels of a step by their time (measured by PyTorch's profiler, which must be there).
 
 Cases: eager, mlp, convnet, lstm, gpt2, resnet50. Sizes are those of docs/performance.md's table.
 """
@@ -120,7 +120,9 @@ def lstm() -> tuple[Tree, Callable, Array, Array]:
     return p, loss, normal(1, 128, 128, 512), classes(10, 128)
 
 
-def gpt2(batch: int = 32, time: int = 1024, layers: int = 12) -> tuple[Tree, Callable, Array, Array]:
+def gpt2(
+    batch: int = 32, time: int = 1024, layers: int = 12
+) -> tuple[Tree, Callable, Array, Array]:
     """GPT-2 of 124 million parameters in bf16 over f32 master weights; embeddings are shared."""
     words, width, heads = 50304, 768, 12
     p = {"words": normal(0.02, words, width), "places": normal(0.02, time, width)}
@@ -228,8 +230,9 @@ def profile(run: Callable, steps: int, trace: str | None) -> None:
     total = sum(e.device_time_total for e in rows)
     print(f"    kernels of a step: {total / steps / 1e3:.3f} ms")
     for e in rows[:25]:
+        share = 100 * e.device_time_total / total
         print(
-            f"    {e.device_time_total / steps / 1e3:9.3f} ms {100 * e.device_time_total / total:5.1f} %"
+            f"    {e.device_time_total / steps / 1e3:9.3f} ms {share:5.1f} %"
             f" {e.count / steps:7.1f} x  {e.key[:90]}"
         )
 
@@ -269,7 +272,8 @@ def measure(name: str, arguments: argparse.Namespace) -> None:
     mean = (time.perf_counter() - begin) / steps
     median = statistics.median(times)
     print(
-        f"{name:10} {mean * 1e3:9.3f} ms (waited for: {median * 1e3:9.3f}) {work / mean:12.1f} {unit}"
+        f"{name:10} {mean * 1e3:9.3f} ms (waited for: {median * 1e3:9.3f})"
+        f" {work / mean:12.1f} {unit}"
         f"  first {first:6.2f} s  loss {losses[0].item():.4f} {losses[-1].item():.4f}"
         f"  {mica.device(None).memory_info()['peak'] / 2**30:.2f} GiB",
         flush=True,

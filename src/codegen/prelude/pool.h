@@ -46,7 +46,8 @@ typedef struct pool_index {
 MICA_SCALAR pool_index pool_find(uint32_t g, uint32_t inner, uint32_t n0, uint32_t n1,
                                  uint32_t n2) {
     pool_index p;
-    const uint32_t a = g / inner, b = a / n2, c = b / n1, d = c / n0;
+    /* Most have windows along two axes, which are the last ones. */
+    const uint32_t a = g / inner, b = a / n2, c = b / n1, d = n0 == 1 ? c : c / n0;
     p.inner = (int32_t)(g - a * inner);
     p.at[2] = (int32_t)(a - b * n2);
     p.at[1] = (int32_t)(b - c * n1);
@@ -133,10 +134,12 @@ POOL_CHOICE_KINDS(min, <)
 /* The windows along an axis that an element lies in: the first, and how many. */
 MICA_SCALAR int32_t pool_first(const mica_pool_axis *axis, int32_t place) {
     const int32_t begin = place + axis->low - axis->window + axis->stride;
+    if (axis->stride == 1) return begin < 0 ? 0 : begin;
     return begin < 0 ? 0 : begin / axis->stride;
 }
 MICA_SCALAR int32_t pool_end(const mica_pool_axis *axis, int32_t place) {
-    const int32_t end = (place + axis->low) / axis->stride + 1;
+    const int32_t last = place + axis->low;
+    const int32_t end = (axis->stride == 1 ? last : last / axis->stride) + 1;
     return end < axis->results ? end : axis->results;
 }
 

@@ -270,6 +270,9 @@ static loaded dnn_state;
 static mica_cuda_dnn_api dnn_api;
 _Static_assert(sizeof dnn_api == sizeof dnn_symbols / sizeof *dnn_symbols * sizeof(void *),
                "one pointer per symbol");
+_Static_assert(sizeof dnn_api <= MOST_OPTIONAL_SYMBOLS * sizeof(void *) &&
+                   sizeof blas_api <= MOST_OPTIONAL_SYMBOLS * sizeof(void *),
+               "a table holds each");
 
 static bool load_dnn(loaded *state) {
     static const optional dnn = {&dnn_wanted,
