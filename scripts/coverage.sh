@@ -42,7 +42,7 @@ part_python() {
 part_failures() {
     build
     export PYTHONPATH=$PWD/$folder/python
-    python tests/fuzz/ops.py --seed 1 --count 2000 --keep-going
+    python tests/fuzz/ops.py --seed 1 --count 40000 --keep-going
     python tests/tf/allocations.py --most 5 --modes eager,unknown,grad_static
     python tests/tf/allocations.py --most 3 --modes second,vmap,forward
     for part in data. sparse. ragged. strings. io. saved_model. train. lookup. sets. random. nn.ctc; do
