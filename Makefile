@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 export JOBS
 ARGS ?= --data data/mnist
 
-.PHONY: build run test soak bench bench-check mutants noops fuzz coverage sanitize valgrind cross docs format-check lint exports oracle agreement keras-conformance clean
+.PHONY: build run test soak bench bench-check mutants noops fuzz coverage sanitize valgrind cross docs format-check lint exports oracle interop agreement keras-conformance clean
 
 build: ## set up .venv and build: .venv/bin/mica and .venv/bin/python are then ready
 	@scripts/build.sh product
@@ -63,6 +63,10 @@ exports: ## write src/exports.txt anew from the built library
 
 oracle: ## make the golden of the tests anew with other frameworks, in environments of their own
 	@scripts/oracle.sh
+
+interop: ## exchange files with TensorFlow and TensorBoard, both ways (PICTURE=1: their page in docs/)
+	@scripts/build.sh product
+	@scripts/interop.sh $(if $(PICTURE),--picture)
 
 agreement: ## stored random calls beside TensorFlow's answers; fails under 99 % (MATCH=softmax for a part)
 	@scripts/build.sh product

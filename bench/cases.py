@@ -310,6 +310,8 @@ class Case:
         Of one call: they give the fraction of the machine's limit.
     fraction
         Of that limit, to be reached; 0: the peers alone are the bar.
+    limited_by
+        What bytes are measured against, a measurement of the driver's.
     sizes
         The model's, or None.
     bars
@@ -330,6 +332,7 @@ class Case:
     tags: tuple[str, ...] = field(default=())
     bars: dict[str, float] = field(default_factory=dict)
     most: float = 0
+    limited_by: str = "copy_gbs"
 
     def frameworks(self, all_of_them: list[str]) -> list[str]:
         """Those of the frameworks that have the case."""
@@ -341,7 +344,8 @@ ROWS = 4096
 CONV = (8, 56, 64, 3)  # batch, size, channels, kernel
 HEADS = (32, 512, 16, 64)
 TF_STEPS = 8  # of one call of fit
-IMAGES, RECORDS = 60000, 100000  # of a pass of an input pipeline
+IMAGES, RECORDS, JPEGS = 60000, 100000, 1000  # of a pass of an input pipeline
+CHECKPOINT = 1 << 30  # bytes
 
 
 def _rate(name: str, work: float, unit: str, **more: Any) -> Case:
@@ -372,6 +376,12 @@ def _micro(name: str, **bars: float) -> Case:
 
 def _pass(name: str, unit: str, count: int, **bars: float) -> Case:
     return Case(name, unit, lambda s: count / s, bars=bars)
+
+
+def _file(name: str, limited_by: str) -> Case:
+    value = lambda s: CHECKPOINT / s / 1e9  # noqa: E731
+    more = {"bytes": CHECKPOINT, "fraction": 0.8, "limited_by": limited_by, "bars": {"tf": 1}}
+    return Case(name, "GB/s", value, **more)
 
 
 def _once(name: str, unit: str, **more: Any) -> Case:
@@ -426,6 +436,9 @@ CASES = {
         _pass("data_images_flipped", "img/s", IMAGES, tf=5, torch=1),
         _pass("data_records", "rec/s", RECORDS, tf=10),
         _pass("data_records_batched", "rec/s", RECORDS, tf=1.5),
+        _pass("data_jpegs", "img/s", JPEGS, tf=1),
+        _file("checkpoint_write", "disk_write_gbs"),
+        _file("checkpoint_read", "disk_read_gbs"),
         _once("import", "s"),
         _once("import_tf", "s", bars={"tf": 1}, most=0.15),
         _once("memory_resnet18", "MB", sizes=ResNet()),

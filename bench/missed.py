@@ -11,14 +11,4 @@ MISSED = {
         "loops of two threads take 0.98 to 1.04 of its time."
     ),
     "reduce_all": "The same loop as reduce_rows: 0.92 to 1.09 of PyTorch from run to run.",
-    "data_images_flipped": (
-        "Calls: the map draws, so it runs for each picture, 11 us each; 4.1 of TensorFlow, where "
-        "data_images, whose map runs for each batch, is at 40."
-    ),
-    "data_records": (
-        "Calls: the function of the map runs for each record, 17 us each; 2.4 of TensorFlow."
-    ),
-    "data_records_batched": (
-        "Reading, batching and parsing take 3.7 us a record; 1.3 of TensorFlow."
-    ),
 }

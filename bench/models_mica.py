@@ -328,7 +328,7 @@ def prepare(case: Case) -> tuple[dict[str, Any], Callable]:
         import tensorflow_cases
 
         return tensorflow_cases.prepare(tf, case)
-    if name.startswith("data_"):
+    if name.startswith(("data_", "checkpoint_")):
         import mica.tf as tf
         import pipelines
 

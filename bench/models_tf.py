@@ -297,7 +297,7 @@ def prepare(case: Case) -> tuple[dict[str, Any], Callable]:
         import tensorflow_cases
 
         return tensorflow_cases.prepare(tf, case)
-    if name.startswith("data_"):
+    if name.startswith(("data_", "checkpoint_")):
         import pipelines
 
         return pipelines.prepare(tf, case)

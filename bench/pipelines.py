@@ -1,4 +1,4 @@
-"""Input pipelines: pictures from memory and records from files, in tf.data and in PyTorch.
+"""Input pipelines in tf.data and in PyTorch, of pictures, records and JPEG files; checkpoints.
 
 A call is one pass over all the data. The value to compare does not depend on the order.
 """
@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cases import IMAGES, RECORDS, Case, generator
+from cases import CHECKPOINT, IMAGES, JPEGS, RECORDS, Case, generator
 
 BATCH = 128
+PICTURES = 20  # different ones among the JPEG files
+FILES = Path(__file__).resolve().parent.parent / ".bench"  # on the disk that is measured
 
 
 def pictures(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -24,11 +26,9 @@ def pictures(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _pass(dataset: Any) -> Callable:
-    def run() -> Any:
-        batch = None
-        for batch in dataset:  # noqa: B007
+    def run() -> None:
+        for _ in dataset:
             pass
-        return batch
 
     return run
 
@@ -88,10 +88,71 @@ def records(tf: Any, n: int, batches_first: bool) -> tuple:
     return {"tf.data": run}, check
 
 
+def _photo(source: Any) -> np.ndarray:
+    """Patches of one colour with noise over them, 375 x 500: compresses about as photos do."""
+    patches = source.integers(0, 256, (12, 16, 3)).repeat(32, 0).repeat(32, 1)[:375, :500]
+    return np.clip(patches + source.normal(0, 12, patches.shape), 0, 255).astype(np.uint8)
+
+
+def jpegs(tf: Any, n: int) -> tuple:
+    """JPEG files of 500x375, read, decoded, resized to 224x224 and batched."""
+    folder = tempfile.TemporaryDirectory()
+    source = generator()
+    texts = [
+        tf.io.encode_jpeg(tf.constant(_photo(source)), quality=90).numpy() for _ in range(PICTURES)
+    ]
+    for i in range(n):
+        Path(folder.name, f"{i:04}.jpg").write_bytes(texts[i % PICTURES])
+
+    def load(path: Any) -> Any:
+        picture = tf.io.decode_jpeg(tf.io.read_file(path), channels=3)
+        return tf.image.resize(picture, [224, 224])
+
+    data = tf.data.Dataset.list_files(str(Path(folder.name, "*.jpg")), shuffle=False)
+    data = data.map(load, num_parallel_calls=tf.data.AUTOTUNE).batch(32).prefetch(2)
+
+    def check() -> np.ndarray:
+        return np.array([np.sum(x.numpy(), dtype="float64") for x in data])
+
+    def run() -> None:
+        assert folder  # the files stay as long as the case
+        _pass(data)()
+
+    return {"tf.data": run}, check
+
+
+def checkpoint(tf: Any, size: int, reads: bool) -> tuple:
+    """A checkpoint of sixteen variables, written to the disk or read from files in memory."""
+    folder = tempfile.TemporaryDirectory(dir=FILES)
+    shape = (16, size // 16 // 64, 16)
+    arrays = generator().standard_normal(shape, dtype="float32")
+    variables = [tf.Variable(array) for array in arrays]
+    saved = tf.train.Checkpoint(variables=variables)
+
+    def write() -> None:
+        saved.write(str(Path(folder.name, "saved")))
+
+    def read() -> None:
+        saved.read(str(Path(folder.name, "saved"))).assert_consumed()
+
+    def check() -> np.ndarray:
+        for variable in variables:
+            variable.assign(tf.zeros_like(variable))
+        read()
+        return np.array([np.sum(v.numpy(), dtype="float64") for v in variables])
+
+    write()
+    return {"read" if reads else "write": read if reads else write}, check
+
+
 def prepare(tf: Any, case: Case) -> tuple[dict[str, Any], Callable]:
     """The idioms of a case of tf.data, and a function that gives the value to compare."""
     if case.name.startswith("data_images"):
         return images(tf, IMAGES, flips=case.name.endswith("flipped"))
+    if case.name == "data_jpegs":
+        return jpegs(tf, JPEGS)
+    if case.name.startswith("checkpoint"):
+        return checkpoint(tf, CHECKPOINT, reads=case.name.endswith("read"))
     return records(tf, RECORDS, batches_first=case.name.endswith("batched"))
 
 

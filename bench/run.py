@@ -348,7 +348,7 @@ def judge(case: Case, entry: dict, limits: dict) -> None:
         if case.flops:
             entry["limit"] = case.flops / seconds / 1e9 / limits["fma_gflops"]
         elif case.bytes:
-            entry["limit"] = case.bytes / seconds / 1e9 / limits["copy_gbs"]
+            entry["limit"] = case.bytes / seconds / 1e9 / limits[case.limited_by]
     entry["bar"] = {"ratio": case.bars or 1.0, "limit": case.fraction}
     entry["met"] = (
         own is not None
@@ -429,15 +429,37 @@ class Limits:
         flags = ["-O3", "-march=native", "-pthread"]
         compiler = os.environ.get("CC", "cc")
         subprocess.run([compiler, *flags, HERE / "limit.c", "-o", self.program], check=True)
-        self.found: list[dict] = []
+        self.found: dict[str, list[float]] = {}
 
-    def measure(self) -> None:
-        """Once more."""
-        self.found.append(json.loads(subprocess.check_output([self.program, str(THREADS)])))
+    def measure(self, case: Case | None = None) -> None:
+        """Once more; the disk, by dd, only for a case that it bounds."""
+        found = json.loads(subprocess.check_output([self.program, str(THREADS)]))
+        if case and case.limited_by.startswith("disk"):
+            found |= self._disk(int(case.bytes))
+        for name, value in found.items():
+            self.found.setdefault(name, []).append(value)
+
+    def _disk(self, size: int) -> dict:
+        """GB/s of writing a file until it is on the disk, and of reading one that is in memory."""
+        source, copy = ENVIRONMENTS / "disk.source", ENVIRONMENTS / "disk.copy"
+        count = f"count={size >> 20}"
+        if not source.exists() or source.stat().st_size != size:
+            _dd("if=/dev/urandom", f"of={source}", count)
+        return {
+            "disk_write_gbs": size / 1e9 / _dd(f"if={source}", f"of={copy}", count, "conv=fsync"),
+            "disk_read_gbs": size / 1e9 / _dd(f"if={copy}", "of=/dev/null", count),
+        }
 
     def median(self) -> dict:
         """Of all that was measured so far."""
-        return {k: statistics.median(one[k] for one in self.found) for k in self.found[0]}
+        return {name: statistics.median(values) for name, values in self.found.items()}
+
+
+def _dd(*arguments: str) -> float:
+    """Seconds that dd takes."""
+    begin = time.perf_counter()
+    subprocess.run(["dd", "bs=1M", *arguments], check=True, capture_output=True)
+    return time.perf_counter() - begin
 
 
 def measure(names: list[str], frameworks: list[str]) -> dict:
@@ -457,10 +479,12 @@ def measure(names: list[str], frameworks: list[str]) -> dict:
     machine = Machine(workers)
     for name in names:
         case, begin = CASES[name], time.perf_counter()
-        limits.measure()
+        limits.measure(case)
         once = "process" in case.tags
         entry = once_case(case, frameworks) if once else time_case(case, workers, machine)
         results["cases"][name] = entry
+        if case.limited_by.startswith("disk"):
+            limits.measure(case)
         judge(case, entry, limits.median())
         shown = {f: f"{v:.4g}" for f, v in entry["values"].items()}
         spent = time.perf_counter() - begin

@@ -139,6 +139,11 @@ MICA_API MICA_MUST_CHECK mica_status mica_dataset_window(mica_dataset *input, in
                                                          int64_t shift, int64_t stride,
                                                          bool drop_remainder,
                                                          mica_dataset **out_dataset);
+/* Elements are made by the first iterator that comes to the end, and kept in files <path>.index and
+ * <path>.data-..., in the format of TensorFlow's cache, for those after it, of other processes too:
+ * numbers and strings. A path that has them is read, whatever the input would give. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_file_cache(mica_dataset *input, const char *path,
+                                                             mica_dataset **out_dataset);
 /* The same elements, of which there are said to be so many; another number is an error. */
 MICA_API MICA_MUST_CHECK mica_status mica_dataset_counted(mica_dataset *input, int64_t count,
                                                           mica_dataset **out_dataset);
@@ -185,6 +190,22 @@ MICA_API MICA_MUST_CHECK mica_status mica_dataset_flat_map(mica_dataset *input,
 MICA_API MICA_MUST_CHECK mica_status
 mica_dataset_parallel_map(mica_dataset *input, const mica_dataset_function *function, int64_t calls,
                           bool in_order, mica_dataset **out_dataset);
+/* A map of which a batch follows: `one` takes an element, `whole` the components of many elements
+ * stacked to their results stacked, with the same bits, captured values and random numbers. `calls`
+ * is that of parallel_map, 0 that of map. */
+typedef struct mica_dataset_stage {
+    mica_dataset_function one;
+    mica_tf_graph *whole;
+    int64_t calls;
+} mica_dataset_stage;
+/* The maps, one after the other, and then batch, a call of each `whole` for each batch. Where one
+ * fails the functions of the elements run instead, so errors are those of the maps and the batch,
+ * and the elements behind the one that failed come as they would there. */
+MICA_API MICA_MUST_CHECK mica_status mica_dataset_map_batch(mica_dataset *input,
+                                                            const mica_dataset_stage *stages,
+                                                            int32_t n_stages, int64_t batch_size,
+                                                            bool drop_remainder,
+                                                            mica_dataset **out_dataset);
 /* The elements for which the function gives true. */
 MICA_API MICA_MUST_CHECK mica_status mica_dataset_filter(mica_dataset *input,
                                                          const mica_dataset_function *function,

@@ -154,6 +154,13 @@ MICA_API MICA_MUST_CHECK mica_status mica_example_visit(const void *bytes, size_
                                                         void (*visit)(void *context,
                                                                       const mica_feature *feature),
                                                         void *context);
+/* Calls `visit` with the Feature message of every step of a feature list of a
+ * tf.train.SequenceExample, whose context mica_example_visit gives; *out_found: whether there is
+ * such a list. INVALID_ARGUMENT where the bytes are no such message. */
+MICA_API MICA_MUST_CHECK mica_status
+mica_sequence_visit(const void *bytes, size_t size, const char *key, size_t key_length,
+                    void (*visit)(void *context, const void *feature, size_t feature_size),
+                    void *context, bool *out_found);
 /* The `count` values of a feature of float32 or int64. */
 MICA_API void mica_feature_numbers(const mica_feature *feature, void *out_values);
 /* Those of a feature of strings, which stay where they are. */

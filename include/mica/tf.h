@@ -259,10 +259,12 @@ MICA_API void mica_tf_generators_retain(mica_tf_generators *generators);
 MICA_API void mica_tf_generators_release(mica_tf_generators *generators);
 /* Makes the set (NULL: none) this thread's and returns the one before. */
 MICA_API mica_tf_generators *mica_tf_generators_enter(mica_tf_generators *generators);
-/* What the next run of the function draws, as a set of its own: `generators` moves on as if the run
- * had happened, so that runs may happen in any order. For functions of order MICA_TF_DRAWS. */
+/* What the next runs of the function draw, one after the other, as a set of its own: `generators`
+ * moves on as if they had happened, so that they may happen at any time. For functions of order
+ * MICA_TF_DRAWS. */
 MICA_API MICA_MUST_CHECK mica_status mica_tf_generators_take(mica_tf_generators *generators,
                                                              const mica_tf_graph *function,
+                                                             int64_t runs,
                                                              mica_tf_generators **out_taken);
 /* Where the random ops of a function are in their streams: out_n words, of which the first
  * `capacity` are written. FAILED_PRECONDITION for a function of order MICA_TF_IN_ORDER, which has

@@ -515,7 +515,9 @@ typedef enum mica_tf_op {
     MICA_TF_BiasAddV1 = 508,
     MICA_TF_CheckNumerics = 509,
     MICA_TF_CheckNumericsV2 = 510,
-    MICA_TF_OP_COUNT = 511,
+    MICA_TF_MapBatchDataset = 511,
+    MICA_TF_SequenceSteps = 512,
+    MICA_TF_OP_COUNT = 513,
     MICA_TF_PARAMETER = MICA_TF_OP_COUNT /* a graph's parameter; not an op */
 } mica_tf_op;
 

@@ -55,19 +55,29 @@ static PyObject *bundle_entries(PyObject *Py_UNUSED(module), PyObject *capsule) 
     return list;
 }
 
+/* Ends a view; the first of two errors is told. */
+static mica_status close_view(mica_tensor *tensor, mica_status status) {
+    mica_status closed = mica_tensor_close_view(tensor);
+    if (!status) return closed;
+    mica_status_release(closed);
+    return status;
+}
+
 static PyObject *read_numbers(mica_bundle *bundle, int64_t i, const mica_bundle_entry *entry) {
     mica_type type =
         mica_type_make(mica_tf_dtype_core(entry->dtype), (mica_ints){entry->dims, entry->rank});
     mica_tensor *tensor = NULL;
+    void *data;
     if (!tf_device()) return NULL;
-    void *bytes = PyMem_RawMalloc((size_t)entry->size + 1);
-    if (!bytes) return PyErr_NoMemory();
     mica_status status;
     Py_BEGIN_ALLOW_THREADS;
-    status = mica_bundle_read(bundle, i, bytes);
-    if (!status) status = mica_tensor_from_host(tf_device(), &type, bytes, &tensor);
+    status = mica_tensor_create(tf_device(), &type, &tensor);
+    if (!status) status = mica_tensor_open_view(tensor, MICA_WRITE, &data);
+    if (!status) {
+        status = close_view(tensor, mica_bundle_read(bundle, i, data));
+    }
+    if (status) mica_tensor_release(tensor);
     Py_END_ALLOW_THREADS;
-    PyMem_RawFree(bytes);
     return status ? tf_raise(status) : tf_eager_tensor(mica_tf_value_of(tensor));
 }
 
@@ -93,15 +103,12 @@ static mica_status write_tensor(mica_bundle_writer *writer, const char *key, mic
         return mica_status_create(MICA_INVALID_ARGUMENT, "[bundle] '%s' is of dtype %s", key,
                                   mica_tf_dtype_name(value.dtype));
     const mica_type *type = mica_tensor_type(value.object);
-    size_t size = mica_type_bytes(type);
-    void *bytes = PyMem_RawMalloc(size + 1);
-    if (!bytes) return mica_status_create(MICA_OUT_OF_MEMORY, "[bundle] %zu bytes", size);
-    mica_status status = mica_tensor_to_host(value.object, bytes, size);
-    if (!status)
-        status = mica_bundle_writer_add(writer, key, value.dtype,
-                                        (mica_ints){type->dims, type->rank}, bytes, size);
-    PyMem_RawFree(bytes);
-    return status;
+    void *data;
+    mica_status status = mica_tensor_open_view(value.object, MICA_READ, &data);
+    if (status) return status;
+    status = mica_bundle_writer_add(writer, key, value.dtype, (mica_ints){type->dims, type->rank},
+                                    data, mica_type_bytes(type));
+    return close_view(value.object, status);
 }
 
 static int write_pairs(mica_bundle_writer *writer, PyObject *pairs) {

@@ -5,6 +5,7 @@
 #endif
 #include "base/platform.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -684,9 +685,22 @@ static mica_status read_all(int file, const char *path, size_t guess, uint8_t **
     return NULL;
 }
 
+/* A URL is no name of a folder that ends with a colon. */
+static mica_status check_local(const char *operation, const char *path) {
+    size_t n = 0;
+    while (isalnum((unsigned char)path[n]) || (n && path[n] && strchr("+-.", path[n]))) n++;
+    if (n < 2 || !isalpha((unsigned char)path[0]) || strncmp(path + n, "://", 3) != 0) return NULL;
+    return MICA_ERROR(MICA_UNSUPPORTED,
+                      "[%s] File system scheme '%.*s' not implemented (file: '%s'): only files of "
+                      "this machine are read and written. In Python the package fsspec copies "
+                      "files from and to others: fsspec.filesystem(\"%.*s\").get(...)",
+                      operation, (int)n, path, path, (int)n, path);
+}
+
 mica_status mica_file_read(const char *path, uint8_t **out_bytes, size_t *out_size) {
     *out_bytes = NULL;
     *out_size = 0;
+    MICA_TRY(check_local("file_read", path));
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) return file_error("file_read", "open", path);
     struct stat about;
@@ -736,6 +750,7 @@ static mica_status file_take(const char *path, int shown, int flags, mode_t mode
     *out_file = NULL;
     size_t length = strlen(path) + 1;
     bool is_written = (flags & O_ACCMODE) != O_RDONLY;
+    MICA_TRY(check_local(is_written ? "file_create" : "file_open", path));
     mica_file *file = mica_alloc(sizeof *file + length);
     if (!file) return mica_status_out_of_memory();
     file->number = open(path, flags | O_CLOEXEC, mode);
@@ -1101,6 +1116,7 @@ bool mica_folder_make_private(const char *path) {
 mica_status mica_folder_make(const char *path) {
     struct stat about;
     if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) return NULL;
+    MICA_TRY(check_local("folder_make", path));
     if (!make_folders(path, 0777)) return file_error("folder_make", "make", path);
     if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) return NULL;
     errno = ENOTDIR;
@@ -1241,6 +1257,7 @@ bool mica_folder_link(const char *from, const char *name, const char *to) {
 }
 
 mica_status mica_folder_create(const char *path) {
+    MICA_TRY(check_local("folder_create", path));
     return mkdir(path, 0777) == 0 ? NULL : file_error("folder_create", "create", path);
 }
 

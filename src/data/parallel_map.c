@@ -97,7 +97,7 @@ static mica_status add_job(mica_iterator *it) {
     }
     if (!m->status) m->number = state->number++;
     if (!m->status && d->draws)
-        m->status = mica_tf_generators_take(it->generators, d->call.graph, &m->generators);
+        m->status = mica_tf_generators_take(it->generators, d->call.graph, 1, &m->generators);
     state->jobs[state->n++] = &m->job;
     if (!m->status) mica_data_job_submit(&m->job);
     return NULL;

@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/platform.h"
+#include "base/pool.h"
 #include "io/bundle.h"
 #include "io/table.h"
 
@@ -310,12 +312,61 @@ static mica_status check_place(mica_bundle *b, int64_t i) {
     return NULL;
 }
 
-static mica_status read_bytes(mica_bundle *b, int64_t i, void *bytes) {
+/* The bytes of an entry, which threads read a stretch each of. */
+typedef struct reading {
+    mica_file *file;
+    uint64_t offset;
+    uint8_t *bytes;
+    uint32_t *sums; /* by stretch */
+    mica_mutex lock;
+    mica_status status; /* of the first that failed */
+} reading;
+
+/* Piece by piece, so that the sum is taken of what is in the cache. */
+static void read_stretch(void *context, int64_t begin, int64_t end) {
+    reading *r = context;
+    uint32_t crc = 0;
+    mica_status status = NULL;
+    for (int64_t at = begin, n; !status && at < end; at += n) {
+        n = end - at < IO_BUNDLE_PIECE ? end - at : IO_BUNDLE_PIECE;
+        status = mica_file_read_at(r->file, r->offset + (uint64_t)at, r->bytes + at, (size_t)n);
+        if (!status) crc = io_crc(crc, r->bytes + at, (size_t)n);
+    }
+    r->sums[begin / IO_BUNDLE_STRETCH] = crc;
+    if (!status) return;
+    mica_mutex_lock(&r->lock);
+    if (!r->status)
+        r->status = status;
+    else
+        mica_status_release(status);
+    mica_mutex_unlock(&r->lock);
+}
+
+static mica_status read_stretches(reading *r, int64_t size, uint32_t *out_crc) {
+    int64_t n = (size + IO_BUNDLE_STRETCH - 1) / IO_BUNDLE_STRETCH;
+    uint32_t few[64];
+    r->sums = n <= 64 ? few : mica_alloc((size_t)n * sizeof *r->sums);
+    if (!r->sums) return MICA_NO_MEMORY();
+    mica_parallel_for(size, IO_BUNDLE_STRETCH, read_stretch, r);
+    mica_status status = r->status;
+    if (!status && mica_interrupt_is_left()) status = mica_interrupt_status();
+    *out_crc = 0;
+    for (int64_t i = 0; !status && i < n; i++) {
+        int64_t left = size - i * IO_BUNDLE_STRETCH;
+        *out_crc = io_crc_join(*out_crc, r->sums[i],
+                               (uint64_t)(left < IO_BUNDLE_STRETCH ? left : IO_BUNDLE_STRETCH));
+    }
+    if (r->sums != few) mica_free(r->sums);
+    return status;
+}
+
+static mica_status read_bytes(mica_bundle *b, int64_t i, void *bytes, uint32_t *out_crc) {
     const place *where = &b->places[i];
+    *out_crc = 0;
     mica_mutex_lock(&b->lock);
     mica_status status = open_shard(b, where->shard);
-    if (!status)
-        status = mica_file_read_at(b->file, where->offset, bytes, (size_t)b->entries[i].size);
+    reading r = {.file = b->file, .offset = where->offset, .bytes = bytes};
+    if (!status) status = read_stretches(&r, (int64_t)b->entries[i].size, out_crc);
     mica_mutex_unlock(&b->lock);
     return status;
 }
@@ -340,10 +391,9 @@ static mica_status sum_is_wrong(const mica_bundle *b, int64_t i) {
 mica_status mica_bundle_read(mica_bundle *b, int64_t i, void *out_bytes) {
     MICA_GIVEN(b);
     MICA_TRY(find_readable(b, i, false));
-    MICA_TRY(read_bytes(b, i, out_bytes));
-    if (io_crc_mask(io_crc(0, out_bytes, (size_t)b->entries[i].size)) != b->places[i].crc)
-        return sum_is_wrong(b, i);
-    return NULL;
+    uint32_t crc;
+    MICA_TRY(read_bytes(b, i, out_bytes, &crc));
+    return io_crc_mask(crc) == b->places[i].crc ? NULL : sum_is_wrong(b, i);
 }
 
 /* Lengths as varints, a sum of them, the strings. Sums take a length as 4 bytes (8 for a string
@@ -385,7 +435,8 @@ mica_status mica_bundle_read_strings(mica_bundle *b, int64_t i, mica_tf_value *o
     const char **texts = mica_calloc((size_t)n + 1, sizeof *texts);
     size_t *lengths = mica_calloc((size_t)n + 1, sizeof *lengths);
     if (!bytes || !texts || !lengths) status = MICA_NO_MEMORY();
-    if (!status) status = read_bytes(b, i, bytes);
+    uint32_t unused; /* strings have sums of their own */
+    if (!status) status = read_bytes(b, i, bytes, &unused);
     if (!status)
         status = take_strings(b, i, (io_range){bytes, (size_t)entry->size}, n, texts, lengths);
     if (!status)

@@ -229,8 +229,13 @@ mica_status mica_bundle_writer_add(mica_bundle_writer *w, const char *key, mica_
     if (type.rank < 0 || mica_type_bytes(&type) != size)
         return MICA_INVALID("[bundle] '%s' has %zu bytes, which are not those of its shape", key,
                             size);
-    MICA_TRY(mica_file_append(w->file, data, size));
-    return keep_entry(w, key, dtype, dims, size, io_crc(0, data, size));
+    uint32_t crc = 0;
+    for (size_t at = 0, n; at < size; at += n) {
+        n = size - at < (size_t)IO_BUNDLE_PIECE ? size - at : (size_t)IO_BUNDLE_PIECE;
+        crc = io_crc(crc, (const uint8_t *)data + at, n); /* and then it is in the cache */
+        MICA_TRY(mica_file_append(w->file, (const uint8_t *)data + at, n));
+    }
+    return keep_entry(w, key, dtype, dims, size, crc);
 }
 
 mica_status mica_bundle_writer_add_strings(mica_bundle_writer *w, const char *key,

@@ -2,7 +2,12 @@
  *
  *     Example   features = 1 {feature = 1 {key = 1, value = 2 (Feature)}, ...}
  *     Feature   one of bytes_list = 1, float_list = 2, int64_list = 3, each {value = 1, ...};
- *               numbers are packed into one field, or each has its own */
+ *               numbers are packed into one field, or each has its own
+ *
+ * A SequenceExample has its context where an Example has its features, and
+ *
+ *     feature_lists = 2 {feature_list = 1 {key = 1, value = 2 {feature = 1 (Feature), ...}}, ...}
+ */
 #include <string.h>
 
 #include "base/status.h"
@@ -140,4 +145,54 @@ mica_status mica_example_visit(const void *bytes, size_t size,
             is_whole = field.wire == IO_LENGTH && visit_features(field.part, visit, context);
     if (is_whole && message.n == 0) return NULL;
     return MICA_INVALID("[example] these %zu bytes are no tf.train.Example message", size);
+}
+
+/* ---- sequences --------------------------------------------------------------------------------*/
+
+/* The list that comes last under the key counts. */
+static bool find_list(io_range lists, io_range key, io_range *found, bool *is_found) {
+    io_field field, part;
+    while (io_take_field(&lists, &field)) {
+        if (field.number != 1) continue;
+        io_range name = {(const uint8_t *)"", 0}, value = {(const uint8_t *)"", 0};
+        if (field.wire != IO_LENGTH) return false;
+        while (io_take_field(&field.part, &part)) {
+            if (part.number != 1 && part.number != 2) continue;
+            if (part.wire != IO_LENGTH) return false;
+            *(part.number == 1 ? &name : &value) = part.part;
+        }
+        if (field.part.n) return false;
+        if (!io_same(name, key)) continue;
+        *found = value;
+        *is_found = true;
+    }
+    return lists.n == 0;
+}
+
+static bool is_list(io_range list) {
+    io_field field;
+    while (io_take_field(&list, &field))
+        if (field.number == 1 && field.wire != IO_LENGTH) return false;
+    return list.n == 0;
+}
+
+mica_status mica_sequence_visit(const void *bytes, size_t size, const char *key, size_t key_length,
+                                void (*visit)(void *context, const void *feature,
+                                              size_t feature_size),
+                                void *context, bool *out_found) {
+    MICA_GIVEN(MICA_MANY(bytes, size), MICA_MANY(key, key_length), (const void *)(uintptr_t)visit,
+               out_found);
+    io_range message = {bytes, size}, wanted = {(const uint8_t *)key, key_length}, list = {0};
+    io_field field;
+    bool is_whole = true;
+    *out_found = false;
+    while (is_whole && io_take_field(&message, &field))
+        if (field.number == 2)
+            is_whole = field.wire == IO_LENGTH && find_list(field.part, wanted, &list, out_found);
+    if (!is_whole || message.n || (*out_found && !is_list(list)))
+        return MICA_INVALID("[example] these %zu bytes are no tf.train.SequenceExample message",
+                            size);
+    while (*out_found && io_take_field(&list, &field))
+        if (field.number == 1) visit(context, field.part.data, field.part.n);
+    return NULL;
 }

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "base/platform.h"
-
 bool io_same(io_range a, io_range b) {
     return a.n == b.n && (a.n == 0 || !memcmp(a.data, b.data, a.n));
 }
@@ -97,45 +95,4 @@ void io_put_part(mica_text *to, uint32_t field, const void *bytes, size_t n) {
     io_put_varint(to, field << 3 | IO_LENGTH);
     io_put_varint(to, n);
     if (n > 0) mica_text_append_bytes(to, bytes, n);
-}
-
-/* ---- sums -------------------------------------------------------------------------------------*/
-
-/* tables[k][b]: what the byte b does to the sum k bytes later. */
-static uint32_t tables[8][256];
-
-static void make_tables(void) {
-    static mica_mutex lock;
-    static bool made;
-    mica_mutex_lock(&lock);
-    if (!made) {
-        for (uint32_t i = 0; i < 256; i++) {
-            uint32_t crc = i;
-            for (int bit = 0; bit < 8; bit++) crc = crc & 1 ? crc >> 1 ^ 0x82f63b78u : crc >> 1;
-            tables[0][i] = crc;
-        }
-        for (int k = 1; k < 8; k++)
-            for (uint32_t i = 0; i < 256; i++)
-                tables[k][i] = tables[k - 1][i] >> 8 ^ tables[0][tables[k - 1][i] & 255];
-        made = true;
-    }
-    mica_mutex_unlock(&lock);
-}
-
-uint32_t io_crc(uint32_t before, const void *bytes, size_t n) {
-    const uint8_t *at = bytes;
-    uint32_t crc = ~before;
-    make_tables();
-    for (; n >= 8; n -= 8, at += 8) {
-        uint32_t low = crc ^ io_read_u32(at), high = io_read_u32(at + 4);
-        crc = tables[7][low & 255] ^ tables[6][low >> 8 & 255] ^ tables[5][low >> 16 & 255] ^
-              tables[4][low >> 24] ^ tables[3][high & 255] ^ tables[2][high >> 8 & 255] ^
-              tables[1][high >> 16 & 255] ^ tables[0][high >> 24];
-    }
-    for (; n > 0; n--, at++) crc = crc >> 8 ^ tables[0][(crc ^ *at) & 255];
-    return ~crc;
-}
-
-uint32_t io_crc_mask(uint32_t crc) {
-    return (crc >> 15 | crc << 17) + 0xa282ead8u;
 }

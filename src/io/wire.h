@@ -46,6 +46,10 @@ void io_put_part(mica_text *to, uint32_t field, const void *bytes, size_t n);
 
 /* CRC-32C (Castagnoli) of bytes, going on from the sum of those before; 0 starts one. */
 uint32_t io_crc(uint32_t before, const void *bytes, size_t n);
+/* The sum of bytes and of n that follow them, from those of each. */
+uint32_t io_crc_join(uint32_t first, uint32_t second, uint64_t n);
+/* The same by tables alone, for tests of the instruction. */
+uint32_t io_crc_by_tables(uint32_t before, const void *bytes, size_t n);
 /* Sums are stored rotated and shifted, so that sums of bytes with sums in them stay good. */
 uint32_t io_crc_mask(uint32_t crc);
 

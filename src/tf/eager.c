@@ -237,7 +237,7 @@ static mica_status lower_call(const call *c, entry *e, mica_tf_session *session,
             mica_output(g, session->variables[i].value);
             e->written = i;
         }
-    if (session->n_randoms > 1)
+    if (session->n_randoms > 1 || (session->randoms && session->randoms->runs))
         return MICA_ERROR(MICA_UNSUPPORTED, "[%s] draws more than once", c->info->name);
     if (session->randoms) e->random_elements = session->randoms->elements;
     mica_compile_options options = {.size = sizeof options, .tier = MICA_TIER_BUILT_IN};
@@ -382,7 +382,8 @@ static mica_status run_entry(const call *c, const entry *e, mica_tf_value *outpu
     }
     mica_status status = NULL;
     if (e->random_elements >= 0) {
-        status = mica_tf_random_tensor(c->device, e->operation, true, e->random_elements, &random);
+        status =
+            mica_tf_random_tensor(c->device, e->operation, true, e->random_elements, 0, &random);
         inputs[n++] = random;
     }
     mica_run_args args = {.size = sizeof args,

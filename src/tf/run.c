@@ -388,8 +388,9 @@ static mica_status execute(segment *s, const mica_tf_program *program, mica_tens
     mica_status status = NULL;
     int32_t first_random = n_in;
     for (int32_t i = 0; i < program->n_randoms && !status; i++) {
-        status = mica_tf_random_tensor(s->run->device, program->randoms[i].operation, false,
-                                       program->randoms[i].elements, &tensors[n_in]);
+        const mica_tf_random_slot *slot = &program->randoms[i];
+        status = mica_tf_random_tensor(s->run->device, slot->operation, false, slot->elements,
+                                       slot->runs, &tensors[n_in]);
         n_in += !status;
     }
     mica_tensor **outputs = tensors + n_in;

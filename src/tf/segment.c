@@ -85,10 +85,18 @@ static mica_tf_lowers lower_of(mica_tf_lowers a, mica_tf_lowers b) {
     return a < b ? a : b;
 }
 
+/* A Vmap whose function draws, in itself and not in regions inside, takes the draws of all slices
+ * as an input. */
+static bool draws_by_slices(const mica_tf_operation *o) {
+    return o->op == MICA_TF_Vmap && !mica_tf_attr_find(o->info, o->attrs, "replicas")->as.integer &&
+           mica_tf_graph_order(mica_tf_attr_find(o->info, o->attrs, "f")->as.function) ==
+               MICA_TF_DRAWS;
+}
+
 /* What the bodies of an op allow; of a derivative, those of the op it is of. */
-static mica_tf_lowers bodies_lower(const mica_tf_operation *o) {
+static mica_tf_lowers bodies_lower(const mica_tf_operation *o, bool is_derived) {
     mica_tf_lowers answer = MICA_TF_LOWERS;
-    bool region = !mica_tf_is_a(o, MICA_TF_CATEGORY_CALL);
+    bool region = !mica_tf_is_a(o, MICA_TF_CATEGORY_CALL) && (is_derived || !draws_by_slices(o));
     for (int32_t i = 0; i < o->info->n_attrs; i++) {
         bool one = o->info->attrs[i].kind == MICA_TF_FUNCTION;
         bool many = o->info->attrs[i].kind == MICA_TF_FUNCTIONS;
@@ -109,7 +117,8 @@ mica_tf_lowers mica_tf_operation_lowers(const mica_tf_operation *operation) {
     bool draws_or_assigns =
         (row->effect == MICA_TF_STATE && !mica_tf_is_a(operation, MICA_TF_CATEGORY_READ)) ||
         row->effect == MICA_TF_RANDOM; /* each iteration of a loop draws anew */
-    return lower_of(draws_or_assigns ? MICA_TF_LOWERS_ASSIGNING : MICA_TF_LOWERS, bodies_lower(of));
+    return lower_of(draws_or_assigns ? MICA_TF_LOWERS_ASSIGNING : MICA_TF_LOWERS,
+                    bodies_lower(of, of != operation));
 }
 
 mica_tf_lowers mica_tf_node_lowers(const mica_tf_node *node) {

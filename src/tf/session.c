@@ -81,18 +81,19 @@ void mica_tf_remember(const mica_tf_lowering *c) {
 }
 
 mica_value mica_tf_session_random(mica_tf_session *session, mica_graph *g,
-                                  mica_tf_operation *operation, int64_t elements) {
+                                  mica_tf_operation *operation, int64_t elements, int64_t runs) {
     mica_tf_random_slot *slot = mica_arena_alloc(&session->arena, sizeof *slot);
-    mica_type type = mica_type_make(MICA_DTYPE_u32, MICA_INTS(6));
+    mica_type type = mica_type_make(MICA_DTYPE_u32, runs ? MICA_INTS(runs, 6) : MICA_INTS(6));
     if (!slot) {
         mica_graph_fail(g, MICA_NO_MEMORY());
         return MICA_NULL_VALUE;
     }
-    *slot = (mica_tf_random_slot){NULL, operation, elements};
-    mica_tf_random_slot **last = &session->randoms;
+    bool in_slice = session->slice && session->slice->region == g;
+    *slot = (mica_tf_random_slot){NULL, operation, elements, runs};
+    mica_tf_random_slot **last = in_slice ? &session->slice->first : &session->randoms;
     while (*last) last = &(*last)->next;
     *last = slot;
-    session->n_randoms++;
+    ++*(in_slice ? &session->slice->n : &session->n_randoms);
     return mica_parameter(g, &type);
 }
 

@@ -355,7 +355,15 @@ typedef struct mica_tf_random_slot {
     struct mica_tf_random_slot *next; /* in the order of inputs */
     mica_tf_operation *operation;
     int64_t elements;
+    int64_t runs; /* 0: key and counter of one draw, u32[6]; else of so many draws, u32[runs, 6] */
 } mica_tf_random_slot;
+
+/* Draws of a function that a Vmap runs: slots for one slice, parameters of its region. */
+typedef struct mica_tf_slice_draws {
+    const mica_graph *region;
+    mica_tf_random_slot *first;
+    int32_t n;
+} mica_tf_slice_draws;
 
 enum { MICA_TF_MEMO_BUCKETS = 512 };
 
@@ -366,7 +374,8 @@ struct mica_tf_session {
     int32_t n_variables;
     mica_tf_random_slot *randoms;
     int32_t n_randoms;
-    bool checks_bounds; /* of values that TensorFlow refuses */
+    mica_tf_slice_draws *slice; /* NULL: no Vmap is being lowered */
+    bool checks_bounds;         /* of values that TensorFlow refuses */
     mica_tf_check *checks;
     const mica_tf_node *node;                        /* that is being lowered, or NULL */
     struct mica_tf_memo *memo[MICA_TF_MEMO_BUCKETS]; /* what was lowered */

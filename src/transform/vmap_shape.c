@@ -158,10 +158,6 @@ MICA_VMAP_RULE(argmax) {
     y[0].mapped = true;
 }
 
-MICA_VMAP_RULE(rng_bits) {
-    mica_vmap_by_scan(pass, n, x, y);
-}
-
 /* ---- contractions -----------------------------------------------------------------------------*/
 
 /* Both mapped: one more batch axis. One mapped: its batch axis is a free axis of that side. */

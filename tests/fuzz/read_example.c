@@ -26,12 +26,19 @@ static void take(void *context, const mica_feature *feature) {
     }
 }
 
+static void take_step(void *context, const void *feature, size_t size) {
+    read_check(size == 0 || (const uint8_t *)feature >= (const uint8_t *)context);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     int64_t blocks = mica_memory_live_blocks();
     uint8_t *copy = malloc(size + 1);
     read_check(copy != NULL);
     memcpy(copy, bytes, size);
     mica_status_release(mica_example_visit(copy, size, take, copy));
+    bool found;
+    size_t n_key = size && copy[size - 1] < 3 ? copy[size - 1] : 0;
+    mica_status_release(mica_sequence_visit(copy, size, "ab", n_key, take_step, copy, &found));
     free(copy);
     read_check(mica_memory_live_blocks() == blocks);
     return 0;

@@ -283,6 +283,21 @@ TEST(a_sum_is_that_of_the_standard) {
     CHECK(io_crc(io_crc(0, "1234", 4), "56789", 5) == 0xe3069283u);
 }
 
+TEST(a_sum_by_the_instruction_is_that_of_the_tables) {
+    enum { MOST = 40000 };
+    uint8_t *bytes = mica_alloc(MOST);
+    REQUIRE(bytes);
+    for (uint32_t i = 0, x = 1; i < MOST; i++, x = x * 1664525u + 1013904223u)
+        bytes[i] = (uint8_t)(x >> 24);
+    for (size_t n = 0; n < MOST - 8; n = n < 20 ? n + 1 : n + 1237)
+        for (size_t from = 0; from < 3; from++)
+            CHECK(io_crc(7, bytes + from, n) == io_crc_by_tables(7, bytes + from, n));
+    for (size_t n = 0; n < MOST; n = 3 * n + 1)
+        CHECK(io_crc_join(io_crc(0, bytes, n), io_crc(0, bytes + n, MOST - n), MOST - n) ==
+              io_crc(0, bytes, MOST));
+    mica_free(bytes);
+}
+
 /* Made by tests/tf/saved_models/make.py. */
 TEST(what_tensorflow_wrote_is_read) {
     mica_bundle *bundle;

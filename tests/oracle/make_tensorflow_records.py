@@ -19,6 +19,7 @@ FOLDER = TESTS / "python" / "files" / "data" / "records"
 sys.path.insert(0, str(TESTS / "python" / "files"))
 import example_program  # noqa: E402
 import files_program  # noqa: E402
+import sequence_program  # noqa: E402
 import summary_program  # noqa: E402
 
 RECORDS = [b"first", b"", b"x" * 300, bytes(range(256))]
@@ -42,6 +43,8 @@ def main() -> None:
     found = example_program.results(tf)
     found["messages"] = [example_program.plain(e) for e in examples]
     (FOLDER / "examples.json").write_text(json.dumps(found, indent=1) + "\n")
+    found = sequence_program.results(tf)
+    (FOLDER / "sequences.json").write_text(json.dumps(found, indent=1) + "\n")
     for which, features in example_program.refused(tf):
         try:
             example_program.parse(tf, examples, which, features)

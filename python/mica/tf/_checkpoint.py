@@ -14,6 +14,7 @@ from ._bundle import Bundle, write_bundle
 from ._checkpoint_files import latest_checkpoint, update_checkpoint_state
 from ._context import building
 from ._core import convert_to_tensor
+from ._paths import local
 from ._reading import check_references, reading
 from ._tracking import AutoTrackable, Trackable
 from ._variable import Variable
@@ -328,7 +329,7 @@ class Checkpoint(AutoTrackable):
 
     def write(self, file_prefix, options: CheckpointOptions | None = None) -> str:
         """Write the variables to files that begin with this path; returns the path."""
-        path = os.fspath(file_prefix)
+        path = local(file_prefix)
         folder = os.path.dirname(path)
         with writing(path), building(None):
             if folder:

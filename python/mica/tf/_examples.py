@@ -10,6 +10,14 @@ from . import _array, _dtypes
 from ._core import convert_to_tensor, ops
 from ._shapes import TensorShape
 
+_PARTITIONS = (
+    "RowSplits",
+    "RowLengths",
+    "RowStarts",
+    "RowLimits",
+    "ValueRowIds",
+    "UniformRowLength",
+)
 _POSSIBLE = ("float32", "int64", "string")
 
 
@@ -49,14 +57,71 @@ class SparseFeature(NamedTuple):
     already_sorted: bool = False
 
 
-class RaggedFeature(NamedTuple):
-    """A feature of any number of values: a ragged tensor; a vector of a single example."""
-
+class _RaggedFeature(NamedTuple):
     dtype: Any
     value_key: str | None = None
     partitions: tuple = ()
     row_splits_dtype: Any = _dtypes.int32
     validate: bool = False
+
+
+class RaggedFeature(_RaggedFeature):
+    """A feature of any number of values: a ragged tensor; a vector of a single example.
+
+    Further features may say how the values are parted, from the outermost parts to the innermost.
+    """
+
+    __slots__ = ()
+
+    class RowSplits(NamedTuple):
+        """Where each part begins, and where the last ends."""
+
+        key: str
+
+    class RowLengths(NamedTuple):
+        """How many values each part has."""
+
+        key: str
+
+    class RowStarts(NamedTuple):
+        """Where each part begins."""
+
+        key: str
+
+    class RowLimits(NamedTuple):
+        """Where each part ends."""
+
+        key: str
+
+    class ValueRowIds(NamedTuple):
+        """Which part each value is in."""
+
+        key: str
+
+    class UniformRowLength(NamedTuple):
+        """All parts have so many values."""
+
+        length: int
+
+    def __new__(
+        cls,
+        dtype,
+        value_key=None,
+        partitions=(),
+        row_splits_dtype=_dtypes.int32,
+        validate=False,
+    ):
+        """Check the partitions."""
+        kinds = tuple(getattr(cls, name) for name in _PARTITIONS)
+        for partition in partitions:
+            if not isinstance(partition, kinds):
+                raise TypeError(
+                    f"Unsupported partition {partition!r}: partitions are RaggedFeature."
+                    + ", RaggedFeature.".join(_PARTITIONS)
+                )
+        return super().__new__(
+            cls, dtype, value_key, tuple(partitions), row_splits_dtype, validate
+        )
 
 
 class _Wanted:
@@ -87,12 +152,11 @@ class _Wanted:
         elif isinstance(feature, FixedLenSequenceFeature):
             self.dense[key] = (dtype, *_sequence(key, feature, dtype))
         elif isinstance(feature, RaggedFeature):
-            if feature.partitions:
-                raise NotImplementedError(
-                    f"The feature {key!r}: RaggedFeature with partitions is not supported"
-                )
             splits = _dtypes.as_dtype(feature.row_splits_dtype)
-            self.ragged[key] = (feature.value_key or key, dtype, splits)
+            self.ragged[key, None] = (feature.value_key or key, dtype, splits)
+            for i, partition in enumerate(feature.partitions):
+                if not isinstance(partition, RaggedFeature.UniformRowLength):
+                    self.ragged[key, i] = (partition.key, _dtypes.int64, splits)
         else:
             raise ValueError(f"Invalid feature {key}:{feature}.")
 
@@ -154,6 +218,90 @@ def _sparse_of(feature: SparseFeature, parts: dict, is_single: bool):
     return made if feature.already_sorted else reorder(made)
 
 
+def _ragged_of(key: str, feature: RaggedFeature, parts: dict, is_single: bool):
+    """Return the ragged tensor of the values of a feature and of what parts them."""
+    from .ragged import RaggedTensor
+
+    values, splits = parts[key, None]
+    if is_single:
+        if all(isinstance(p, RaggedFeature.UniformRowLength) for p in feature.partitions):
+            lengths = [p.length for p in feature.partitions]
+            return _array.reshape(values, [-1, *lengths]) if lengths else values
+        splits = _array.stack([0, _array.size(values)])
+    counts = _cast(splits[1:] - splits[:-1], feature.row_splits_dtype)
+    for i in reversed(range(len(feature.partitions))):
+        partition = feature.partitions[i]
+        if isinstance(partition, RaggedFeature.UniformRowLength):
+            length = _cast(partition.length, feature.row_splits_dtype)
+            values = RaggedTensor.from_uniform_row_length(values, length)
+            counts = counts // length
+            continue
+        flat, splits = parts[key, i]
+        if is_single:
+            splits = _array.stack([0, _array.size(flat)])
+        rows = RaggedTensor.from_row_splits(
+            _cast(flat, feature.row_splits_dtype),
+            _cast(splits, feature.row_splits_dtype),
+            validate=False,
+        )
+        lengths, counts = _LENGTHS[type(partition).__name__](rows, counts)
+        values = RaggedTensor.from_row_lengths(values, lengths, validate=feature.validate)
+    if is_single:
+        return values
+    return RaggedTensor.from_row_lengths(values, counts, validate=feature.validate)
+
+
+def _cast(x, dtype):
+    return ops["Cast"](x, DstT=_dtypes.as_dtype(dtype))
+
+
+def _before(rows, first):
+    """Return what stands before each value of a row, and `first` before the first of one."""
+    ids = rows.value_rowids()
+    flat = rows.flat_values
+    shifted = _array.concat([first[:0], flat[:1] * 0, flat[:-1]], 0)[: _array.size(flat)]
+    is_first = _array.concat([ids[:1] == ids[:1], ids[1:] != ids[:-1]], 0)
+    return _array.where(is_first, _array.gather(first, ids), shifted)
+
+
+def _of_row_limits(rows, unused_counts):
+    lengths = rows.flat_values - _before(rows, _array.zeros_like(rows.row_lengths()))
+    return lengths, rows.row_lengths()
+
+
+def _of_row_starts(rows, counts):
+    ids, flat = rows.value_rowids(), rows.flat_values
+    shifted = _array.concat([flat[1:], flat[:1] * 0], 0)
+    is_last = _array.concat([ids[1:] != ids[:-1], ids[:1] == ids[:1]], 0)
+    ends = _array.where(is_last, _array.gather(counts, ids), shifted)
+    return ends - flat, rows.row_lengths()
+
+
+def _of_row_splits(rows, unused_counts):
+    steps = rows[:, 1:].flat_values - rows[:, :-1].flat_values
+    return steps, rows.row_lengths() - 1
+
+
+def _of_value_rowids(rows, unused_counts):
+    flat, ids = rows.flat_values, rows.value_rowids()
+    n = rows.nrows()
+    counts = ops["UnsortedSegmentMax"](flat + 1, ids, n)
+    counts = _array.where(rows.row_lengths() > 0, counts, _array.zeros_like(counts))
+    ends = ops["Cumsum"](counts, 0)
+    places = flat + _array.gather(ends - counts, ids)
+    total = ops["Sum"](counts, 0)
+    return ops["UnsortedSegmentSum"](_array.ones_like(flat), places, total), counts
+
+
+_LENGTHS = {
+    "RowLengths": lambda rows, counts: (rows.flat_values, rows.row_lengths()),
+    "RowSplits": _of_row_splits,
+    "RowStarts": _of_row_starts,
+    "RowLimits": _of_row_limits,
+    "ValueRowIds": _of_value_rowids,
+}
+
+
 def parse_example(serialized, features, example_names=None, name=None) -> dict:
     """Return the features of Example messages, a vector of strings or one, as tensors.
 
@@ -175,7 +323,6 @@ def parse_example(serialized, features, example_names=None, name=None) -> dict:
     def take(keys):
         return [next(outputs) for _ in keys]
 
-    from .ragged import RaggedTensor
     from .sparse import SparseTensor
 
     indices, values, shapes = take(wanted.sparse), take(wanted.sparse), take(wanted.sparse)
@@ -186,9 +333,13 @@ def parse_example(serialized, features, example_names=None, name=None) -> dict:
     dense = dict(zip(wanted.dense, take(wanted.dense), strict=True))
     flat, splits = take(wanted.ragged), take(wanted.ragged)
     is_single = messages.shape.rank == 0
+    parts = {
+        place: (part, split) for place, part, split in zip(wanted.ragged, flat, splits, strict=True)
+    }
     ragged = {
-        key: part if is_single else RaggedTensor.from_row_splits(part, split, validate=False)
-        for key, part, split in zip(wanted.ragged, flat, splits, strict=True)
+        key: _ragged_of(key, features[key], parts, is_single)
+        for key, part in wanted.ragged
+        if part is None
     }
     made = {key: sparse[key] for key in sparse if isinstance(features.get(key), VarLenFeature)}
     made |= dense | ragged
@@ -231,3 +382,98 @@ def parse_single_example(serialized, features, example_names=None, name=None) ->
     if message.shape.rank not in (None, 0):
         raise ValueError("Input serialized must be a scalar")
     return parse_example(_array.reshape(message, []), features, example_names, name)
+
+
+# ---- sequences -----------------------------------------------------------------------------------
+
+
+def _steps_of(messages, key: str, feature) -> tuple:
+    """Return what the steps of a feature list hold, one under the other, and their numbers."""
+    is_fixed = isinstance(feature, FixedLenSequenceFeature)
+    if not isinstance(feature, (FixedLenSequenceFeature, VarLenFeature, RaggedFeature)):
+        raise ValueError(
+            f"Unsupported: the sequence feature {key!r} is a {type(feature).__name__}. "
+            "FixedLenSequenceFeature, VarLenFeature and RaggedFeature are possible."
+        )
+    name, wanted = key, feature
+    if is_fixed:
+        if feature.default_value is not None:
+            raise ValueError(f"The sequence feature {key!r} has a default: steps have none.")
+        wanted = FixedLenFeature(feature.shape, feature.dtype)
+    elif isinstance(feature, RaggedFeature):
+        name = feature.value_key or key
+        if feature.partitions:
+            raise NotImplementedError(
+                f"The sequence feature {key!r}: steps with partitions are not supported. Parse "
+                "the values and each partition as features of their own."
+            )
+        wanted = RaggedFeature(feature.dtype, row_splits_dtype=feature.row_splits_dtype)
+    required = is_fixed and not feature.allow_missing
+    steps, lengths = ops["SequenceSteps"](messages, name, required=required)
+    return parse_example(steps, {name: wanted})[name], lengths
+
+
+def _joined(values, lengths, feature):
+    """Return the steps of several messages as one tensor."""
+    from .ragged import RaggedTensor
+    from .sparse import SparseTensor
+
+    if isinstance(feature, RaggedFeature):
+        return RaggedTensor.from_row_lengths(
+            values, _cast(lengths, feature.row_splits_dtype), validate=False
+        )
+    if isinstance(feature, FixedLenSequenceFeature):
+        return RaggedTensor.from_row_lengths(values, lengths, validate=False).to_tensor()
+    rows = RaggedTensor.from_row_lengths(
+        ops["Range"](values.dense_shape[0] * 0, values.dense_shape[0], 1), lengths, validate=False
+    )
+    steps = values.indices[:, 0]
+    examples = _array.gather(rows.value_rowids(), steps)
+    steps -= _array.gather(rows.row_starts(), examples)
+    indices = _array.stack([examples, steps, values.indices[:, 1]], 1)
+    most = ops["Maximum"](ops["Max"](_array.concat([lengths, [0]], 0), 0), 0)
+    count = _cast(_array.size(lengths), _dtypes.int64)
+    return SparseTensor(indices, values.values, _array.stack([count, most, values.dense_shape[1]]))
+
+
+def _given(context_features, sequence_features) -> tuple[dict, dict]:
+    if not (context_features or sequence_features):
+        raise ValueError("Both context_features and sequence_features arguments are empty.")
+    return dict(context_features or {}), dict(sequence_features or {})
+
+
+def parse_single_sequence_example(
+    serialized, context_features=None, sequence_features=None, example_name=None, name=None
+) -> tuple:
+    """Return the features of the context and of the steps of a SequenceExample message.
+
+    The message is a scalar string; steps are along the first axis.
+    """
+    context, sequence = _given(context_features, sequence_features)
+    message = _array.reshape(convert_to_tensor(serialized, dtype=_dtypes.string), [])
+    found = parse_example(message, context, example_name, name) if context else {}
+    messages = message[None]
+    steps = {key: _steps_of(messages, key, sequence[key])[0] for key in sorted(sequence)}
+    return found, steps
+
+
+def parse_sequence_example(
+    serialized, context_features=None, sequence_features=None, example_names=None, name=None
+) -> tuple:
+    """Return the features of the contexts and of the steps of SequenceExample messages.
+
+    The messages are a vector of strings. Steps are along the second axis, filled up to the longest
+    message; the third result has their numbers, for each feature of a fixed shape.
+    """
+    context, sequence = _given(context_features, sequence_features)
+    messages = convert_to_tensor(serialized, dtype=_dtypes.string)
+    if messages.shape.rank == 0:
+        raise ValueError("Input serialized must be a vector of strings, not a scalar")
+    found = parse_example(messages, context, example_names, name) if context else {}
+    steps, counts = {}, {}
+    for key in sorted(sequence):
+        values, lengths = _steps_of(messages, key, sequence[key])
+        steps[key] = _joined(values, lengths, sequence[key])
+        if isinstance(sequence[key], FixedLenSequenceFeature):
+            counts[key] = lengths
+    return found, steps, counts

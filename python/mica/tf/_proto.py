@@ -235,8 +235,8 @@ class Message:
 
     # ---- bytes
 
-    def SerializeToString(self) -> bytes:
-        """Return the message as bytes."""
+    def SerializeToString(self, *, deterministic: bool | None = None) -> bytes:
+        """Return the message as bytes: in any case the same for the same message."""
         out = bytearray()
         for field, value in self.ListFields():
             if field.is_map:

@@ -6,8 +6,10 @@ from pathlib import Path
 import example_program
 import mica.tf as tf
 import pytest
+import sequence_program
 
-GOLDEN = json.loads((Path(__file__).with_name("data") / "records" / "examples.json").read_text())
+STORED = Path(__file__).with_name("data") / "records"
+GOLDEN = json.loads((STORED / "examples.json").read_text())
 
 
 def texts():
@@ -72,10 +74,8 @@ def test_features_that_cannot_be_are_refused():
     ):
         with pytest.raises(ValueError, match=wrong):
             tf.io.parse_single_example(texts()[0], features)
-    with pytest.raises(NotImplementedError, match="partitions"):
-        tf.io.parse_single_example(
-            texts()[0], {"a": tf.io.RaggedFeature(tf.int64, partitions=["x"])}
-        )
+    with pytest.raises(TypeError, match="partition"):
+        tf.io.RaggedFeature(tf.int64, partitions=["x"])
     with pytest.raises(ValueError, match="scalar"):
         tf.io.parse_single_example(texts()[:1], {"a": tf.io.VarLenFeature(tf.int64)})
 
@@ -110,3 +110,80 @@ def test_parsing_works_in_functions_and_in_datasets():
 def test_strings_keep_zeros_at_their_ends():
     assert tf.constant([b"a\0", b"b"]).numpy().tolist() == [b"a\0", b"b"]
     assert tf.constant([["a\0"]]).numpy().tolist() == [[b"a\0"]]
+
+
+R = tf.io.RaggedFeature
+PARTED = [[[1, 2], [3], [4]], [[], [5, 6]], []]  # by all of these, as TensorFlow has it
+PARTITIONS = {
+    "lengths": ([R.RowLengths("l")], PARTED),
+    "splits": ([R.RowSplits("s")], PARTED),
+    "starts": ([R.RowStarts("b")], PARTED),
+    "limits": ([R.RowLimits("e")], PARTED),
+    "rows of values": ([R.ValueRowIds("i")], PARTED),
+    "uniform": ([R.UniformRowLength(2)], [[[1, 2], [3, 4]], [[5, 6]], []]),
+    "lengths of lengths": (
+        [R.RowLengths("o"), R.RowLengths("l")],
+        [[[[1, 2]], [[3], [4]]], [[[], [5, 6]]], []],
+    ),
+    "mixed": (
+        [R.UniformRowLength(1), R.RowLengths("o"), R.RowSplits("s")],
+        [[[[[1, 2]]], [[[3], [4]]]], [[[[], [5, 6]]]], []],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PARTITIONS)
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64], ids=["int32", "int64"])
+def test_values_are_parted_by_other_features(name, dtype):
+    def message(**lists):
+        feature = {
+            key: tf.train.Feature(int64_list=tf.train.Int64List(value=value))
+            for key, value in lists.items()
+        }
+        return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString()
+
+    messages = [
+        message(
+            v=[1, 2, 3, 4],
+            l=[2, 1, 1],
+            s=[0, 2, 3, 4],
+            b=[0, 2, 3],
+            e=[2, 3, 4],
+            i=[0, 0, 1, 2],
+            o=[1, 2],
+        ),
+        message(v=[5, 6], l=[0, 2], s=[0, 0, 2], b=[0, 0], e=[0, 2], i=[1, 1], o=[2]),
+        message(v=[], l=[], s=[0], b=[], e=[], i=[], o=[]),
+    ]
+    partitions, expected = PARTITIONS[name]
+    features = {"x": R(tf.int64, "v", partitions, row_splits_dtype=dtype, validate=True)}
+    made = tf.io.parse_example(messages, features)["x"]
+    assert made.to_list() == expected and made.row_splits.dtype == dtype
+    single = tf.io.parse_single_example(messages[0], features)["x"]
+    listed = single.numpy().tolist() if name == "uniform" else single.to_list()
+    assert listed == expected[0]
+    batches = tf.data.Dataset.from_tensor_slices(messages).batch(3)
+    (made,) = batches.map(lambda texts: tf.io.parse_example(texts, features)["x"])
+    assert made.to_list() == expected
+
+
+SEQUENCES = json.loads((STORED / "sequences.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def sequences():
+    return sequence_program.results(tf)
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_sequence_examples_are_parsed_as_tensorflow_parses_them(name, sequences):
+    assert sequences[name] == SEQUENCES[name]
+
+
+def test_what_sequences_lack_is_said():
+    texts, wanted = sequence_program.messages(tf), tf.io.FixedLenSequenceFeature([], tf.int64)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Index: 1, Feature list 'w'"):
+        tf.io.parse_sequence_example(texts[1:] + texts[2:], {}, {"w": wanted})
+    with pytest.raises(NotImplementedError, match="partitions"):
+        parted = tf.io.RaggedFeature(tf.int64, "w", [R.RowLengths("l")])
+        tf.io.parse_sequence_example(texts, {}, {"w": parted})

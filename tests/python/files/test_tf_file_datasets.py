@@ -199,3 +199,26 @@ def test_without_zlib_compressed_files_are_an_error_that_says_what_to_do(tmp_pat
     assert done.returncode == 0, done.stderr
     assert "[b'a']" in done.stdout
     assert done.stdout.count("need zlib, and MICA_ZLIB is 'off'") == 2
+
+
+def test_files_of_other_systems_are_refused_and_the_package_for_them_is_named(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    url = "gs://bucket/file"
+    for use in (
+        lambda: tf.io.read_file(url),
+        lambda: tf.io.write_file(url, "text"),
+        lambda: list(tf.data.TFRecordDataset("s3://bucket/file")),
+        lambda: tf.io.TFRecordWriter(url),
+        lambda: tf.io.gfile.GFile(url).read(),
+        lambda: tf.io.gfile.makedirs(url),
+        lambda: tf.train.Checkpoint(v=tf.Variable(1)).write(url),
+        lambda: tf.train.load_checkpoint(url),
+        lambda: tf.summary.create_file_writer(url).init(),
+        lambda: tf.saved_model.save(tf.Module(), url),
+        lambda: tf.data.Dataset.range(3).save(url),
+    ):
+        with pytest.raises(tf.errors.UnimplementedError, match=r"scheme '(gs|s3)' .* fsspec"):
+            use()
+    assert list(tmp_path.iterdir()) == []

@@ -1,6 +1,7 @@
 """Datasets in folders: only what was written to its end is read, and damage is an error."""
 
 import mica.tf as tf
+import numpy as np
 import pytest
 
 D = tf.data.Dataset
@@ -62,3 +63,58 @@ def test_what_is_not_there_is_refused_by_name(tmp_path):
         D.range(3).save(str(tmp_path / "b"), shard_func=lambda x: x - 9)
     with pytest.raises(TypeError, match="variant"):
         D.range(6).window(2).save(str(tmp_path / "c"))
+
+
+def parts(path, factor=1):
+    """Numbers, texts and arrays of different sizes, kept in a file."""
+    made = D.range(12).map(
+        lambda i: (i * factor, tf.strings.as_string(i), tf.fill([2, i], tf.cast(i, tf.float32)))
+    )
+    return made.cache(str(path))
+
+
+def values(dataset):
+    return [[np.asarray(part).tolist() for part in element] for element in dataset]
+
+
+def test_a_cache_in_a_file_is_made_once_for_all_processes(tmp_path):
+    expected = values(parts(""))
+    made = parts(tmp_path / "cache")
+    next(iter(made))  # left early: no file
+    assert list(tmp_path.iterdir()) == []
+    assert values(made) == expected
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["cache.data-00000-of-00001", "cache.index"]
+    assert values(made) == expected and int(made.cardinality()) == 12
+    assert values(parts(tmp_path / "cache", factor=-1)) == expected
+    keys = sorted(key for key, _ in tf.train.list_variables(str(tmp_path / "cache")))
+    assert keys[:3] == ["      0_0", "      0_1", "      0_2"] and len(keys) == 36
+
+
+def test_an_iterator_over_a_cache_in_a_file_goes_on_where_it_was_saved(tmp_path):
+    made = parts(tmp_path / "cache")
+    writing = iter(made)
+    next(writing)
+    with pytest.raises(tf.errors.FailedPreconditionError, match="come to its end first"):
+        tf.train.Checkpoint(iterator=writing).write(str(tmp_path / "state"))
+    expected = values(made)
+    reading = iter(made)
+    next(reading)
+    path = tf.train.Checkpoint(iterator=reading).write(str(tmp_path / "state"))
+    other = iter(made)
+    tf.train.Checkpoint(iterator=other).read(path)
+    assert values(other) == expected[1:]
+
+
+def test_a_cache_in_a_file_that_is_damaged_or_of_others_is_an_error(tmp_path):
+    made = parts(tmp_path / "cache")
+    values(made)
+    data = tmp_path / "cache.data-00000-of-00001"
+    data.write_bytes(data.read_bytes()[:-3])
+    with pytest.raises(tf.errors.DataLossError):
+        values(made)
+    values(D.range(3).map(lambda i: (i,)).cache(str(tmp_path / "narrow")))
+    with pytest.raises(tf.errors.DataLossError, match="no component 1"):
+        values(D.range(3).map(lambda i: (i, i)).cache(str(tmp_path / "narrow")))
+    with pytest.raises(tf.errors.UnimplementedError, match="kept in memory"):
+        list(D.range(3).window(2).cache(str(tmp_path / "nested")))

@@ -106,3 +106,42 @@ def test_functions_stand_in_while_they_are_registered():
     assert (tf.abs, tf.add, tf.shape) == before
     with pytest.raises((TypeError, ValueError)):
         tf.abs(example())
+
+
+class Pair(tf.experimental.BatchableExtensionType):
+    v: tf.Tensor
+    m: tf.Tensor
+    n: str = "x"
+
+
+class Nested(tf.experimental.BatchableExtensionType):
+    pair: Pair
+    t: tf.Tensor
+
+
+def test_pipelines_take_batchable_types_apart_and_join_them():
+    def listed(dataset):
+        return [(type(e), e.v.numpy().tolist(), e.m.numpy().tolist(), e.n) for e in dataset]
+
+    data = tf.data.Dataset.from_tensor_slices(Pair(tf.range(3), tf.reshape(tf.range(6), [3, 2])))
+    ones = [(Pair, i, [2 * i, 2 * i + 1], "x") for i in range(3)]
+    assert listed(data) == ones
+    batches = data.batch(2)
+    assert listed(batches) == [(Pair, [0, 1], [[0, 1], [2, 3]], "x"), (Pair, [2], [[4, 5]], "x")]
+    assert batches.element_spec.m.shape.as_list() == [None, 2]
+    assert listed(batches.unbatch()) == ones
+    mapped = data.map(lambda e: Pair(e.v * 2, e.m[0], "y")).batch(3)
+    assert listed(mapped) == [(Pair, [0, 2, 4], [0, 2, 4], "y")]
+    nested = Nested(Pair(tf.range(2), tf.range(2)), tf.range(2))
+    (joined,) = tf.data.Dataset.from_tensor_slices({"a": nested}).batch(2)
+    assert joined["a"].pair.v.numpy().tolist() == joined["a"].t.numpy().tolist() == [0, 1]
+
+
+def test_pipelines_carry_other_types_whole():
+    class Single(tf.experimental.ExtensionType):
+        v: tf.Tensor
+
+    data = tf.data.Dataset.from_tensors(Single(tf.range(3))).map(lambda e: Single(e.v + 1))
+    assert [e.v.numpy().tolist() for e in data] == [[1, 2, 3]]
+    with pytest.raises(TypeError, match="not supported"):
+        data.batch(2)

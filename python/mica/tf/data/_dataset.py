@@ -23,6 +23,7 @@ from ._transformations import Transformations
 AUTOTUNE = -1
 INFINITE_CARDINALITY = -1
 UNKNOWN_CARDINALITY = -2
+_MOST_MAPS = 16  # that one stage runs for batches
 
 
 class DatasetSpec(_structure.HandleSpec):
@@ -197,8 +198,9 @@ class Dataset(Transformations, CompositeTensor):
         traced = _Traced(map_func, self._element_spec, "map")
         order = _structure.determinism(deterministic)
         made = self._mapped(traced, traced.spec, num_parallel_calls, order)
-        if _vectorized.is_exact(traced, self._element_spec):
-            made._map = self, traced, num_parallel_calls, order
+        plan = _vectorized.plan_of(traced, self._element_spec)
+        if plan is not None:
+            made._map = self, traced, num_parallel_calls, plan
         return made
 
     def _mapped(self, traced, spec: object, calls, order: str) -> Dataset:
@@ -257,17 +259,13 @@ class Dataset(Transformations, CompositeTensor):
     ) -> Dataset:
         """Elements stacked along a new first axis.
 
-        Behind a map whose function gives the same bits for many elements at once, the function
+        Behind maps whose functions give the same bits for many elements at once, each function
         runs once for a batch.
         """
         static = batch_size if drop_remainder and isinstance(batch_size, int) else None
         spec = _structure.batched(self._element_spec, static)
         if self._map is not None:
-            source, traced, calls, order = self._map
-            stacked = source.batch(batch_size, drop_remainder)
-            whole = _vectorized.Vectorized(traced, source._element_spec, stacked._element_spec)
-            made = stacked._mapped(whole, spec, calls, order)
-            return Dataset(made._handle_tensor, spec, "_BatchDataset", [self])
+            return self._map_batch(batch_size, drop_remainder, static, spec)
         return self._made(
             "BatchDatasetV2",
             "_BatchDataset",
@@ -275,6 +273,33 @@ class Dataset(Transformations, CompositeTensor):
             _int(batch_size),
             convert_to_tensor(drop_remainder),
         )
+
+    def _map_batch(self, batch_size, drop_remainder, static: int | None, spec: object) -> Dataset:
+        """The maps that end here and a batch, as one stage."""
+        source, maps = self, []
+        while source._map is not None and len(maps) < _MOST_MAPS:
+            maps.insert(0, source._map)
+            source = source._map[0]
+        functions, wholes, counts, calls, given = [], [], [], [], []
+        for before, traced, asked, plan in maps:
+            batched = _structure.batched(before._element_spec, static)
+            functions.append(traced.graph)
+            wholes.append(_vectorized.Vectorized(traced, plan, batched).graph)
+            counts.append(len(traced.captured))
+            given += traced.captured
+            calls.append(_int(0 if asked is None else asked))
+        made = ops["MapBatchDataset"](
+            source._handle_tensor,
+            given,
+            _int(batch_size),
+            ops["Pack"](calls),
+            convert_to_tensor(drop_remainder),
+            functions=functions,
+            batch_functions=wholes,
+            captured=counts,
+            **_structure.types_and_shapes(spec),
+        )
+        return Dataset(made, spec, "_BatchDataset", [self])
 
     def unbatch(self, name=None) -> Dataset:
         """An element for each index of the first axis of each element."""

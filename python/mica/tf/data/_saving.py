@@ -8,7 +8,6 @@ in one step, so a folder always shows the last dataset that was written to its e
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
 from pathlib import Path
@@ -17,6 +16,7 @@ from .. import errors
 from .._context import executing_eagerly
 from .._core import convert_to_tensor, ops
 from .._dtypes import as_dtype, int64
+from .._paths import local
 from .._proto import message
 from .._reading import reading
 from .._records import TFRecordWriter
@@ -106,7 +106,7 @@ def save(dataset, path, compression=None, shard_func=None, checkpoint_args=None)
         parts = [ops["SerializeTensor"](t) for t in _structure.to_tensors(spec, value)]
         return ops["Cast"](convert_to_tensor(shard), DstT=int64), ops["Pack"](parts)
 
-    root = Path(os.fsdecode(path))
+    root = Path(local(path))
     run = str(secrets.randbits(63))
     shards, count = _Shards(root / run, kind), 0
     (root / run).mkdir(parents=True)
@@ -149,7 +149,7 @@ def load(path, element_spec=None, compression=None, reader_func=None, wait=False
     """Return the dataset that was saved in a folder."""
     if wait:
         raise NotImplementedError("wait=True: Mica loads a dataset that was saved to its end.")
-    root, kind = Path(os.fsdecode(path)), _compression(compression)
+    root, kind = Path(local(path)), _compression(compression)
     spec = element_spec
     if spec is None:
         with reading(str(root / _SPEC)):

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from .. import _spec_registry
 from .._core import Tensor, convert_to_tensor
 from .._dtypes import DType, variant
+from .._extension import BatchableExtensionType
 from .._shapes import TensorShape
 from .._specs import TensorSpec, TypeSpec, type_spec_from_value
 
@@ -198,7 +199,7 @@ def from_tensors(spec: object, tensors: list) -> object:
         specs = kind._component_specs
         if isinstance(specs, (list, tuple)):
             return kind._from_components([leaf(s) for s in specs])
-        return kind._from_components(leaf(specs))
+        return kind._from_components(_map(leaf, specs))
 
     return _map(leaf, spec)
 
@@ -214,6 +215,19 @@ def map_specs(function, spec: object) -> object:
     return _map(function, spec)
 
 
+def _is_batchable(kind: TypeSpec) -> bool:
+    """Whether values are joined and taken apart tensor by tensor, as their type says."""
+    if isinstance(kind, TensorSpec):
+        return True
+    if not isinstance(getattr(kind, "value_type", None), type):
+        return False
+    if not issubclass(kind.value_type, BatchableExtensionType):
+        return False
+    parts = kind._component_specs
+    leaves = parts if isinstance(parts, (list, tuple)) else [parts]
+    return all(_is_batchable(leaf) for part in leaves for leaf in _leaves(part))
+
+
 def batched(spec: object, size: int | None) -> object:
     """The spec of elements that are stacked."""
     def leaf(kind: TypeSpec) -> TypeSpec:
@@ -221,7 +235,7 @@ def batched(spec: object, size: int | None) -> object:
             return TensorSpec(TensorShape([size]).concatenate(kind.shape), kind.dtype)
         if isinstance(kind, NoneTensorSpec):
             return kind
-        if hasattr(kind, "_flat_tensor_specs"):
+        if hasattr(kind, "_flat_tensor_specs") or _is_batchable(kind):
             return kind._batch(size)
         raise TypeError(f"Batching of values of spec {kind} is not supported.")
 
@@ -238,7 +252,7 @@ def unbatched(spec: object) -> object:
             return TensorSpec(kind.shape[1:] if kind.shape.rank else None, kind.dtype)
         if isinstance(kind, NoneTensorSpec):
             return kind
-        if hasattr(kind, "_flat_tensor_specs"):
+        if hasattr(kind, "_flat_tensor_specs") or _is_batchable(kind):
             return kind._unbatch()
         raise TypeError(f"Slices of values of spec {kind} are not supported.")
 

@@ -270,7 +270,7 @@ class Transformations(Groups):
         )
 
     def cache(self, filename="", name=None):
-        """The elements, made once and kept in memory."""
+        """The elements, made once and kept in memory, or with a file name in files."""
         return self._made(
             "CacheDataset", "CacheDataset", self._element_spec, convert_to_tensor(filename)
         )

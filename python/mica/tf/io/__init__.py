@@ -24,7 +24,9 @@ from .._examples import (
     SparseFeature,
     VarLenFeature,
     parse_example,
+    parse_sequence_example,
     parse_single_example,
+    parse_single_sequence_example,
 )
 from .._missing import finder as _finder
 from .._records import TFRecordOptions, TFRecordWriter
@@ -88,7 +90,9 @@ __all__ = [
     "is_jpeg",
     "matching_files",
     "parse_example",
+    "parse_sequence_example",
     "parse_single_example",
+    "parse_single_sequence_example",
     "parse_tensor",
     "read_file",
     "serialize_many_sparse",

@@ -5,16 +5,15 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
 import shutil
 from typing import NamedTuple
 
 from ... import _mica
 from .. import errors
+from .._paths import local as _local
 from ._files import matching_files
 
 _MODES = ("r", "w", "a", "r+", "w+", "a+")
-_SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://")
 _ERRORS = {
     errno.ENOENT: errors.NotFoundError,
     errno.EEXIST: errors.AlreadyExistsError,
@@ -36,22 +35,6 @@ def _as_tensorflows(path):
     except OSError as error:
         kind = _ERRORS.get(error.errno, errors.UnknownError)
         raise kind(None, None, f"{path}; {error.strerror or error}") from None
-
-
-def _local(path) -> str:
-    """A path of this machine; one of another file system is an error."""
-    path = os.fsdecode(path)
-    scheme = _SCHEME.match(path)
-    if scheme is None:
-        return path
-    if scheme[1] == "file":
-        return path[len("file://") :]
-    raise errors.UnimplementedError(
-        None,
-        None,
-        f"File system scheme '{scheme[1]}' not implemented (file: '{path}'): only files of this "
-        "machine are read and written",
-    )
 
 
 class GFile:

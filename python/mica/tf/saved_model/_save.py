@@ -11,6 +11,7 @@ from .._bundle import write_bundle
 from .._core import Tensor, convert_to_tensor
 from .._function import ConcreteFunction, Function
 from .._graph_def import _PRODUCER, VersionDef
+from .._paths import local
 from .._specs import TensorSpec, TypeSpec, type_spec_from_value
 from .._tracking import Trackable
 from .._writing import writing
@@ -359,6 +360,7 @@ class _Saver:
         Where the folder cannot be exchanged with another, each file is replaced by itself,
         saved_model.pb last.
         """
+        folder = local(folder)
         os.makedirs(os.path.dirname(os.path.abspath(folder)), exist_ok=True)
         begun = _mica.tf_folder_begin(os.path.realpath(folder), _FILES)
         if begun is None:

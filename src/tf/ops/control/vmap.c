@@ -2,7 +2,10 @@
  */
 #include "tf/host_rules.h"
 #include "tf/lower_rules.h"
+#include "tf/ops/random/generators.h"
 #include "tf/shape_rules.h"
+
+#include <string.h>
 
 mica_status tf_shape_vmap(mica_tf_inference *c) {
     const mica_tf_graph *f = mica_tf_attr_find(c->info, c->attrs, "f")->as.function;
@@ -38,9 +41,10 @@ static bool are_replicas(const mica_tf_op_info *info, const mica_tf_attr *attrs)
     return mica_tf_attr_find(info, attrs, "replicas")->as.integer != 0;
 }
 
-/* The body on one slice of each mapped argument. */
+/* The body on one slice of each mapped argument; what it draws are further parameters. */
 static mica_graph *lower_slice(mica_tf_lowering *c, mica_tf_graph *body, const int32_t *axes,
-                               mica_value *room, int64_t size, mica_tf_check **out_checks) {
+                               mica_value *room, int64_t size, mica_tf_slice_draws *draws,
+                               mica_tf_check **out_checks) {
     mica_graph *region = NULL;
     mica_status status = mica_graph_create("vmap", &region);
     if (status) {
@@ -57,10 +61,14 @@ static mica_graph *lower_slice(mica_tf_lowering *c, mica_tf_graph *body, const i
         room[i] = mica_parameter(region, &type);
     }
     int32_t outside = c->session->n_replicas;
+    mica_tf_slice_draws *slice_outside = c->session->slice;
     if (c->session->n_replicas == 0 && are_replicas(c->info, c->attrs))
         c->session->n_replicas = (int32_t)size;
+    draws->region = region;
+    c->session->slice = draws;
     mica_tf_lower_body(c, body, room, c->variables, -1, region, room + c->n_inputs);
     c->session->n_replicas = outside;
+    c->session->slice = slice_outside;
     *out_checks = mica_tf_take_checks(c->session, region);
     for (int32_t i = 0; i < c->n_outputs; i++) mica_output(region, room[c->n_inputs + i]);
     for (const mica_tf_check *check = *out_checks; check; check = check->next)
@@ -72,24 +80,35 @@ static mica_graph *lower_slice(mica_tf_lowering *c, mica_tf_graph *body, const i
     return NULL;
 }
 
-/* The vectorised body in place; what it looks at has the slices along a first axis. */
+/* The vectorised body in place; what it looks at has the slices along a first axis, and each slice
+ * draws as a run of its own would. */
 static void put_whole(mica_tf_lowering *c, mica_graph *slice, const int32_t *axes, int64_t size,
-                      const mica_tf_check *checks) {
+                      const mica_tf_slice_draws *draws, const mica_tf_check *checks) {
+    mica_arena *arena = &c->session->arena;
     size_t n = (size_t)mica_graph_output_count(slice) + 1;
-    int32_t *out_axes = mica_arena_alloc(&c->session->arena, n * sizeof *out_axes);
-    mica_value *results = mica_arena_alloc(&c->session->arena, n * sizeof *results);
+    size_t n_in = (size_t)(c->n_inputs + draws->n) + 1;
+    int32_t *out_axes = mica_arena_alloc(arena, n * sizeof *out_axes);
+    int32_t *in_axes = mica_arena_alloc(arena, n_in * sizeof *in_axes);
+    mica_value *results = mica_arena_alloc(arena, n * sizeof *results);
+    mica_value *inputs = mica_arena_alloc(arena, n_in * sizeof *inputs);
     mica_graph *whole = NULL;
-    mica_status status = MICA_NO_MEMORY();
-    if (out_axes && results) { /* both zero: the first axis */
-        mica_status_release(status);
-        const char *axis = are_replicas(c->info, c->attrs) ? REPLICAS : NULL;
-        status = mica_vmap(slice, axes, out_axes, size, axis, &whole);
+    if (!out_axes || !in_axes || !results || !inputs) {
+        mica_graph_fail(c->g, MICA_NO_MEMORY());
+        return;
     }
+    memcpy(in_axes, axes, (size_t)c->n_inputs * sizeof *axes); /* the others zero: the first axis */
+    memcpy(inputs, c->inputs, (size_t)c->n_inputs * sizeof *inputs);
+    int32_t n_inputs = c->n_inputs;
+    for (const mica_tf_random_slot *slot = draws->first; slot; slot = slot->next)
+        inputs[n_inputs++] =
+            mica_tf_session_random(c->session, c->g, slot->operation, slot->elements, size);
+    const char *axis = are_replicas(c->info, c->attrs) ? REPLICAS : NULL;
+    mica_status status = mica_vmap(slice, in_axes, out_axes, size, axis, &whole);
     if (status) {
         mica_graph_fail(c->g, status);
         return;
     }
-    mica_inline(c->g, whole, c->inputs, c->n_inputs, results);
+    mica_inline(c->g, whole, inputs, n_inputs, results);
     int32_t k = 0;
     for (; k < c->n_outputs; k++) c->outputs[k] = results[k];
     for (; checks; checks = checks->next) mica_tf_put_check(c->session, c->g, results[k++], checks);
@@ -120,8 +139,9 @@ void tf_lower_vmap(mica_tf_lowering *c) {
         }
         if (mapped->as.ints[i]) size = mica_tf_type(c, i)->dims[0];
     }
-    mica_graph *slice = lower_slice(c, body, axes, room, size, &checks);
-    if (slice) put_whole(c, slice, axes, size, checks);
+    mica_tf_slice_draws draws = {0};
+    mica_graph *slice = lower_slice(c, body, axes, room, size, &draws, &checks);
+    if (slice) put_whole(c, slice, axes, size, &draws, checks);
     mica_graph_release(slice);
 }
 

@@ -98,7 +98,7 @@ mica_status tf_host_shard_dataset(mica_tf_host *c) {
     return finish(c, status, &dataset);
 }
 
-enum { AUTOTUNE = -1, GOOD_PREFETCH = 4 };
+enum { AUTOTUNE = -1, GOOD_PREFETCH = 4, MOST_STAGES = 16 };
 
 static mica_status make_prefetch(mica_dataset *input, int64_t count, mica_dataset **out) {
     if (count == 0) { /* nothing ahead: the dataset itself */
@@ -164,6 +164,52 @@ mica_status tf_host_map_dataset(mica_tf_host *c) {
     mica_dataset_function f = function_of(c, "f");
     MICA_TRY(dataset_input(c, 0, &input));
     return finish(c, mica_dataset_map(input, &f, &dataset), &dataset);
+}
+
+/* The functions of elements and of batches in turns, and how many values each captures. */
+static mica_status stages_of(const mica_tf_host *c, mica_dataset_stage *stages, int32_t n) {
+    const mica_tf_attr *ones = mica_tf_host_attr(c, "functions");
+    const mica_tf_attr *wholes = mica_tf_host_attr(c, "batch_functions");
+    const mica_tf_attr *captured = mica_tf_host_attr(c, "captured");
+    int64_t calls[MOST_STAGES], left = c->n_inputs - 4;
+    int32_t n_calls;
+    MICA_TRY(mica_tf_tensor_ints(mica_tf_tensor(c->inputs[c->n_inputs - 2]), calls, MOST_STAGES,
+                                 &n_calls));
+    if (wholes->n != n || captured->n != n || n_calls != n)
+        return MICA_INVALID("[MapBatchDataset] %d functions, %d of batches, %d numbers of captured "
+                            "values and %d of calls do not go together",
+                            n, wholes->n, captured->n, n_calls);
+    const mica_tf_value *values = c->inputs + 1;
+    for (int32_t i = 0; i < n; i++) {
+        int64_t own = captured->as.ints[i];
+        if (own < 0 || own > left)
+            return MICA_INVALID("[MapBatchDataset] function %d captures %lld values of the %lld "
+                                "that are left",
+                                i, (long long)own, (long long)left);
+        stages[i] = (mica_dataset_stage){
+            .one = {.graph = ones->as.functions[i], .captured = values, .n_captured = (int32_t)own},
+            .whole = wholes->as.functions[i],
+            .calls = calls[i]};
+        values += own;
+        left -= own;
+    }
+    if (left == 0) return NULL;
+    return MICA_INVALID("[MapBatchDataset] %lld captured values belong to no function",
+                        (long long)left);
+}
+
+mica_status tf_host_map_batch_dataset(mica_tf_host *c) {
+    mica_dataset_stage stages[MOST_STAGES];
+    mica_dataset *input, *dataset = NULL;
+    int64_t size, drop;
+    int32_t n = mica_tf_host_attr(c, "functions")->n;
+    MICA_TRY(dataset_input(c, 0, &input));
+    if (n < 1 || n > MOST_STAGES)
+        return MICA_INVALID("[MapBatchDataset] %d functions: 1 to %d are possible", n, MOST_STAGES);
+    MICA_TRY(stages_of(c, stages, n));
+    MICA_TRY(mica_tf_int_input(c, c->n_inputs - 3, &size));
+    MICA_TRY(mica_tf_int_input(c, c->n_inputs - 1, &drop));
+    return finish(c, mica_dataset_map_batch(input, stages, n, size, drop != 0, &dataset), &dataset);
 }
 
 mica_status tf_host_flat_map_dataset(mica_tf_host *c) {
@@ -355,11 +401,16 @@ mica_status tf_host_cache_dataset(mica_tf_host *c) {
     mica_dataset *input, *dataset = NULL;
     size_t length = 0;
     MICA_TRY(dataset_input(c, 0, &input));
-    mica_tf_strings_get(c->inputs[1], 0, &length);
-    if (length)
-        return MICA_ERROR(MICA_UNSUPPORTED, "[CacheDataset] elements are kept in memory, not in "
-                                            "files: give no file name");
-    return finish(c, mica_dataset_cache(input, &dataset), &dataset);
+    const char *name = mica_tf_strings_get(c->inputs[1], 0, &length);
+    if (!length) return finish(c, mica_dataset_cache(input, &dataset), &dataset);
+    char path[4096];
+    if (length >= sizeof path || memchr(name, 0, length))
+        return MICA_INVALID("[CacheDataset] a file name has at most %zu bytes, none of them zero; "
+                            "this one has %zu",
+                            sizeof path - 1, length);
+    memcpy(path, name, length);
+    path[length] = 0;
+    return finish(c, mica_dataset_file_cache(input, path, &dataset), &dataset);
 }
 
 mica_status tf_host_assert_cardinality_dataset(mica_tf_host *c) {

@@ -14,7 +14,7 @@
 #include "tf/ops/random/generators.h"
 #include "tf/shape_rules.h"
 
-enum { RESERVED_BLOCKS = 256 };
+enum { RESERVED_BLOCKS = 256, STATE_WORDS = 6 };
 
 /* ---- generators -------------------------------------------------------------------------------*/
 
@@ -161,7 +161,7 @@ static mica_tf_philox *find_entered(mica_tf_operation *operation) {
 }
 
 static mica_status take_draw(mica_tf_generators *from, mica_tf_generators *taken,
-                             mica_tf_operation *operation, int64_t elements) {
+                             mica_tf_operation *operation, int64_t elements, int64_t runs) {
     mica_tf_generators *before = mica_tf_generators_enter(from);
     mica_tf_philox *source = find_entered(operation), *copy = NULL;
     mica_tf_generators_enter(before);
@@ -171,12 +171,13 @@ static mica_status take_draw(mica_tf_generators *from, mica_tf_generators *taken
     mica_tf_operation_retain(operation);
     copy->next = taken->first;
     taken->first = copy;
-    mica_tf_counter_skip(source->counter, (uint64_t)elements * RESERVED_BLOCKS);
+    for (int64_t i = 0; i < runs; i++)
+        mica_tf_counter_skip(source->counter, (uint64_t)elements * RESERVED_BLOCKS);
     return NULL;
 }
 
 mica_status mica_tf_generators_take(mica_tf_generators *generators, const mica_tf_graph *function,
-                                    mica_tf_generators **out_taken) {
+                                    int64_t runs, mica_tf_generators **out_taken) {
     MICA_GIVEN(generators, function, out_taken);
     *out_taken = NULL;
     if (mica_tf_graph_order(function) == MICA_TF_IN_ORDER)
@@ -189,7 +190,7 @@ mica_status mica_tf_generators_take(mica_tf_generators *generators, const mica_t
         const mica_tf_node *node = &function->nodes[i];
         if (node->operation && mica_tf_rows[node->operation->op].effect == MICA_TF_RANDOM)
             status = take_draw(generators, taken, node->operation,
-                               mica_tf_shape_elements(&node->shapes[0]));
+                               mica_tf_shape_elements(&node->shapes[0]), runs);
     }
     mica_mutex_unlock(&lock);
     if (status)
@@ -198,8 +199,6 @@ mica_status mica_tf_generators_take(mica_tf_generators *generators, const mica_t
         *out_taken = taken;
     return status;
 }
-
-enum { STREAM_WORDS = 6 };
 
 static bool is_draw(const mica_tf_node *node) {
     return node->operation && mica_tf_rows[node->operation->op].effect == MICA_TF_RANDOM;
@@ -230,11 +229,11 @@ mica_status mica_tf_generators_save(mica_tf_generators *generators, const mica_t
         if (!is_draw(&function->nodes[i])) continue;
         const mica_tf_philox *p = find_entered(function->nodes[i].operation);
         if (!p) status = MICA_NO_MEMORY();
-        if (p && capacity - *out_n >= STREAM_WORDS) {
+        if (p && capacity - *out_n >= STATE_WORDS) {
             memcpy(out_words + *out_n, p->key, sizeof p->key);
             memcpy(out_words + *out_n + 2, p->counter, sizeof p->counter);
         }
-        *out_n += STREAM_WORDS;
+        *out_n += STATE_WORDS;
     }
     mica_tf_generators_enter(before);
     mica_mutex_unlock(&lock);
@@ -254,13 +253,13 @@ mica_status mica_tf_generators_restore(mica_tf_generators *generators,
         mica_tf_philox *p = find_entered(function->nodes[i].operation);
         if (!p)
             status = MICA_NO_MEMORY();
-        else if (n - at < STREAM_WORDS)
+        else if (n - at < STATE_WORDS)
             status =
                 MICA_INVALID("[%s] %d words are too few for its random ops", function->name, n);
         if (status) break;
         memcpy(p->key, words + at, sizeof p->key);
         memcpy(p->counter, words + at + 2, sizeof p->counter);
-        at += STREAM_WORDS;
+        at += STATE_WORDS;
     }
     mica_tf_generators_enter(before);
     mica_mutex_unlock(&lock);
@@ -284,8 +283,8 @@ static mica_status reserve(mica_tf_philox *p, uint64_t blocks, uint32_t out[6]) 
     return NULL;
 }
 
-mica_status mica_tf_random_reserve(mica_tf_operation *operation, bool is_shared, int64_t elements,
-                                   uint32_t out[6]) {
+static mica_status reserve_runs(mica_tf_operation *operation, bool is_shared, int64_t elements,
+                                int64_t runs, uint32_t *out) {
     mica_mutex_lock(&lock);
     mica_tf_philox *p = is_shared ? find_shared(operation->op, operation->info, operation->attrs)
                         : entered ? find_entered(operation)
@@ -295,17 +294,31 @@ mica_status mica_tf_random_reserve(mica_tf_operation *operation, bool is_shared,
     bool says = operation->op == MICA_TF_RandomShuffle ||
                 operation->op == MICA_TF_SampleDistortedBoundingBoxV2;
     uint64_t blocks = says ? ((uint64_t)elements + 3) / 4 : (uint64_t)elements * RESERVED_BLOCKS;
-    mica_status status = reserve(p, blocks, out);
+    mica_status status = NULL;
+    for (int64_t i = 0; !status && i < runs; i++)
+        status = reserve(p, blocks, out + STATE_WORDS * i);
     mica_mutex_unlock(&lock);
     return status;
 }
 
+mica_status mica_tf_random_reserve(mica_tf_operation *operation, bool is_shared, int64_t elements,
+                                   uint32_t out[6]) {
+    return reserve_runs(operation, is_shared, elements, 1, out);
+}
+
 mica_status mica_tf_random_tensor(mica_device *device, mica_tf_operation *operation, bool is_shared,
-                                  int64_t elements, mica_tensor **out_tensor) {
-    uint32_t state[6];
-    mica_type type = mica_type_make(MICA_DTYPE_u32, MICA_INTS(6));
-    MICA_TRY(mica_tf_random_reserve(operation, is_shared, elements, state));
-    return mica_tensor_from_host(device, &type, state, out_tensor);
+                                  int64_t elements, int64_t runs, mica_tensor **out_tensor) {
+    enum { FEW = 256 };
+    int64_t n = runs ? runs : 1;
+    uint32_t few[FEW * STATE_WORDS], *states = few;
+    mica_type type = mica_type_make(MICA_DTYPE_u32,
+                                    runs ? MICA_INTS(runs, STATE_WORDS) : MICA_INTS(STATE_WORDS));
+    if (n > FEW && !(states = mica_alloc((size_t)n * STATE_WORDS * sizeof *states)))
+        return MICA_NO_MEMORY();
+    mica_status status = reserve_runs(operation, is_shared, elements, n, states);
+    if (!status) status = mica_tensor_from_host(device, &type, states, out_tensor);
+    if (states != few) mica_free(states);
+    return status;
 }
 
 /* ---- lowering: bits to numbers ----------------------------------------------------------------*/
@@ -372,7 +385,7 @@ static bool shape_of_source(mica_tf_lowering *c, source *s) {
 
 static bool stateful_source(mica_tf_lowering *c, source *s) {
     if (!shape_of_source(c, s)) return false;
-    mica_value state = mica_tf_session_random(c->session, c->g, c->operation, s->elements);
+    mica_value state = mica_tf_session_random(c->session, c->g, c->operation, s->elements, 0);
     s->key = part(c->g, state, 0, 2);
     s->counter = part(c->g, state, 2, 4);
     return true;

@@ -14,13 +14,14 @@ MICA_MUST_CHECK mica_status mica_tf_drawn(const char *op, mica_ints dims, int64_
  * ops with the same attributes, else the operation's own. */
 MICA_MUST_CHECK mica_status mica_tf_random_reserve(mica_tf_operation *operation, bool is_shared,
                                                    int64_t elements, uint32_t out[6]);
-/* The same as a tensor, u32[6]. */
+/* The same as a tensor, u32[6]; with `runs` of so many draws, u32[runs, 6]. */
 MICA_MUST_CHECK mica_status mica_tf_random_tensor(mica_device *device, mica_tf_operation *operation,
-                                                  bool is_shared, int64_t elements,
+                                                  bool is_shared, int64_t elements, int64_t runs,
                                                   mica_tensor **out_tensor);
-/* While lowering: key and counter of this op, u32[6], which each run provides anew. */
+/* While lowering: key and counter of this op, u32[6], which each run provides anew; with `runs`
+ * those of so many draws, one after the other, u32[runs, 6]. */
 mica_value mica_tf_session_random(mica_tf_session *session, mica_graph *g,
-                                  mica_tf_operation *operation, int64_t elements);
+                                  mica_tf_operation *operation, int64_t elements, int64_t runs);
 void mica_tf_philox_destroy(mica_tf_philox *philox);
 
 /* ---- drawing on the host ----------------------------------------------------------------------*/

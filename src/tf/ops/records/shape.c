@@ -36,6 +36,15 @@ mica_status tf_shape_parse_example(mica_tf_inference *c) {
     return NULL;
 }
 
+mica_status tf_shape_sequence_steps(mica_tf_inference *c) {
+    if (c->inputs[0].rank >= 0 && c->inputs[0].rank != 1)
+        return MICA_INVALID("[SequenceSteps] serialized is a vector, not of shape %s",
+                            mica_tf_shape_text(&c->inputs[0]).chars);
+    c->outputs[0] = mica_tf_unknown_of_rank(1);
+    c->outputs[1] = c->inputs[0].rank < 0 ? mica_tf_unknown_of_rank(1) : c->inputs[0];
+    return NULL;
+}
+
 mica_status tf_shape_matching_files(mica_tf_inference *c) {
     c->outputs[0] = mica_tf_unknown_of_rank(1);
     return NULL;

@@ -18,6 +18,7 @@ from ..._checkpoint_files import (
 )
 from ..._context import building
 from ..._core import ops
+from ..._paths import local
 from ..._session import get_default_graph
 from ._meta_graph import write_meta
 from ._scopes import GraphKeys
@@ -142,7 +143,7 @@ class Saver:
                 f"save_debug_info={save_debug_info}: the file is 'checkpoint', without more"
             )
         self.build()
-        path = os.fspath(save_path)
+        path = local(save_path)
         if global_step is not None:
             if not isinstance(global_step, int):
                 global_step = int(sess.run(global_step))
