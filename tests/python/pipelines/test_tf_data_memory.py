@@ -29,7 +29,7 @@ for x in elements.take(3).batch(3).prefetch(2):  # threads have their stacks
     pass
 with open("/proc/self/statm", encoding="utf-8") as sizes:
     pages = int(sizes.read().split()[0])
-limit = pages * resource.getpagesize() + (300 << 20)
+limit = pages * resource.getpagesize() + (600 << 20)
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 for name, pipeline in PIPELINES.items():
     try:
