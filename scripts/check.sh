@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tests, by phase: check.sh all | [gcc] [clang] [address] [fuzz] [thread] [valgrind] [cross]
-# [format] [docs] [python] [wheel] [keras] [soak]. Phases whose tool is absent say so and pass; the
+# The tests, by phase: check.sh all | [gcc] [clang] [address] [fuzz] [failures] [thread]
+# [valgrind] [cross] [format] [docs] [python] [wheel] [keras] [soak]. Phases whose tool is absent say so and pass; the
 # last lines of the run name them once more. scripts/tools.sh installs such tools.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -65,6 +65,15 @@ phase_fuzz() { # every row of the op table with random operands; shares the buil
     scripts/fuzz_ops.sh --seed 1 --count "${FUZZ_CALLS:-2000}" --keep-going
 }
 
+# Cases in which one allocation after another fails; shares the build of `address` too.
+phase_failures() {
+    local runtime
+    runtime=$("${CC:-cc}" -print-file-name=libasan.so)
+    # shellcheck disable=SC2086
+    PYTHONPATH="$PWD/build-address/python" .venv/bin/python tests/tf/allocations.py \
+        --preload "$(realpath "$runtime")" ${FAILURES:---most 8 --modes eager,plain py_function}
+}
+
 phase_thread() {
     TSAN_OPTIONS=allocator_may_return_null=1:halt_on_error=1 sanitized build-thread thread
 }
@@ -103,6 +112,7 @@ phase_soak() {
     MICA_TEST_SOAK=1 run_ctest build
     MICA_TEST_SOAK=1 .venv/bin/python -m pytest
     FUZZ_CALLS=1000000 run_phase fuzz
+    FAILURES="--most 20" run_phase failures
     .venv/bin/python bench/mnist_seeds.py
     .venv/bin/python -m mica.tf tests/keras/applications.py
     for part in '' _f32 _binary; do MICA_EXHAUSTIVE=1 build/ir_test_scalar$part; done
@@ -117,7 +127,7 @@ run_phase() {
 
 phases=("$@")
 if [ "$*" = all ]; then
-    phases=(format docs gcc clang address fuzz thread valgrind cross wheel keras python)
+    phases=(format docs gcc clang address fuzz failures thread valgrind cross wheel keras python)
 fi
 scripts/setup.sh --test
 PATH="$PWD/.venv/bin:$PATH"

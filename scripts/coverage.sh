@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# How much of src/ the tests run: builds build-coverage with counters, runs the C tests and the
-# Python tests on it and prints lines and branches by room and the files with the most lines that
-# never ran. coverage.sh [c] [python] [report]: only these parts, on the counts that are there.
+# How much of src/ the tests run: builds build-coverage with counters, runs the C tests, the Python
+# tests, calls of the op fuzzer and failures of allocations on it and prints lines and branches by
+# room and the files with the most lines that never ran. coverage.sh [c] [python] [failures]
+# [report]: only these parts, on the counts that are there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=build-coverage
@@ -36,6 +37,19 @@ part_python() {
         --ignore tests/python/install/test_install.py || true
 }
 
+# tests/tf/allocations.py: a few allocations of every case, more where the code is the library's own
+# loops and readers.
+part_failures() {
+    build
+    export PYTHONPATH=$PWD/$folder/python
+    python tests/fuzz/ops.py --seed 1 --count 40000 --keep-going
+    python tests/tf/allocations.py --most 5 --modes eager,unknown,grad_static
+    python tests/tf/allocations.py --most 3 --modes second,vmap,forward
+    for part in data. sparse. ragged. strings. io. saved_model. train. lookup. sets. random. nn.ctc; do
+        python tests/tf/allocations.py --most 60 --modes eager $part
+    done
+}
+
 part_report() {
     gcovr --root . --object-directory $folder --filter src/ -j "$jobs" --json $folder/coverage.json \
         --gcov-ignore-parse-errors=negative_hits.warn \
@@ -46,6 +60,6 @@ part_report() {
 
 if [ $# -eq 0 ]; then
     find $folder -name '*.gcda' -delete 2>/dev/null || true
-    set -- c python report
+    set -- c python failures report
 fi
 for part; do "part_$part"; done

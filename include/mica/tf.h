@@ -463,6 +463,28 @@ typedef mica_status (*mica_tf_host_call)(void *context, int64_t function,
                                          const mica_tf_value *inputs, int32_t n_inputs,
                                          mica_tf_value *outputs, int32_t n_outputs);
 MICA_API void mica_tf_set_host_call(mica_tf_host_call call, void *context);
+/* A number for such a function, above 0. It is held by its creator until
+ * mica_tf_host_function_release, and by each operation of a graph that carries it. After the last
+ * of them destroy(context) is called, once, by the thread that let go last: it may be any. Numbers
+ * that were not made so (negative ones are free to use) are not counted. */
+MICA_API MICA_MUST_CHECK mica_status mica_tf_host_function_create(void (*destroy)(void *context),
+                                                                  void *context,
+                                                                  int64_t *out_number);
+MICA_API void mica_tf_host_function_release(int64_t number); /* by its creator */
+/* What it was made with; NULL: there is no such function (any more). */
+MICA_API void *mica_tf_host_function_context(int64_t number);
+MICA_API int32_t mica_tf_host_function_count(void); /* how many there are */
+/* The functions that a graph and those it refers to carry: found(context, number) for each
+ * operation. */
+MICA_API void mica_tf_graph_host_functions(mica_tf_graph *g,
+                                           void (*found)(void *context, int64_t function),
+                                           void *context);
+/* For garbage collectors of a host language whose objects hold graphs, which hold functions, which
+ * hold such objects. Of graphs, one entry for each reference that these objects hold: finds which
+ * functions are held by operations that nothing else reaches. Then those are asked for by number;
+ * for as long as no other reference to the graphs is taken, the answer stays true. */
+MICA_API void mica_tf_graphs_close(mica_tf_graph *const *graphs, int32_t n);
+MICA_API bool mica_tf_host_function_is_closed(int64_t number);
 
 #ifdef __cplusplus
 }

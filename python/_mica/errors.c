@@ -24,7 +24,20 @@ static void kept_clear(int i) {
     kept[i].message = NULL;
 }
 
-/* StopIteration is the end of a sequence, as it is for TensorFlow. */
+static void keep(const char *message, PyObject *type, PyObject *value, PyObject *traceback) {
+    int i = kept_next;
+    kept_next = (kept_next + 1) % KEPT_EXCEPTIONS;
+    kept_clear(i);
+    kept[i].message = PyMem_Malloc(strlen(message) + 1);
+    if (!kept[i].message) return;
+    strcpy(kept[i].message, message);
+    kept[i].type = Py_XNewRef(type);
+    kept[i].value = Py_XNewRef(value);
+    kept[i].traceback = Py_XNewRef(traceback);
+}
+
+/* StopIteration is the end of a sequence, as it is for TensorFlow: it is not raised again, so what
+ * its frames hold is not kept. */
 mica_status status_from_exception(const char *name) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
@@ -37,21 +50,10 @@ mica_status status_from_exception(const char *name) {
         is_end ? MICA_OUT_OF_RANGE : MICA_CALLBACK_ERROR, "[callback] %s raised %s: %s", name,
         type ? ((PyTypeObject *)type)->tp_name : "an error", said ? said : "");
     Py_XDECREF(text);
-    const char *message = mica_status_message(status);
-    int i = kept_next;
-    kept_next = (kept_next + 1) % KEPT_EXCEPTIONS;
-    kept_clear(i);
-    kept[i].message = PyMem_Malloc(strlen(message) + 1);
-    if (!kept[i].message) {
-        Py_XDECREF(type);
-        Py_XDECREF(value);
-        Py_XDECREF(traceback);
-        return status;
-    }
-    strcpy(kept[i].message, message);
-    kept[i].type = type;
-    kept[i].value = value;
-    kept[i].traceback = traceback;
+    if (!is_end) keep(mica_status_message(status), type, value, traceback);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
     return status;
 }
 

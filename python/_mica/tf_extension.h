@@ -10,6 +10,12 @@
 
 #include <mica/tf.h>
 
+/* A function that a graph's nodes call. */
+typedef struct tf_held_function {
+    PyObject *function;
+    int64_t number;
+} tf_held_function;
+
 /* A graph under construction. What comes from outside is captured: it becomes a parameter. */
 typedef struct TFGraph {
     PyObject_HEAD mica_tf_graph *graph;
@@ -19,6 +25,9 @@ typedef struct TFGraph {
     PyObject *scope;         /* str: what names begin with; NULL: nothing */
     bool by_identity;        /* its tensors are equal where they are the same, and keys of dicts */
     PyObject *dict, *weakrefs;
+    tf_held_function *functions; /* tf_function.c: while garbage is collected */
+    int32_t n_functions;
+    struct TFGraph *next, *previous; /* of all */
 } TFGraph;
 
 typedef struct TFTensor {
@@ -33,7 +42,7 @@ typedef struct TFTensor {
 } TFTensor;
 
 extern PyTypeObject TFTensor_Type, TFEager_Type, TFSymbolic_Type, TFGraph_Type, TFTape_Type,
-    TFAccumulator_Type, TFCache_Type;
+    TFAccumulator_Type, TFCache_Type, TFFunction_Type;
 
 static inline bool tf_is_tensor(PyObject *object) {
     return Py_TYPE(object) == &TFEager_Type || Py_TYPE(object) == &TFSymbolic_Type;
@@ -59,6 +68,15 @@ mica_tf_dtype tf_tensor_dtype(const TFTensor *tensor);
 void tf_tensor_shape(const TFTensor *tensor, mica_tf_shape *out);
 int64_t tf_next_id(void);
 extern PyMethodDef tf_tensor_functions[];
+
+/* ---- tf_function.c ----------------------------------------------------------------------------*/
+
+PyObject *tf_function_find(int64_t number); /* new reference; NULL, without an error: none */
+void tf_functions_drop(void); /* those that nothing holds any more; with Python's lock */
+void tf_graph_begin(TFGraph *graph);
+int tf_graph_visit_functions(TFGraph *graph, visitproc visit, void *arg);
+void tf_graph_end(TFGraph *graph);
+extern PyMethodDef tf_function_functions[];
 
 /* ---- tf_convert.c -----------------------------------------------------------------------------*/
 

@@ -13,6 +13,7 @@ static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return PyErr_Format(PyExc_TypeError, "outer is a graph or None, not %R", outer);
     TFGraph *self = (TFGraph *)type->tp_alloc(type, 0);
     if (!self) return NULL;
+    tf_graph_begin(self);
     self->captures = PyDict_New();
     self->capture_order = PyList_New(0);
     if (outer != Py_None) {
@@ -34,9 +35,10 @@ static int graph_traverse(PyObject *object, visitproc visit, void *arg) {
     Py_VISIT(self->captures);
     Py_VISIT(self->capture_order);
     Py_VISIT(self->dict);
-    return 0;
+    return tf_graph_visit_functions(self, visit, arg);
 }
 
+/* The functions stay: what they hold is cleared itself. */
 static int graph_clear(PyObject *object) {
     TFGraph *self = (TFGraph *)object;
     Py_CLEAR(self->outer);
@@ -53,6 +55,8 @@ static void graph_dealloc(PyObject *object) {
     if (self->weakrefs) PyObject_ClearWeakRefs(object);
     graph_clear(object);
     mica_tf_graph_release(self->graph);
+    self->graph = NULL;
+    tf_graph_end(self);
     Py_TYPE(object)->tp_free(object);
 }
 
@@ -294,6 +298,7 @@ PyObject *tf_wrap_graph_as(PyTypeObject *type, mica_tf_graph *graph) {
         mica_tf_graph_release(graph);
         return NULL;
     }
+    tf_graph_begin(self);
     self->graph = graph;
     self->captures = PyDict_New();
     self->capture_order = PyList_New(0);
@@ -715,12 +720,15 @@ static mica_status call_python(void *context, int64_t function, const mica_tf_va
     }
     PyObject *hook = tf_hook("py_func");
     tf_tapes hidden = tf_hide_tapes();
+    PyObject *called = tf_function_find(function);
     PyObject *tensors = hook ? tensors_of(inputs, n_inputs) : NULL;
-    PyObject *results =
-        tensors ? PyObject_CallFunction(hook, "LO", (long long)function, tensors) : NULL;
+    PyObject *results = tensors ? PyObject_CallFunction(hook, "LOO", (long long)function,
+                                                        called ? called : Py_None, tensors)
+                                : NULL;
     mica_status status = NULL;
     if (take_results(results, outputs, n_outputs) < 0) status = status_from_exception("PyFunc");
     tf_show_tapes(hidden);
+    Py_XDECREF(called);
     Py_XDECREF(tensors);
     Py_XDECREF(results);
     python_leave(state);
@@ -764,6 +772,7 @@ int tf_add_to(PyObject *module) {
                  {"TFTape", &TFTape_Type},
                  {"TFAccumulator", &TFAccumulator_Type},
                  {"TFCache", &TFCache_Type},
+                 {"TFFunction", &TFFunction_Type},
                  {"TFReceived", &TFReceived_Type},
                  {"TFDispatched", &TFDispatched_Type}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
@@ -778,6 +787,7 @@ int tf_add_to(PyObject *module) {
     if (PyModule_AddFunctions(module, tf_convert_functions) < 0 ||
         PyModule_AddFunctions(module, tf_execute_functions) < 0 ||
         PyModule_AddFunctions(module, tf_graph_functions) < 0 ||
+        PyModule_AddFunctions(module, tf_function_functions) < 0 ||
         PyModule_AddFunctions(module, tf_files_functions) < 0 ||
         PyModule_AddFunctions(module, tf_records_functions) < 0 ||
         PyModule_AddFunctions(module, tf_dispatch_functions) < 0 ||

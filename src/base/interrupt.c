@@ -46,11 +46,18 @@ bool mica_interrupt_is_left(void) {
     return current && current->is_left;
 }
 
-bool mica_interrupt_must_leave(void) {
-    mica_interrupt_scope *scope = current;
+static bool must_leave(mica_interrupt_scope *scope) {
     if (!scope || scope->is_kept) return false;
     if (!scope->is_left)
         scope->is_left = (scope->flag && __atomic_load_n(scope->flag, __ATOMIC_RELAXED)) ||
                          mica_interrupt_poll();
     return scope->is_left;
+}
+
+bool mica_interrupt_must_leave(void) {
+    return must_leave(current);
+}
+
+bool mica_interrupt_must_leave_around(void) {
+    return current && current->is_kept && must_leave(current->outer);
 }

@@ -31,6 +31,11 @@ bool mica_interrupt_leave(mica_interrupt_scope *scope);
 /* Whether this thread's scope is to be left now, and marks it so. Outside of any: false. */
 bool mica_interrupt_must_leave(void);
 
+/* In a kept scope, outside of its jobs: whether the scope around it is to be left now, and marks
+ * that so. What the kept one computes on is not seen then, but must stay sound: all places in
+ * range. In threads that work for another's job, and outside of any kept scope: false. */
+bool mica_interrupt_must_leave_around(void);
+
 bool mica_interrupt_is_left(void); /* whether it was, without asking anybody */
 
 /* Whether the user has asked to stop: for those who wait, or go on and on, outside of runs. */

@@ -51,8 +51,11 @@ static inline void mica_refcount_retain(mica_refcount *r) {
 static inline bool mica_refcount_release(mica_refcount *r) {
     return __atomic_sub_fetch(&r->count, 1, __ATOMIC_ACQ_REL) == 0;
 }
+static inline int32_t mica_refcount_load(const mica_refcount *r) {
+    return __atomic_load_n(&r->count, __ATOMIC_ACQUIRE);
+}
 static inline bool mica_refcount_is_one(const mica_refcount *r) {
-    return __atomic_load_n(&r->count, __ATOMIC_ACQUIRE) == 1;
+    return mica_refcount_load(r) == 1;
 }
 
 #endif

@@ -52,6 +52,9 @@ double mica_clock_since_1970(void);     /* what the machine's clock shows */
 void mica_machine_name(char *name, size_t capacity);
 int32_t mica_machine_threads(void); /* those this process may run on */
 uint64_t mica_machine_memory(void); /* bytes that this process may use at most; 0 when unknown */
+/* Bytes that this process can still take before the system, its control group or its limits have
+ * none; UINT64_MAX when unknown. Some files are read for it. */
+uint64_t mica_memory_left(void);
 /* A result of so many bytes is best written past the caches (ir/scalar_stream.h): they cannot hold
  * it until somebody reads it. */
 bool mica_machine_streams(size_t bytes);

@@ -348,6 +348,51 @@ static uint64_t quota_memory(void) {
     return sscanf(text, "%llu", &bytes) == 1 ? bytes : 0;
 }
 
+/* The number behind a name in a text such as /proc/meminfo; false when it is not there. */
+static bool number_after(const char *text, const char *name, uint64_t *out) {
+    const char *at = strstr(text, name);
+    unsigned long long number;
+    if (!at || sscanf(at + strlen(name), "%llu", &number) != 1) return false;
+    *out = number;
+    return true;
+}
+
+/* What the control group leaves; pages of files that it can give back count as left. */
+static uint64_t quota_left(void) {
+    char text[4096];
+    uint64_t quota = quota_memory(), used, files = 0;
+    if (!quota || !read_start("/sys/fs/cgroup/memory.current", text, sizeof text) ||
+        !number_after(text, "", &used))
+        return UINT64_MAX;
+    if (read_start("/sys/fs/cgroup/memory.stat", text, sizeof text))
+        (void)number_after(text, "\ninactive_file ", &files);
+    used -= files < used ? files : used;
+    return used < quota ? quota - used : 0;
+}
+
+/* What the limit of addresses leaves. */
+static uint64_t addresses_left(void) {
+    struct rlimit limit;
+    char text[128];
+    uint64_t pages;
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+        !read_start("/proc/self/statm", text, sizeof text) || !number_after(text, "", &pages))
+        return UINT64_MAX;
+    uint64_t used = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return used < limit.rlim_cur ? limit.rlim_cur - used : 0;
+}
+
+uint64_t mica_memory_left(void) {
+    char text[1024];
+    uint64_t left = UINT64_MAX, kib;
+    if (read_start("/proc/meminfo", text, sizeof text) &&
+        number_after(text, "\nMemAvailable:", &kib))
+        left = kib * 1024;
+    uint64_t quota = quota_left(), addresses = addresses_left();
+    if (quota < left) left = quota;
+    return addresses < left ? addresses : left;
+}
+
 static int32_t allowed_threads(void) {
     unsigned long mask[1024] = {0}; /* 65,536 processors: more than Linux can be built for */
     cpu_set_t *set = (cpu_set_t *)(void *)mask;
@@ -359,6 +404,10 @@ static int32_t allowed_threads(void) {
 #else
 static uint64_t quota_memory(void) {
     return 0;
+}
+
+uint64_t mica_memory_left(void) {
+    return UINT64_MAX;
 }
 
 static int32_t allowed_threads(void) {

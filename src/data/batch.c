@@ -10,7 +10,7 @@ typedef struct batch_dataset {
 static mica_status batch_next(mica_iterator *it, mica_tf_value *out, bool *end) {
     const batch_dataset *b = (const batch_dataset *)it->dataset;
     int32_t width = it->dataset->n_components;
-    mica_rows rows = {.width = width};
+    mica_rows rows = {.width = width, .meter = {.who = "BatchDataset", .is_copied = true}};
     mica_status status = mica_rows_pull(&rows, it, b->size);
     *end = !status && (rows.n == 0 || (rows.n < b->size && b->drop_remainder));
     for (int32_t k = 0; !status && !*end && k < width; k++)

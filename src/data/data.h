@@ -81,6 +81,24 @@ void mica_values_release(mica_tf_value *values, int32_t n); /* and forgets them 
 MICA_MUST_CHECK mica_status mica_values_copy(const mica_tf_value *values, int32_t n,
                                              mica_tf_value **out);
 
+/* ---- meter.c: memory of elements that are kept
+ * -------------------------------------------------*/
+
+/* Counts what is kept, and asks now and then what is left: a buffer that would take all there is
+ * ends with an error instead. */
+typedef struct mica_data_meter {
+    const char *who;    /* "BatchDataset"; NULL: what the message says in its place */
+    uint64_t unchecked; /* bytes since it asked last */
+    uint64_t content;   /* bytes of the elements themselves */
+    bool is_copied;     /* at the end as much again is needed, for the elements side by side */
+} mica_data_meter;
+
+/* One element more, the n-th. RESOURCE_EXHAUSTED when there is too little left. */
+MICA_MUST_CHECK mica_status mica_data_meter_add(mica_data_meter *meter, const mica_tf_value *row,
+                                                int32_t width, int64_t n);
+/* The same count; whether there is too little left. */
+bool mica_data_meter_is_short(mica_data_meter *meter, const mica_tf_value *row, int32_t width);
+
 /* ---- rows.c: elements that are kept -----------------------------------------------------------*/
 
 /* Elements one after the other; it grows as they come, so that a huge size costs nothing. */
@@ -88,6 +106,8 @@ typedef struct mica_rows {
     mica_tf_value *values; /* row i begins at i * width */
     int64_t n, capacity;
     int32_t width;
+    int64_t n_counted; /* by the meter */
+    mica_data_meter meter;
 } mica_rows;
 /* Room for one more row, empty; the caller fills it and counts it in n. */
 MICA_MUST_CHECK mica_status mica_rows_room(mica_rows *rows, mica_tf_value **out_row);

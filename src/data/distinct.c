@@ -17,7 +17,9 @@ typedef struct unique_state {
 } unique_state;
 
 static mica_status unique_open(mica_iterator *it) {
-    ((unique_state *)it->state)->rows.width = 1;
+    mica_rows *rows = &((unique_state *)it->state)->rows;
+    rows->width = 1;
+    rows->meter.who = "UniqueDataset";
     return mica_iterator_open_input(it, 0);
 }
 

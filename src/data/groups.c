@@ -57,7 +57,7 @@ static mica_status add_group(groups *g, int64_t key, int32_t width, group **out)
         g->capacity = capacity;
     }
     *out = &g->all[g->n];
-    **out = (group){.key = key, .rows.width = width};
+    **out = (group){.key = key, .rows = {.width = width, .meter.who = "GroupByWindowDataset"}};
     *find_place(g, key) = ++g->n;
     return NULL;
 }

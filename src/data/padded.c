@@ -160,7 +160,8 @@ static mica_status stack_component(const mica_iterator *it, const mica_rows *row
 
 static mica_status padded_next(mica_iterator *it, mica_tf_value *out, bool *end) {
     const padded_dataset *p = (const padded_dataset *)it->dataset;
-    mica_rows rows = {.width = it->dataset->n_components};
+    mica_rows rows = {.width = it->dataset->n_components,
+                      .meter = {.who = "PaddedBatchDataset", .is_copied = true}};
     mica_status status = mica_rows_pull(&rows, it, p->size);
     *end = !status && (rows.n == 0 || (rows.n < p->size && p->drop_remainder));
     for (int32_t k = 0; !status && !*end && k < rows.width; k++)

@@ -40,6 +40,8 @@ typedef struct worker {
     bool rests;         /* asked to make none for a while */
     bool ended;         /* the end was made; nothing follows it */
     bool out_of_memory; /* an element had no room: said once, then the thread goes on */
+    mica_data_meter meter;
+    bool is_short; /* of memory: what was made waits to be taken before more is */
     struct worker *next_left;
     bool done; /* the thread of a worker that was left has let go of everything */
 } worker;
@@ -95,9 +97,15 @@ void mica_prefetch_wait_for_left(void) {
 
 /* ---- the thread -------------------------------------------------------------------------------*/
 
+/* Where memory is short one element is made ahead, whatever the size of the queue. */
+static bool waits_for_memory(worker *w) {
+    if (w->is_short && w->n == 0) w->is_short = false;
+    return w->is_short;
+}
+
 static bool wait_for_room(worker *w) {
     mica_mutex_lock(&w->lock);
-    while (!w->stops && (w->n >= w->size || w->out_of_memory || w->rests))
+    while (!w->stops && (w->n >= w->size || w->out_of_memory || w->rests || waits_for_memory(w)))
         mica_condition_wait(&w->changed, &w->lock);
     bool goes_on = w->makes = !w->stops;
     mica_mutex_unlock(&w->lock);
@@ -108,8 +116,10 @@ static bool make_one(worker *w) {
     made *m = mica_calloc(1, sizeof *m + (size_t)w->n_components * sizeof *m->values);
     if (m) m->status = mica_iterator_next(w->input, m->values, w->n_components, &m->end);
     bool end = m && m->end;
+    bool is_short = m && mica_data_meter_is_short(&w->meter, m->values, w->n_components);
     mica_mutex_lock(&w->lock);
     if (m) {
+        w->is_short |= is_short;
         *(w->last ? &w->last->next : &w->first) = m;
         w->last = m;
         w->n++;

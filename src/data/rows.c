@@ -4,6 +4,9 @@
 mica_status mica_rows_room(mica_rows *rows, mica_tf_value **out_row) {
     size_t width = rows->width ? (size_t)rows->width : 1;
     *out_row = NULL;
+    for (; rows->n_counted < rows->n; rows->n_counted++)
+        MICA_TRY(mica_data_meter_add(&rows->meter, rows->values + rows->n_counted * rows->width,
+                                     rows->width, rows->n));
     if (rows->n == rows->capacity) {
         int64_t capacity = rows->capacity ? rows->capacity * 2 : 16;
         mica_tf_value *values = NULL;
@@ -35,7 +38,9 @@ void mica_rows_drop(mica_rows *rows, int64_t count) {
     if (count > rows->n) count = rows->n;
     for (int64_t i = 0; i < count; i++)
         mica_values_release(rows->values + i * rows->width, rows->width);
+    if (rows->n) rows->meter.content -= rows->meter.content / (uint64_t)rows->n * (uint64_t)count;
     rows->n -= count;
+    rows->n_counted = rows->n_counted > count ? rows->n_counted - count : 0;
     if (rows->n)
         memmove(rows->values, rows->values + count * rows->width,
                 (size_t)(rows->n * rows->width) * sizeof *rows->values);

@@ -16,6 +16,7 @@ typedef struct shuffle_state {
     mica_philox_stream random;
     mica_tf_value *rows;
     int64_t capacity, first, end;
+    mica_data_meter meter;
     bool input_ended;
 } shuffle_state;
 
@@ -30,6 +31,7 @@ static mica_status shuffle_open(mica_iterator *it) {
         mica_mutex_unlock(&s->lock);
     }
     state->random = mica_philox_begin(seed, seed2);
+    state->meter.who = "ShuffleDataset";
     return mica_iterator_open_input(it, 0);
 }
 
@@ -61,7 +63,11 @@ static mica_status fill(mica_iterator *it) {
     while (!state->input_ended && state->end - state->first < size) {
         MICA_TRY(make_room(it));
         MICA_TRY(mica_iterator_pull(it, 0, row(it, state->end), &state->input_ended));
-        if (!state->input_ended) state->end++;
+        if (state->input_ended) break;
+        state->end++;
+        if (state->end > size) continue; /* it has been full: no more is kept from now on */
+        MICA_TRY(mica_data_meter_add(&state->meter, row(it, state->end - 1),
+                                     it->dataset->n_components, state->end - state->first));
     }
     return NULL;
 }

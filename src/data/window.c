@@ -14,7 +14,9 @@ typedef struct window_state {
 } window_state;
 
 static mica_status window_open(mica_iterator *it) {
-    ((window_state *)it->state)->rows.width = it->dataset->inputs[0]->n_components;
+    mica_rows *rows = &((window_state *)it->state)->rows;
+    rows->width = it->dataset->inputs[0]->n_components;
+    rows->meter.who = "WindowDataset";
     return mica_iterator_open_input(it, 0);
 }
 
@@ -131,6 +133,7 @@ static mica_status cache_open(mica_iterator *it) {
     cache_state *state = it->state;
     state->is_reading = cache_is_full((cache_dataset *)it->dataset);
     state->rows.width = it->dataset->n_components;
+    state->rows.meter.who = "CacheDataset";
     return state->is_reading ? NULL : mica_iterator_open_input(it, 0);
 }
 

@@ -12,6 +12,13 @@
                                 (descriptor)->size, sizeof *(descriptor));                         \
     } while (0)
 
+/* a b of numbers that are not negative; INT64_MAX, which no tensor has as many elements as, where
+ * that is more. */
+static int64_t times(int64_t a, int64_t b) {
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
 /* ---- convolutions and dense layers ------------------------------------------------------------*/
 
 static mica_status check_convolution(const mlc_convolution_descriptor *d) {
@@ -46,9 +53,9 @@ mica_status mlc_convolution_layer_create(mlc_tensor *weights, mlc_tensor *biases
     mlc_layer *layer = NULL;
     *out_layer = NULL;
     MICA_TRY(check_convolution(d));
-    int64_t elements = d->in_channels / d->groups * d->out_channels * d->kernel_height;
-    MICA_TRY(
-        mlc_check_weights("Convolution", "weights tensor", weights, elements * d->kernel_width));
+    int64_t elements = times(times(d->in_channels / d->groups, d->out_channels),
+                             times(d->kernel_height, d->kernel_width));
+    MICA_TRY(mlc_check_weights("Convolution", "weights tensor", weights, elements));
     if (biases)
         MICA_TRY(mlc_check_weights("Convolution", "biases tensor", biases, d->out_channels));
     MICA_TRY(mlc_layer_make(MLC_CONVOLUTION_LAYER, &layer));
@@ -70,7 +77,7 @@ mica_status mlc_fully_connected_layer_create(mlc_tensor *weights, mlc_tensor *bi
             "[FullyConnected] %lld input and %lld output channels: at least 1 of each is needed",
             (long long)d->in_channels, (long long)d->out_channels);
     MICA_TRY(mlc_check_weights("FullyConnected", "weights tensor", weights,
-                               d->in_channels * d->out_channels));
+                               times(d->in_channels, d->out_channels)));
     if (biases)
         MICA_TRY(mlc_check_weights("FullyConnected", "biases tensor", biases, d->out_channels));
     MICA_TRY(mlc_layer_make(MLC_FULLY_CONNECTED_LAYER, &layer));
@@ -195,7 +202,7 @@ mica_status mlc_embedding_layer_create(const mlc_embedding_descriptor *d, mlc_te
                             (long long)d->padding_index, (double)d->maximum_norm,
                             (double)d->p_norm);
     MICA_TRY(mlc_check_weights("Embedding", "weights tensor", weights,
-                               d->embedding_count * d->embedding_dimension));
+                               times(d->embedding_count, d->embedding_dimension)));
     MICA_TRY(mlc_layer_make(MLC_EMBEDDING_LAYER, &layer));
     layer->as.embedding = *d;
     return mlc_layer_finish(layer, mlc_layer_hold_one(layer, MLC_ROLE_WEIGHTS, weights), out_layer);
@@ -229,12 +236,12 @@ static mica_status check_list(const mlc_lstm_descriptor *d, const char *what, ml
                             (long long)d->layer_count, (long long)directions, (long long)count);
     for (int32_t i = 0; i < list.n; i++) {
         bool is_first = i / 4 % d->layer_count == 0;
-        int64_t features = is_first ? d->input_size : hidden * directions, elements = hidden;
-        if (role == MLC_ROLE_INPUT_WEIGHTS) elements = hidden * features;
-        if (role == MLC_ROLE_HIDDEN_WEIGHTS) elements = hidden * hidden;
+        int64_t features = is_first ? d->input_size : times(hidden, directions), elements = hidden;
+        if (role == MLC_ROLE_INPUT_WEIGHTS) elements = times(hidden, features);
+        if (role == MLC_ROLE_HIDDEN_WEIGHTS) elements = times(hidden, hidden);
         if (role == MLC_ROLE_PEEPHOLES && list.data[i] &&
-            mica_type_elements(&list.data[i]->descriptor->type) == hidden * hidden)
-            elements = hidden * hidden;
+            mica_type_elements(&list.data[i]->descriptor->type) == times(hidden, hidden))
+            elements = times(hidden, hidden);
         MICA_TRY(mlc_check_weights("LSTM", what, list.data[i], elements));
     }
     return NULL;
@@ -323,7 +330,7 @@ static mica_status check_attention(const mlc_multihead_attention_descriptor *d, 
             weights.n, biases.n, attention_biases.n, n_biases, n_attention);
     for (int32_t i = 0; i < 4; i++)
         MICA_TRY(mlc_check_weights("MultiheadAttention", "weights tensor", weights.data[i],
-                                   e * columns[i]));
+                                   times(e, columns[i])));
     for (int32_t i = 0; i < n_biases; i++)
         MICA_TRY(mlc_check_weights("MultiheadAttention", "biases tensor", biases.data[i], e));
     for (int32_t i = 0; i < n_attention; i++)

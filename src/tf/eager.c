@@ -476,7 +476,10 @@ static mica_status run_on_host(const call *c, mica_tf_value *outputs, int32_t ca
                           mica_tf_dtype_text(c->inputs[0].dtype),
                           mica_tf_dtype_text((mica_tf_dtype)c->attrs[1].as.integer));
     int32_t n = mica_tf_output_dtypes(c->info, c->attrs, dtypes, MICA_TF_MAX_VALUES);
-    if (n < 0 || n > capacity)
+    if (n < 0)
+        return MICA_INVALID("[%s] the attributes ask for fewer than no results, or more than %d",
+                            c->info->name, MICA_TF_MAX_VALUES);
+    if (n > capacity)
         return MICA_INVALID("[%s] gives %d results, room for %d", c->info->name, n, capacity);
     mica_tf_operation *operation = NULL;
     bool is_random = mica_tf_rows[c->op].effect == MICA_TF_RANDOM;

@@ -178,6 +178,7 @@ static mica_status infer_node(mica_tf_graph *g, mica_tf_node *node) {
 /* Counts a function that a node refers to. */
 static mica_status add_function(mica_tf_graph *g, const mica_tf_operation *operation,
                                 const mica_tf_graph *function, int32_t *depth, int64_t *n_inside) {
+    if (function->has_host_functions) g->has_host_functions = true;
     if (*depth <= function->depth) *depth = function->depth + 1;
     *n_inside += function->n_nodes + function->n_inside;
     if (*depth > MICA_TF_MAX_DEPTH)
@@ -193,6 +194,7 @@ static mica_status add_function(mica_tf_graph *g, const mica_tf_operation *opera
 
 static mica_status add_functions(mica_tf_graph *g, const mica_tf_operation *operation) {
     const mica_tf_operation *o = mica_tf_innermost(operation);
+    if (o->op == MICA_TF_PyFunc) g->has_host_functions = true;
     int32_t depth = g->depth;
     int64_t n_inside = g->n_inside;
     for (int32_t i = 0; i < o->info->n_attrs; i++) {

@@ -5,6 +5,7 @@
 #ifndef MICA_TF_HOST_RULES_H
 #define MICA_TF_HOST_RULES_H
 
+#include "base/interrupt.h"
 #include "tf/tf.h"
 
 #define DECLARE_HOST(f) mica_status tf_host_##f(mica_tf_host *);
@@ -28,6 +29,11 @@ MICA_MUST_CHECK mica_status mica_tf_text_input(const mica_tf_host *c, int32_t i,
                                                size_t *out_n);
 MICA_MUST_CHECK mica_status mica_tf_name_input(const mica_tf_host *c, int32_t i, char **out);
 
+/* Whether the user has asked to stop: for loops over elements, `done` of which are. It is asked now
+ * and then, and in time where an element takes less than 50 us. */
+static inline bool mica_tf_is_interrupted(int64_t done) {
+    return (done & 1023) == 1023 && mica_interrupt_poll();
+}
 /* Of every op that only moves elements. */
 mica_status mica_tf_move_strings(mica_tf_host *c);
 

@@ -51,13 +51,15 @@ static mica_status to_numbers(numbering *s, mica_device *device, mica_tf_value s
     int64_t n = mica_tf_strings_count(strings);
     int64_t *numbers = mica_alloc((size_t)n * sizeof *numbers + 8);
     if (!numbers) return MICA_NO_MEMORY();
-    for (int64_t i = 0; i < n; i++) {
+    mica_status status = NULL;
+    for (int64_t i = 0; i < n && !status; i++) {
+        if (mica_tf_is_interrupted(i)) status = mica_interrupt_status();
         size_t length;
         const char *bytes = mica_tf_strings_get(strings, i, &length);
         numbers[i] = number_of(s, bytes, length);
     }
     mica_tensor *tensor = NULL;
-    mica_status status = mica_tensor_from_host(device, &type, numbers, &tensor);
+    if (!status) status = mica_tensor_from_host(device, &type, numbers, &tensor);
     mica_free(numbers);
     if (!status) *out = mica_tf_value_of(tensor);
     return status;
@@ -73,13 +75,16 @@ static mica_status from_numbers(const numbering *s, mica_tf_value numbers, mica_
     size_t *lengths = (size_t *)(data + n + 1);
     mica_status status = mica_tf_open(numbers, &open);
     if (!status) {
-        for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = 0; i < n && !status; i++) {
+            if (mica_tf_is_interrupted(i)) status = mica_interrupt_status();
             int64_t number = ((const int64_t *)open)[i];
             data[i] = s->data[number];
             lengths[i] = s->lengths[number];
         }
         mica_tf_close(numbers);
-        status = mica_tf_strings_create((mica_ints){shape.dims, shape.rank}, data, lengths, out);
+        if (!status)
+            status =
+                mica_tf_strings_create((mica_ints){shape.dims, shape.rank}, data, lengths, out);
     }
     mica_free(data);
     return status;

@@ -181,6 +181,7 @@ mica_status mica_tf_operation_create(mica_tf_op op, const mica_tf_attr *attrs,
         return status;
     }
     for (size_t i = 0; i < n; i++) hold_attr(info->attrs[i].kind, &o->attrs[i], true);
+    if (op == MICA_TF_PyFunc) mica_tf_host_function_hold(mica_tf_host_function_of(o));
     o->hash = mica_tf_attrs_hash(op, o->attrs);
     *out_operation = o;
     return NULL;
@@ -195,10 +196,16 @@ void mica_tf_operation_release(mica_tf_operation *operation) {
     if (!operation || !mica_refcount_release(&operation->references)) return;
     for (int32_t i = 0; i < operation->info->n_attrs; i++)
         hold_attr(operation->info->attrs[i].kind, &operation->attrs[i], false);
+    if (operation->op == MICA_TF_PyFunc)
+        mica_tf_host_function_drop(mica_tf_host_function_of(operation));
     mica_tf_graph_release(operation->apart);
     if (operation->philox) mica_tf_philox_destroy(operation->philox);
     mica_arena_deinit(&operation->arena);
     mica_free(operation);
+}
+
+int64_t mica_tf_host_function_of(const mica_tf_operation *operation) {
+    return mica_tf_attr_find(operation->info, operation->attrs, "token")->as.integer;
 }
 
 mica_tf_op mica_tf_operation_op(const mica_tf_operation *operation) {

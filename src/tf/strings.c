@@ -13,21 +13,24 @@ void mica_tf_writer_deinit(mica_tf_writer *w) {
     w->ends = NULL;
 }
 
-void mica_tf_writer_end(mica_tf_writer *w) {
+bool mica_tf_writer_end(mica_tf_writer *w) {
     if (w->n == w->capacity) {
         int64_t capacity = w->capacity ? 2 * w->capacity : 16;
         size_t *ends = mica_realloc(w->ends, (size_t)capacity * sizeof *ends);
         if (!ends) {
             w->is_failed = true;
-            return;
+            return false;
         }
         w->ends = ends;
         w->capacity = capacity;
     }
     w->ends[w->n++] = w->bytes.length;
+    if (mica_tf_is_interrupted(w->n)) w->is_interrupted = true;
+    return !w->is_interrupted && !mica_text_is_failed(&w->bytes);
 }
 
 static mica_status create(mica_tf_writer *w, mica_ints dims, mica_tf_value *out) {
+    if (w->is_interrupted) return mica_interrupt_status();
     if (w->is_failed || mica_text_is_failed(&w->bytes)) return MICA_NO_MEMORY();
     int64_t n = 1;
     for (int32_t i = 0; i < dims.n; i++) n *= dims.data[i];

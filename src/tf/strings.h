@@ -5,17 +5,19 @@
 #include "base/strings.h"
 #include "tf/host_rules.h"
 
-/* Strings appended to `bytes`, each ended with mica_tf_writer_end. Running out of memory sticks. */
+/* Strings appended to `bytes`, each ended with mica_tf_writer_end. Running out of memory and being
+ * interrupted stick. */
 typedef struct mica_tf_writer {
     mica_text bytes;
     size_t *ends;
     int64_t n, capacity;
-    bool is_failed;
+    bool is_failed, is_interrupted;
 } mica_tf_writer;
 
 void mica_tf_writer_init(mica_tf_writer *w);
 void mica_tf_writer_deinit(mica_tf_writer *w);
-void mica_tf_writer_end(mica_tf_writer *w);
+/* False: no more strings are needed, mica_tf_writer_finish says why. */
+bool mica_tf_writer_end(mica_tf_writer *w);
 /* Ends the writer; as many strings as the sizes say. */
 MICA_MUST_CHECK mica_status mica_tf_writer_finish(mica_tf_writer *w, mica_ints dims,
                                                   mica_tf_value *out_value);

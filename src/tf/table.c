@@ -425,7 +425,10 @@ const mica_tf_attr *mica_tf_attr_find(const mica_tf_op_info *info, const mica_tf
 
 static int32_t argument_count(const mica_tf_argument *a, const mica_tf_op_info *info,
                               const mica_tf_attr *attrs) {
-    if (a->count_attr >= 0) return (int32_t)attrs[a->count_attr].as.integer;
+    if (a->count_attr >= 0) {
+        int64_t count = attrs[a->count_attr].as.integer;
+        return count < 0 ? -1 : count > INT32_MAX ? INT32_MAX : (int32_t)count;
+    }
     if (a->type_attr >= 0 && info->attrs[a->type_attr].kind == MICA_TF_TYPES)
         return attrs[a->type_attr].n;
     return 1;
@@ -553,8 +556,13 @@ mica_status mica_tf_op_infer_types(mica_tf_op op, const mica_tf_dtype *inputs, i
             fixed++;
         else if (variadic < 0)
             variadic = i;
-        else
-            fixed += argument_count(a, info, attrs);
+        else {
+            int32_t count = argument_count(a, info, attrs);
+            if (count < 0 || count > n)
+                return MICA_INVALID("[%s] '%s' cannot be that many of %d tensors", info->name,
+                                    a->name, n);
+            fixed += count;
+        }
     }
     if (n < fixed || (variadic < 0 && n != fixed))
         return MICA_INVALID("[%s] takes %d inputs, %d given", info->name, fixed, n);

@@ -111,6 +111,13 @@ bool mica_tf_shape_broadcast(const mica_tf_shape *a, const mica_tf_shape *b, mic
 
 typedef struct mica_tf_philox mica_tf_philox;
 
+/* What a walk over graphs has found out: host_functions.c. */
+typedef struct mica_tf_mark {
+    int64_t walk; /* the number of the walk that it is of */
+    int32_t references;
+    bool is_open;
+} mica_tf_mark;
+
 struct mica_tf_operation {
     mica_refcount references;
     mica_tf_op op;
@@ -120,10 +127,17 @@ struct mica_tf_operation {
     mica_arena arena;
     mica_tf_philox *philox; /* the generator of a random op in a graph; NULL: not drawn yet */
     mica_tf_graph *apart;   /* of a derivative that ran on the host: the function of it */
+    mica_tf_mark mark;      /* this and what follows: host_functions.c */
+    mica_tf_operation *next_found;
 };
 
 uint64_t mica_tf_attrs_hash(mica_tf_op op, const mica_tf_attr *attrs);
 bool mica_tf_attrs_equal(const mica_tf_op_info *info, const mica_tf_attr *a, const mica_tf_attr *b);
+/* Of a PyFunc operation: the number of its function. */
+int64_t mica_tf_host_function_of(const mica_tf_operation *operation);
+/* Of a function that lives: one holder more, one less. Of an unknown number: nothing. */
+void mica_tf_host_function_hold(int64_t number);
+void mica_tf_host_function_drop(int64_t number);
 /* By name; a row's own attribute, so it is there. */
 const mica_tf_attr *mica_tf_attr_find(const mica_tf_op_info *info, const mica_tf_attr *attrs,
                                       const char *name);
@@ -231,6 +245,9 @@ struct mica_tf_graph {
     mica_tf_steps *steps; /* made when it first runs */
     int8_t lowers;        /* mica_tf_graph_lowers' answer + 1; 0: not asked yet */
     bool is_compiled;     /* the first run of a segment waits for the compiler */
+    bool has_host_functions; /* a node, or a function that one refers to, calls the host language */
+    mica_tf_mark mark;       /* this and what follows: host_functions.c */
+    mica_tf_graph *next_found;
 };
 
 static inline mica_tf_node *mica_tf_node_of(const mica_tf_graph *g, mica_tf_ref ref) {

@@ -5,6 +5,7 @@ Everything here is called from C, or makes tensors of Python data.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -366,18 +367,8 @@ def print_text(stream: str, text: str) -> None:
         sys.stderr.flush()
 
 
-_py_functions: dict[int, object] = {}
-
-
-def register_py_function(function) -> int:
-    """Keep a function for PyFunc nodes; returns its number."""
-    number = len(_py_functions) + 1
-    _py_functions[number] = function
-    return number
-
-
-def _call_py_function(number: int, tensors: list):
-    if number not in _py_functions:
+def _call_py_function(number: int, function, tensors: list):
+    if function is None:
         raise errors.NotFoundError(
             None,
             None,
@@ -386,7 +377,7 @@ def _call_py_function(number: int, tensors: list):
         )
     before = _mica.tf_set_graph(None)
     try:
-        return _py_functions[number](*tensors)
+        return function(*tensors)
     finally:
         _mica.tf_set_graph(before)
 
@@ -528,6 +519,7 @@ _mica.tf_register(
     },
 )
 _mica.tf_start()
+gc.callbacks.append(_mica.tf_collecting)
 if os.environ.get("TF_CPP_MIN_VLOG_LEVEL", "0").strip() not in ("", "0"):
     _mica.tf_log_eager(True)
 

@@ -14,10 +14,11 @@ import time
 
 import numpy as np
 
+from .. import _mica
 from . import _dtypes
 from . import _nest as nest
 from ._context import current_graph, executing_eagerly
-from ._core import convert_to_tensor, ops, register_py_function
+from ._core import convert_to_tensor, ops
 from ._custom_gradient import custom_gradient
 from ._graph import Operation, last_operation, operand
 from ._tape import GradientTape
@@ -173,10 +174,10 @@ def _call(function, inp, Tout, takes_arrays: bool):
 
 
 def _added(node: _PythonFunction, tensors: list) -> list:
-    number = register_py_function(node)
+    number = _mica.TFFunction(node)
     if node.takes_arrays or not node.kinds or not any(t.dtype.is_floating for t in tensors):
         return ops["PyFunc"](tensors, token=number, Tout=node.kinds)
-    back = register_py_function(node.gradient)
+    back = _mica.TFFunction(node.gradient)
 
     @custom_gradient
     def call(*inputs):

@@ -1,5 +1,6 @@
 /* Items from words, and the sorts of items. */
 #include "device/cpu/order.h"
+#include "base/interrupt.h"
 
 #include <string.h>
 

@@ -3,7 +3,8 @@
  *     KEY(item) its key           NAME(x) x with a suffix
  * A line is cut into blocks by its length alone. Each block counts its digits; a block's items of
  * a digit go behind those of smaller digits and of earlier blocks. So the result is that of one
- * block, whatever the threads do. */
+ * block, whatever the threads do. A sort that is interrupted ends after a pass: all items are
+ * there, in some order. */
 
 typedef struct NAME(radix_pass) {
     const ITEM *from;
@@ -76,6 +77,7 @@ ITEM *NAME(mica_cpu_radix)(ITEM *a, ITEM *b, int64_t n, int low, int high, void 
     int digit = (high - low + passes - 1) / passes;
     NAME(radix_pass) p = {.n = n, .block = cpu_ceil_div(n, blocks), .counts = counts};
     for (int shift = low; shift < high; shift += digit) {
+        if (mica_interrupt_must_leave_around()) break;
         p.from = a;
         p.to = b;
         p.shift = shift;

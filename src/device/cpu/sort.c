@@ -8,6 +8,7 @@
  * these choices can be seen in it. */
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "device/cpu/order.h"
 
 enum {
@@ -350,6 +351,7 @@ static void run_pieces(void *context, int64_t begin, int64_t end) {
         char *scratch = run->scratch + (size_t)piece * k->scratch;
         int64_t last = cpu_min(k->lines, (piece + 1) * k->per_piece);
         for (int64_t line = piece * k->per_piece; line < last; line += lanes) {
+            if (mica_interrupt_must_leave_around()) return;
             int64_t stop = cpu_min(last, line + lanes);
             if (k->network)
                 (k->alone ? sort_alone_together : sort_places_together)(run, line, stop, scratch);

@@ -8,6 +8,7 @@
  * block are then sorted together. The result is determined by the row in ops.def. */
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "device/cpu/order.h"
 
 enum {
@@ -153,6 +154,7 @@ static void run_pieces(void *context, int64_t begin, int64_t end) {
     for (int64_t piece = begin; piece < end; piece++) {
         int64_t last = cpu_min(k->lines, (piece + 1) * k->per_piece);
         for (int64_t line = piece * k->per_piece; line < last; line++) {
+            if (mica_interrupt_must_leave_around()) return;
             collection c = collection_in(k, run->scratch + (size_t)piece * k->scratch);
             collect(&c, line_of(run, line), 0, k->size);
             write_line(run, line, c.items);
@@ -194,7 +196,8 @@ static void run_top_k(const cpu_kernel *kernel, const void *const *operands, voi
     if (k->lines == 0 || k->k == 0) return;
     run.candidates = run.scratch + (size_t)(k->blocks > 1 ? k->blocks : k->pieces) * k->scratch;
     if (k->blocks > 1)
-        for (int64_t line = 0; line < k->lines; line++) run_long_line(&run, line);
+        for (int64_t line = 0; line < k->lines && !mica_interrupt_must_leave_around(); line++)
+            run_long_line(&run, line);
     else if (k->pieces == 1)
         run_pieces(&run, 0, 1);
     else

@@ -116,6 +116,149 @@ def test_a_long_op_is_left_half_way(run):
     assert "the computation was interrupted" in done.stderr
 
 
+STOPPED = """
+import ctypes
+
+with open("/proc/self/maps", encoding="utf-8") as maps:
+    (path,) = {line.split()[-1] for line in maps if "libmica.so" in line}
+library = ctypes.CDLL(path)
+asked = ctypes.CFUNCTYPE(ctypes.c_bool)(lambda: True)
+library.mica_set_interrupt_check.argtypes = [type(asked)]
+
+random = np.random.default_rng(0)
+raw = tf.raw_ops
+COUNTER = tf.constant([1, 2], tf.uint64)
+
+
+def texts(n):
+    return tf.constant([str(i * 7919 % (n + 1)) for i in range(n)])
+
+
+def places(n):
+    return tf.constant(random.permutation(n)[:, None])
+
+
+def sparse(n):
+    return {"input_indices": places(n), "input_values": tf.ones([n]), "input_shape": [n]}
+
+
+def seeded(n):
+    return {"shape": [n], "key": tf.constant([1], tf.uint64), "counter": COUNTER, "alg": 1}
+
+
+def counted(n):
+    return {"shape": [n], "seed": [1, 2]}
+
+
+def ngrams(x):
+    return raw.StringNGrams(
+        data=x,
+        data_splits=tf.constant([0, x.shape[0]], tf.int64),
+        separator=" ",
+        ngram_widths=[2],
+        left_pad="",
+        right_pad="",
+        pad_width=0,
+        preserve_short_sequences=False,
+    )
+
+
+def matrix(n):
+    at = tf.stack([tf.range(n, dtype=tf.int64)] * 2, 1)
+    return tf.raw_ops.SparseTensorToCSRSparseMatrix(
+        indices=at, values=tf.ones([n]), dense_shape=tf.constant([n, n], tf.int64)
+    )
+
+
+def numbers(n):
+    return tf.constant(random.integers(0, 1 << 40, n))
+
+
+def table(n):
+    made = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+    made.insert(texts(n), tf.range(n, dtype=tf.int64))
+    return made
+
+
+# name -> (what makes operands of n elements, the op)
+OPS = {
+    "unique": (numbers, lambda x: raw.Unique(x=x)),
+    "unique strings": (texts, lambda x: raw.Unique(x=x)),
+    "sets": (
+        lambda n: tf.reshape(numbers(n), [1, -1]),
+        lambda x: raw.DenseToDenseSetOperation(set1=x, set2=x, set_operation="union"),
+    ),
+    "reorder": (sparse, lambda x: raw.SparseReorder(**x)),
+    "sparse product": (matrix, lambda m: raw.SparseMatrixSparseMatMul(a=m, b=m, type=tf.float32)),
+    "join": (texts, lambda x: raw.StringJoin(inputs=[x, x])),
+    "lower": (texts, lambda x: raw.StringLower(input=x)),
+    "add": (texts, lambda x: raw.AddV2(x=x, y=x)),
+    "substr": (texts, lambda x: raw.Substr(input=x, pos=0, len=1)),
+    "split": (texts, lambda x: raw.StringSplitV2(input=x, sep="1", maxsplit=-1)),
+    "ngrams": (texts, lambda x: ngrams(x)),
+    "as_string": (numbers, lambda x: raw.AsString(input=x)),
+    "to_number": (texts, lambda x: raw.StringToNumber(string_tensor=x)),
+    "hash": (texts, lambda x: raw.StringToHashBucketFast(input=x, num_buckets=10)),
+    "decode": (texts, lambda x: raw.UnicodeDecode(input=x, input_encoding="UTF-8")),
+    "transcode": (
+        texts,
+        lambda x: raw.UnicodeTranscode(
+            input=x, input_encoding="UTF-8", output_encoding="UTF-16-BE"
+        ),
+    ),
+    "gamma": (seeded, lambda a: raw.StatelessRandomGammaV3(**a, alpha=1.0)),
+    "poisson": (
+        counted,
+        lambda a: raw.StatelessRandomPoisson(**a, lam=1.0, dtype=tf.float32),
+    ),
+    "binomial": (counted, lambda a: raw.StatelessRandomBinomial(**a, counts=9.0, probs=0.5)),
+    "categorical": (
+        lambda n: n,
+        lambda n: raw.Multinomial(logits=tf.constant([[0.0, 1.0]]), num_samples=n),
+    ),
+    "truncated normal": (lambda n: [4 * n], lambda n: raw.TruncatedNormal(shape=n, dtype="float")),
+    "shuffle": (numbers, lambda x: raw.RandomShuffle(value=x)),
+    "exported": (table, lambda t: t.export()),
+    "looked up": (lambda n: (table(3), texts(n)), lambda o: o[0].lookup(o[1])),
+    "paths": (
+        lambda n: tf.zeros([n // 100, 1, 3]),
+        lambda x: raw.CTCBeamSearchDecoder(
+            inputs=x, sequence_length=[x.shape[0]], beam_width=3, top_paths=1
+        ),
+    ),
+}
+ONCE = ("unique", "join", "shuffle")  # few elements are not worth a question
+
+def outcome(call, operand):
+    time.sleep(0.06)  # what was asked a moment ago is not asked again
+    library.mica_set_interrupt_check(asked)
+    try:
+        call(operand)
+        return "ended"
+    except tf.errors.CancelledError as error:
+        return str(error)
+    finally:
+        library.mica_set_interrupt_check(type(asked)())
+
+
+for name, (operand, call) in OPS.items():
+    many = operand(3000)
+    call(many)
+    found = outcome(call, many)
+    if "computation was interrupted" not in found:
+        print(name, found)
+    if name in ONCE and outcome(call, operand(8)) != "ended":
+        print(name, "asks for few elements too")
+    call(many)
+print("all")
+"""
+
+
+def test_long_loops_over_elements_ask_whether_to_go_on(run):
+    done = run(STOPPED, MICA_THREADS="1")
+    assert done.stdout.splitlines() == ["all"], done.stderr
+
+
 HANDLED = """
 came = []
 signal.signal(signal.SIGINT, lambda *_: came.append(1))

@@ -131,15 +131,15 @@ GENERATORS = """
 import gc
 import numpy as np
 import tensorflow as tf
+from mica import _mica
 from mica.tf import _core
 from tensorflow import keras
 
-class Collecting(dict):
-    def __getitem__(self, number):
-        gc.collect()
-        return super().__getitem__(number)
+def collecting(number, function, tensors):
+    gc.collect()
+    return _core._call_py_function(number, function, tensors)
 
-_core._py_functions = Collecting(_core._py_functions)
+_mica.tf_register({}, {"py_func": collecting})
 
 def batches():
     while True:

@@ -6,6 +6,7 @@ import threading
 import mica.tf as tf
 import numpy as np
 import pytest
+from mica import _mica
 from mica.tf import _core, random
 
 
@@ -13,19 +14,19 @@ def listed(dataset):
     return list(dataset.as_numpy_iterator())
 
 
-class _Collecting(dict):
-    """Functions of Python; whoever calls one collects garbage first, on its own thread."""
-
-    def __getitem__(self, number):
-        gc.collect()
-        return super().__getitem__(number)
+def _collecting(number: int, function, tensors: list):
+    """Calls a function of Python after a collection, on the thread that calls."""
+    gc.collect()
+    return _core._call_py_function(number, function, tensors)
 
 
 @pytest.fixture(autouse=True, params=["", "collected"])
-def collections(request, monkeypatch):
+def collections(request):
     """Every test also with a collection at every callback."""
     if request.param:
-        monkeypatch.setattr(_core, "_py_functions", _Collecting(_core._py_functions))
+        _mica.tf_register({}, {"py_func": _collecting})
+    yield
+    _mica.tf_register({}, {"py_func": _core._call_py_function})
 
 
 @pytest.fixture(autouse=True)

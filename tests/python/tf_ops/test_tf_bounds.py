@@ -337,3 +337,44 @@ def test_every_op_is_described_whole():
         if name[0].isupper() and text.startswith(name + "("):
             assert "name=None)\n" in text or text.split("\n")[0].endswith(")"), name
             assert len(text.split("--\n\n")[-1]) > 3, name
+
+
+@pytest.mark.parametrize("rank", [MOST, 2**62, 2**32 + 1, 2**31, -1, LEAST])
+def test_attributes_ask_for_a_number_of_results_that_there_can_be(rank):
+    value = tf.raw_ops.RaggedTensorToVariant(
+        rt_nested_splits=[tf.constant([0, 1], tf.int64)],
+        rt_dense_values=tf.constant([1.0]),
+        batched_input=False,
+    )
+
+    def call():
+        return tf.raw_ops.RaggedTensorFromVariant(
+            encoded_ragged=value, output_ragged_rank=rank, Tvalues=tf.float32, Tsplits=tf.int64
+        )
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="results"):
+        call()
+    with pytest.raises(ValueError, match="too many results"):
+        tf.function(call)()
+
+
+def test_zeros_of_both_signs_are_one_slice():
+    for dtype in (tf.float32, tf.float64):
+        x = tf.constant([[-0.0, 1.0], [0.0, 1.0], [2.0, 0.0], [2.0, -0.0]], dtype)
+        y, places = tf.raw_ops.UniqueV2(x=x, axis=[0])
+        assert places.numpy().tolist() == [0, 0, 1, 1]
+        assert y.shape == [2, 2]
+
+
+@pytest.mark.parametrize("other", ["new_axis_mask", "shrink_axis_mask"])
+def test_an_ellipsis_is_one_whatever_other_masks_say(other):
+    def call(x, begin, end, strides):
+        return tf.raw_ops.StridedSlice(
+            input=x, begin=begin, end=end, strides=strides, ellipsis_mask=2, **{other: 2}
+        )
+
+    x, bounds = tf.ones([2, 3, 4]), [ints(0, 0, 1), ints(1, 0, 3), ints(1, 1, 1)]
+    vector = tf.TensorSpec([3], tf.int32)
+    traced = tf.function(call, input_signature=[tf.TensorSpec([None] * 3), *[vector] * 3])
+    assert call(x, *bounds).shape == traced(x, *bounds).shape == [1, 3, 2]
+    assert traced.get_concrete_function().outputs[0].shape.rank == 3

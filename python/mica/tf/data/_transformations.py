@@ -9,7 +9,7 @@ import numpy as np
 from ... import _mica
 from .. import errors
 from .._context import building
-from .._core import Tensor, convert_to_tensor, ops, register_py_function
+from .._core import Tensor, convert_to_tensor, ops
 from .._dtypes import DType, as_dtype, int64
 from .._graph import FuncGraph, operand
 from .._shapes import TensorShape
@@ -624,7 +624,7 @@ def _generated(generator, args: tuple, spec):
     flat = _structure.flat_specs(spec)
     given = [convert_to_tensor(a) for a in args]
     numbers = {
-        name: register_py_function(getattr(running, name)) for name in ("begin", "next", "end")
+        name: _mica.TFFunction(getattr(running, name)) for name in ("begin", "next", "end")
     }
 
     def traced(name: str, inputs: list, kinds: list):

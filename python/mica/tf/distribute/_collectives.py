@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 
+from ... import _mica
 from .. import gather, reduce_sum, shape
 from .. import range as counted
 from .._context import building, executing_eagerly
-from .._core import convert_to_tensor, ops, register_py_function
+from .._core import convert_to_tensor, ops
 from .._custom_gradient import custom_gradient
 from ._group import Group
 from ._strategy import ReduceOp
@@ -19,7 +20,7 @@ class Collectives:
     def __init__(self, group: Group) -> None:
         self._group = group
         self.index, self.count, self.engine = group.index, group.count, group.engine
-        self._numbers: dict[str, int] = {}
+        self._numbers: dict[str, _mica.TFFunction] = {}
 
     def _meet(self, what: str, tensors: list) -> list:
         """A meeting now, or a node of the graph that meets when it runs."""
@@ -28,7 +29,7 @@ class Collectives:
         number = self._numbers.get(what)
         if number is None:
             meet = functools.partial(_meeting, self._group, what)
-            number = self._numbers[what] = register_py_function(meet)
+            number = self._numbers[what] = _mica.TFFunction(meet)
         return list(ops["PyFunc"](tensors, token=number, Tout=[t.dtype for t in tensors]))
 
     def _summed(self, tensors: list) -> list:

@@ -7,7 +7,7 @@ import contextlib
 from ... import _mica
 from .. import GradientTape, convert_to_tensor, errors
 from .._context import building
-from .._core import ops, register_py_function
+from .._core import ops
 from .._custom_gradient import custom_gradient
 from .._dtypes import resource, variant
 from .._graph import FuncGraph
@@ -79,7 +79,7 @@ def _flows(dtype) -> bool:
 
 def _node(runner, run, kinds: list, tensors: list, order: int = 0) -> list:
     """A node that calls a function of eager tensors, with gradients of some orders."""
-    number = register_py_function(lambda *operands: list(run(*operands)))
+    number = _mica.TFFunction(lambda *operands: list(run(*operands)))
     if not any(_flows(t.dtype) for t in tensors) or not any(map(_flows, kinds)):
         return list(ops["PyFunc"](tensors, token=number, Tout=kinds))
     wanted = [i for i, tensor in enumerate(tensors) if _flows(tensor.dtype)]
@@ -97,7 +97,7 @@ def _node(runner, run, kinds: list, tensors: list, order: int = 0) -> list:
                     back = _vjp(runner, run, len(inputs), wanted, sources)
                     found = _node(runner, back, dtypes, given, order + 1)
                 else:
-                    refuse = register_py_function(lambda *_: _refuse(runner))
+                    refuse = _mica.TFFunction(lambda *_: _refuse(runner))
                     found = ops["PyFunc"](given, token=refuse, Tout=dtypes)
             answers: list = [None] * len(inputs)
             for i, answer in zip(wanted, found, strict=True):

@@ -285,6 +285,7 @@ mica_status tf_shape_strided_slice(mica_tf_inference *c) {
                                 (long long)c->inputs[i].dims[0]);
     int32_t entries = (int32_t)count->dims[0], rank = c->inputs[0].rank;
     for (int32_t i = 0; i < entries; i++) {
+        if (masks[ELLIPSIS_MASK] >> i & 1) continue; /* whatever other masks say */
         if (masks[NEW_AXIS_MASK] >> i & 1)
             rank++;
         else if (masks[SHRINK_AXIS_MASK] >> i & 1)

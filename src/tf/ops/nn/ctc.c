@@ -238,6 +238,7 @@ static mica_status decode_row(const decoder *d, beam *s, int64_t b, int64_t leng
     s->nodes[root].now = (chances){0, -INFINITY, 0};
     MICA_TRY(push(s, root));
     for (int64_t t = 0; t < length; t++) {
+        MICA_TRY_UNINTERRUPTED();
         read_row(d, s, t, b);
         MICA_TRY(step(s));
     }

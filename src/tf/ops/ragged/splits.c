@@ -103,7 +103,7 @@ static mica_status pick_strings(mica_tf_value values, int64_t each, const int64_
                                     ? mica_tf_strings_get(fill, k, &length)
                                     : mica_tf_strings_get(values, places[i] * each + k, &length);
             mica_text_append_bytes(&w.bytes, bytes, length);
-            mica_tf_writer_end(&w);
+            if (!mica_tf_writer_end(&w)) break;
         }
     return mica_tf_writer_finish(&w, mica_tf_dims(shape), out);
 }
@@ -172,7 +172,7 @@ static mica_status join_strings(const mica_tf_value *values, int64_t count,
             size_t length;
             const char *bytes = mica_tf_strings_get(values[i], k, &length);
             mica_text_append_bytes(&w.bytes, bytes, length);
-            mica_tf_writer_end(&w);
+            if (!mica_tf_writer_end(&w)) break;
         }
     return mica_tf_writer_finish(&w, mica_tf_dims(shape), out);
 }

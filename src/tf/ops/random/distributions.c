@@ -239,11 +239,13 @@ static mica_status fill(mica_tf_host *c, const mica_type *type, const uint32_t s
         return fits ? MICA_NO_MEMORY() : do_not_fit(c, n, total);
     }
     int64_t samples = n ? total / n : 0;
-    for (int64_t i = 0; i < samples * n; i++) {
+    mica_status status = NULL;
+    for (int64_t i = 0; i < samples * n && !status; i++) {
+        if (mica_tf_is_interrupted(i)) status = mica_interrupt_status();
         stream s = stream_of(state, i, BLOCKS_OF_ELEMENT);
         data[i % samples * n + i / samples] = one(&s, parameters[i / samples]);
     }
-    mica_status status = mica_tf_give_doubles(c, type, data);
+    if (!status) status = mica_tf_give_doubles(c, type, data);
     mica_free(data);
     mica_free(parameters);
     return status;
@@ -310,6 +312,7 @@ mica_status tf_host_stateless_binomial(mica_tf_host *c) {
         status = MICA_INVALID("[StatelessRandomBinomial] counts and probs do not fit the shape");
     for (int64_t i = 0; !status && n && i < total; i++) {
         int64_t samples = total / n;
+        if (mica_tf_is_interrupted(i)) status = mica_interrupt_status();
         data[i % samples * n + i / samples] =
             binomial_of(state, i, counts[i / samples], chances[i / samples]);
     }
@@ -361,12 +364,16 @@ static mica_status classes(mica_tf_host *c, int64_t samples, const uint32_t stat
     }
     double *sums = room + rows * samples;
     mica_tf_generator generator = mica_tf_generator_of(state);
-    for (int64_t i = 0; i < rows; i++) {
+    mica_status status = NULL;
+    for (int64_t i = 0; i < rows && !status; i++) {
         double total = sums_of(logits + i * width, width, sums);
-        for (int64_t k = 0; k < samples; k++)
+        if (mica_interrupt_poll()) status = mica_interrupt_status();
+        for (int64_t k = 0; k < samples && !status; k++) {
+            if (mica_tf_is_interrupted(k)) status = mica_interrupt_status();
             room[i * samples + k] = (double)class_of(sums, width, next_double(&generator) * total);
+        }
     }
-    mica_status status = mica_tf_give_doubles(c, &type, room);
+    if (!status) status = mica_tf_give_doubles(c, &type, room);
     mica_free(room);
     mica_free(logits);
     return status;

@@ -655,9 +655,10 @@ void mica_tf_normal_pair(generator *r, bool is_double, double out[2]) {
 }
 
 /* Each group of 4 (2 doubles) elements has blocks of its own, of which it takes what it needs. */
-static void fill_truncated(const uint32_t state[6], int64_t n, bool is_double, double *out) {
+static mica_status fill_truncated(const uint32_t state[6], int64_t n, bool is_double, double *out) {
     int group = is_double ? 2 : 4;
     for (int64_t first = 0; first < n; first += group) {
+        if (mica_tf_is_interrupted(first / group)) return mica_interrupt_status();
         generator r = mica_tf_generator_of(state);
         mica_tf_counter_skip(r.counter,
                              (uint64_t)(first / group) * (uint64_t)(group * RESERVED_BLOCKS / 4));
@@ -671,6 +672,7 @@ static void fill_truncated(const uint32_t state[6], int64_t n, bool is_double, d
             }
         }
     }
+    return NULL;
 }
 
 mica_status mica_tf_give_doubles(mica_tf_host *c, const mica_type *type, const double *data) {
@@ -708,8 +710,8 @@ static mica_status truncated(mica_tf_host *c, const uint32_t state[6]) {
     MICA_TRY(mica_tf_drawn(c->info->name, (mica_ints){dims, rank}, &n));
     double *data = mica_alloc(((size_t)n + 1) * sizeof *data);
     if (!data) return MICA_NO_MEMORY();
-    fill_truncated(state, n, type.dtype == MICA_DTYPE_f64, data);
-    mica_status status = mica_tf_give_doubles(c, &type, data);
+    mica_status status = fill_truncated(state, n, type.dtype == MICA_DTYPE_f64, data);
+    if (!status) status = mica_tf_give_doubles(c, &type, data);
     mica_free(data);
     return status;
 }
@@ -756,15 +758,17 @@ mica_status tf_host_stateless_truncated_normal(mica_tf_host *c) {
 }
 
 /* Fisher and Yates, from the front; each draw is uniform below what is left. */
-static void shuffle(generator *r, int64_t n, int64_t *order) {
+static mica_status shuffle(generator *r, int64_t n, int64_t *order) {
     for (int64_t i = 0; i < n; i++) order[i] = i;
     for (int64_t i = 0; i + 1 < n; i++) {
+        if (mica_tf_is_interrupted(i)) return mica_interrupt_status();
         uint32_t range = (uint32_t)(n - i);
         int64_t k = i + (int64_t)(mica_tf_generator_word(r) % range);
         int64_t kept = order[i];
         order[i] = order[k];
         order[k] = kept;
     }
+    return NULL;
 }
 
 static mica_status take_rows(mica_tf_host *c, const int64_t *order) {
@@ -788,8 +792,8 @@ static mica_status shuffled(mica_tf_host *c, const uint32_t state[6], int64_t n)
     generator r = mica_tf_generator_of(state);
     int64_t *order = mica_alloc((size_t)n * sizeof *order);
     if (!order) return MICA_NO_MEMORY();
-    shuffle(&r, n, order);
-    mica_status status = take_rows(c, order);
+    mica_status status = shuffle(&r, n, order);
+    if (!status) status = take_rows(c, order);
     mica_free(order);
     return status;
 }

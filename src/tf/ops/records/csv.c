@@ -38,7 +38,7 @@ static mica_status put_default(const decoder *d, int32_t i, int64_t record) {
         size_t n;
         const char *text = mica_tf_strings_get(by_default, 0, &n);
         mica_text_append_bytes(&d->texts[i].bytes, text, n);
-        mica_tf_writer_end(&d->texts[i]);
+        (void)mica_tf_writer_end(&d->texts[i]);
         return NULL;
     }
     size_t each = mica_type_bytes(&(mica_type){.dtype = mica_tf_dtype_core(by_default.dtype)});
@@ -54,7 +54,7 @@ static mica_status put_field(const decoder *d, int32_t i, int64_t record, const 
     if (is_missing) return put_default(d, i, record);
     if (dtype == MICA_TF_string) {
         mica_text_append_bytes(&d->texts[i].bytes, text, n);
-        mica_tf_writer_end(&d->texts[i]);
+        (void)mica_tf_writer_end(&d->texts[i]);
         return NULL;
     }
     size_t each = mica_type_bytes(&(mica_type){.dtype = mica_tf_dtype_core(dtype)});

@@ -59,6 +59,7 @@ static mica_status read_message(parsing *p, int64_t i) {
     for (int32_t k = 0; k < p->n_keys; k++) p->row[k] = (mica_feature){.count = -1};
     mica_status status = mica_example_visit(bytes, n, note, p);
     if (status) {
+        if (mica_status_code(status) == MICA_OUT_OF_MEMORY) return status;
         const char *name = name_of(p, i, &n_name);
         mica_status_release(status);
         return MICA_INVALID("[ParseExampleV2] Could not parse example input %lld (Name: %.*s): its "

@@ -167,7 +167,7 @@ static void write_text(const crossed *x, const int64_t *elements, mica_tf_writer
         if (i) mica_text_append_bytes(&w->bytes, x->separator, x->n_separator);
         mica_text_append_bytes(&w->bytes, bytes, n);
     }
-    mica_tf_writer_end(w);
+    (void)mica_tf_writer_end(w);
 }
 
 /* ---- all combinations -------------------------------------------------------------------------*/
@@ -183,6 +183,7 @@ typedef struct made {
     int64_t *places, *numbers, *turn, *elements;
     mica_tf_writer w;
     int64_t n;
+    bool is_interrupted;
 } made;
 
 /* All of one row; `turn` counts, the last input first. */
@@ -199,7 +200,7 @@ static void cross_row(const crossed *x, int64_t row, int64_t count, made *m) {
             write_text(x, m->elements, &m->w);
         else
             m->numbers[m->n] = hashed(x, m->elements);
-        m->n++;
+        if ((m->is_interrupted = mica_tf_is_interrupted(m->n++))) return;
         for (int32_t i = x->n; i-- > 0;) {
             const features *f = &x->inputs[i];
             if (++m->turn[i] < f->first[row + 1] - f->first[row]) break;
@@ -230,8 +231,8 @@ static mica_status cross_all(mica_tf_host *c, const crossed *x) {
     m.turn = m.numbers + all;
     m.elements = m.turn + x->n;
     mica_tf_writer_init(&m.w);
-    for (int64_t r = 0; r < x->rows; r++) cross_row(x, r, count_of(x, r), &m);
-    mica_status status = give_values(c, x, &m);
+    for (int64_t r = 0; r < x->rows && !m.is_interrupted; r++) cross_row(x, r, count_of(x, r), &m);
+    mica_status status = m.is_interrupted ? mica_interrupt_status() : give_values(c, x, &m);
     if (!status) status = tf_give_places(c, 0, m.places, m.n, 2);
     if (!status) status = tf_give_vector(c, 2, (const int64_t[2]){x->rows, most}, 2);
     mica_tf_writer_deinit(&m.w);

@@ -225,7 +225,7 @@ static mica_status multiply(const mica_tf_host *c, const matrix *a, const matrix
     mica_status status = NULL;
     for (int64_t i = 0; i < a->batch * a->rows && !status; i++) {
         add_rows(a, b, i / a->rows, i % a->rows, &w);
-        status = append_row(&w, &capacity, m);
+        status = mica_interrupt_poll() ? mica_interrupt_status() : append_row(&w, &capacity, m);
         m->first[i + 1] = m->n;
     }
     mica_free(room);

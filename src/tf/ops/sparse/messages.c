@@ -11,7 +11,7 @@ static mica_status append_message(mica_tf_value value, mica_tf_writer *w) {
     size_t n;
     MICA_TRY(mica_tensor_proto_write(value, &bytes, &n));
     mica_text_append_bytes(&w->bytes, bytes, n);
-    mica_tf_writer_end(w);
+    (void)mica_tf_writer_end(w);
     mica_bytes_free(bytes);
     return NULL;
 }
@@ -134,8 +134,9 @@ static mica_status read_message(mica_tf_host *c, int64_t i, mica_tf_value *out, 
     const char *bytes = mica_tf_strings_get(c->inputs[0], i, &n);
     mica_status status = mica_tensor_proto_read(c->device, bytes, n, out);
     if (status) {
-        mica_status_release(status);
         out->object = NULL;
+        if (mica_status_code(status) == MICA_OUT_OF_MEMORY) return status;
+        mica_status_release(status);
         return MICA_INVALID("[%s] Could not parse serialized proto", c->info->name);
     }
     return tf_column_open(*out, column);

@@ -132,13 +132,16 @@ static bool is_before(const sorter *s, int64_t a, int64_t b) {
     return tf_place_compare(s->places + a * s->rank, s->places + b * s->rank, s->rank) < 0;
 }
 
-static void merge(const sorter *s, const int64_t *from, int64_t low, int64_t middle, int64_t high,
+/* False: it was interrupted. */
+static bool merge(const sorter *s, const int64_t *from, int64_t low, int64_t middle, int64_t high,
                   int64_t *to) {
     int64_t i = low, k = middle;
     for (int64_t at = low; at < high; at++) {
         bool second = i >= middle || (k < high && is_before(s, from[k], from[i]));
         to[at] = second ? from[k++] : from[i++];
+        if (mica_tf_is_interrupted(at)) return false;
     }
+    return true;
 }
 
 mica_status tf_places_order(const int64_t *places, int64_t n, int32_t rank, int64_t *out_order) {
@@ -150,11 +153,12 @@ mica_status tf_places_order(const int64_t *places, int64_t n, int32_t rank, int6
     int64_t *room = mica_alloc((size_t)n * sizeof *room);
     if (!room) return MICA_NO_MEMORY();
     int64_t *from = out_order, *to = room;
-    for (int64_t width = 1; width < n; width *= 2) {
-        for (int64_t low = 0; low < n; low += 2 * width) {
+    mica_status status = NULL;
+    for (int64_t width = 1; width < n && !status; width *= 2) {
+        for (int64_t low = 0; low < n && !status; low += 2 * width) {
             int64_t middle = low + width < n ? low + width : n;
             int64_t high = middle + width < n ? middle + width : n;
-            merge(&s, from, low, middle, high, to);
+            if (!merge(&s, from, low, middle, high, to)) status = mica_interrupt_status();
         }
         int64_t *next = from;
         from = to;
@@ -162,7 +166,7 @@ mica_status tf_places_order(const int64_t *places, int64_t n, int32_t rank, int6
     }
     if (from != out_order) memcpy(out_order, from, (size_t)n * sizeof *from);
     mica_free(room);
-    return NULL;
+    return status;
 }
 
 /* ---- results ----------------------------------------------------------------------------------*/
@@ -183,7 +187,7 @@ mica_status tf_give_picks(mica_tf_host *c, int32_t output, const tf_column *colu
             size_t length;
             const void *bytes = tf_column_at(&columns[picks[i].column], picks[i].i, &length);
             mica_text_append_bytes(&w.bytes, bytes, length);
-            mica_tf_writer_end(&w);
+            if (!mica_tf_writer_end(&w)) break;
         }
         return mica_tf_writer_finish(&w, dims, &c->outputs[output]);
     }

@@ -40,13 +40,15 @@ static int compare_items(const sets *s, const item *a, const item *b) {
 static mica_status sort_items(sets *s) {
     item *room = mica_alloc((size_t)s->n * sizeof *room + 8), *from = s->items, *to = room;
     if (!room) return MICA_NO_MEMORY();
-    for (int64_t width = 1; width < s->n; width *= 2) {
-        for (int64_t low = 0; low < s->n; low += 2 * width) {
+    bool is_ended = false;
+    for (int64_t width = 1; width < s->n && !is_ended; width *= 2) {
+        for (int64_t low = 0; low < s->n && !is_ended; low += 2 * width) {
             int64_t middle = low + width < s->n ? low + width : s->n;
             int64_t high = middle + width < s->n ? middle + width : s->n, i = low, k = middle;
             for (int64_t at = low; at < high; at++) {
                 bool second = i >= middle || (k < high && compare_items(s, &from[k], &from[i]) < 0);
                 to[at] = second ? from[k++] : from[i++];
+                if ((is_ended = mica_tf_is_interrupted(at))) break;
             }
         }
         item *next = from;
@@ -59,7 +61,7 @@ static mica_status sort_items(sets *s) {
         s->sorted = s->items;
     }
     mica_free(room);
-    return NULL;
+    return is_ended ? mica_interrupt_status() : NULL;
 }
 
 /* ---- operands ---------------------------------------------------------------------------------*/

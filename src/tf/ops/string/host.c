@@ -22,7 +22,7 @@ static mica_status joined(mica_tf_host *c, const mica_tf_shape *shape, const cha
             if (k) mica_text_append_bytes(&w.bytes, separator, n_separator);
             mica_text_append_bytes(&w.bytes, bytes, length);
         }
-        mica_tf_writer_end(&w);
+        if (!mica_tf_writer_end(&w)) break;
     }
     return mica_tf_writer_finish(&w, mica_tf_dims(shape), &c->outputs[0]);
 }
@@ -74,7 +74,7 @@ mica_status tf_host_add(mica_tf_host *c) {
         mica_text_append_bytes(&w.bytes, bytes, length);
         bytes = mica_tf_strings_get(c->inputs[1], place_of(&y, &whole, i), &length);
         mica_text_append_bytes(&w.bytes, bytes, length);
-        mica_tf_writer_end(&w);
+        if (!mica_tf_writer_end(&w)) break;
     }
     return mica_tf_writer_finish(&w, mica_tf_dims(&whole), &c->outputs[0]);
 }
@@ -140,7 +140,7 @@ mica_status tf_host_reduce_join(mica_tf_host *c) {
             if (k) mica_text_append_bytes(&w.bytes, separator->as.string, (size_t)separator->n);
             mica_text_append_bytes(&w.bytes, bytes, length);
         }
-        mica_tf_writer_end(&w);
+        if (!mica_tf_writer_end(&w)) break;
     }
     return mica_tf_writer_finish(&w, mica_tf_dims(&r.result), &c->outputs[0]);
 }
@@ -159,7 +159,7 @@ static mica_status map_strings(mica_tf_host *c, one_string write) {
         size_t length;
         const char *bytes = mica_tf_strings_get(c->inputs[0], i, &length);
         write(&w.bytes, bytes, length);
-        mica_tf_writer_end(&w);
+        if (!mica_tf_writer_end(&w)) break;
     }
     return mica_tf_writer_finish(&w, mica_tf_dims(&shape), &c->outputs[0]);
 }
@@ -271,7 +271,7 @@ static mica_status write_parts(mica_tf_host *c, mica_tf_writer *w, const mica_tf
         const char *bytes = mica_tf_strings_get(c->inputs[0], place_of(&text, whole, i), &length);
         status = write_part(&w->bytes, bytes, length, int_at(pos, c->inputs[1].dtype, at),
                             int_at(len, c->inputs[1].dtype, at), characters, i);
-        mica_tf_writer_end(w);
+        if (!mica_tf_writer_end(w)) break;
     }
     mica_tf_close(c->inputs[1]);
     mica_tf_close(c->inputs[2]);
@@ -315,7 +315,7 @@ static void add_part(parts *p, const char *bytes, size_t n) {
     p->places[2 * p->words.n + 1] = p->in_row++;
     if (p->in_row > p->longest) p->longest = p->in_row;
     mica_text_append_bytes(&p->words.bytes, bytes, n);
-    mica_tf_writer_end(&p->words);
+    (void)mica_tf_writer_end(&p->words);
 }
 
 /* What is left after the last split is a part, be it empty. */
@@ -367,7 +367,7 @@ mica_status tf_host_string_split(mica_tf_host *c) {
     parts p = {.capacity = 0};
     mica_tf_writer_init(&p.words);
     int64_t rows = mica_tf_strings_count(c->inputs[0]);
-    for (p.row = 0; p.row < rows; p.row++) {
+    for (p.row = 0; p.row < rows && !p.words.is_interrupted; p.row++) {
         size_t n;
         const char *bytes = mica_tf_strings_get(c->inputs[0], p.row, &n);
         p.in_row = 0;
@@ -376,7 +376,9 @@ mica_status tf_host_string_split(mica_tf_host *c) {
         else
             split_words(&p, bytes, n, most);
     }
-    mica_status status = p.is_failed ? MICA_NO_MEMORY() : give_parts(c, &p, rows);
+    mica_status status = p.words.is_interrupted ? mica_interrupt_status()
+                         : p.is_failed          ? MICA_NO_MEMORY()
+                                                : give_parts(c, &p, rows);
     if (status) mica_tf_writer_deinit(&p.words);
     mica_free(p.places);
     return status;

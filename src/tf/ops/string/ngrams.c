@@ -39,7 +39,7 @@ static void append_run(ngrams *g, int64_t begin, int64_t end, int64_t pads, int6
             append(g, g->right);
         }
     }
-    mica_tf_writer_end(&g->words);
+    (void)mica_tf_writer_end(&g->words);
 }
 
 static mica_status count_parts(ngrams *g, int64_t count, int64_t width) {
@@ -59,7 +59,8 @@ static mica_status append_row(ngrams *g, int64_t begin, int64_t end) {
         int64_t count = length + 2 * pads - width + 1;
         if (count <= 0) continue;
         MICA_TRY(count_parts(g, count, width));
-        for (int64_t k = 0; k < count; k++) append_run(g, begin, end, pads, k, width);
+        for (int64_t k = 0; k < count && !g->words.is_interrupted; k++)
+            append_run(g, begin, end, pads, k, width);
     }
     if (g->keeps_short && length > 0 && g->words.n == before) {
         /* Pads without a limit would have made n-grams. */

@@ -223,7 +223,8 @@ static mica_status give_column(mica_tf_host *c, int32_t output, mica_tf_writer *
     if (c->output_dtypes[output] == MICA_TF_string)
         return mica_tf_writer_finish(w, mica_tf_dims(shape), &c->outputs[output]);
     mica_status status =
-        mica_text_is_failed(&w->bytes)
+        w->is_interrupted ? mica_interrupt_status()
+        : w->is_failed || mica_text_is_failed(&w->bytes)
             ? MICA_NO_MEMORY()
             : mica_tf_give_numbers(c, output, mica_tf_dtype_core(c->output_dtypes[output]),
                                    mica_tf_dims(shape), mica_text_data(&w->bytes));
@@ -261,7 +262,7 @@ mica_status tf_host_table_find(mica_tf_host *c) {
             value = bytes_at(&fallback, 0, &length);
         }
         mica_text_append_bytes(&w.bytes, value, length);
-        mica_tf_writer_end(&w);
+        if (!mica_tf_writer_end(&w)) break;
     }
     mica_mutex_unlock(&t->lock);
     close_column(&keys);
@@ -296,9 +297,9 @@ mica_status tf_host_table_export(mica_tf_host *c) {
         const entry *e = &t->entries[i];
         if (!e->bytes) continue;
         mica_text_append_bytes(&keys.bytes, e->bytes, e->n_key);
-        mica_tf_writer_end(&keys);
+        if (!mica_tf_writer_end(&keys)) break;
         mica_text_append_bytes(&values.bytes, e->bytes + e->n_key, e->n_value);
-        mica_tf_writer_end(&values);
+        if (!mica_tf_writer_end(&values)) break;
     }
     mica_tf_shape of_keys = {.rank = 1, .dims = {n}}, of_values = of_keys;
     for (int32_t i = 0; i < t->value_shape.rank; i++)

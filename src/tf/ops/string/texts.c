@@ -133,7 +133,7 @@ mica_status tf_host_as_string(mica_tf_host *c) {
     int64_t n = mica_tf_shape_elements(&shape);
     for (int64_t i = 0; i < n; i++) {
         write_number(&w.bytes, &format, value.dtype, data, i);
-        mica_tf_writer_end(&w);
+        if (!mica_tf_writer_end(&w)) break;
     }
     mica_tf_close(value);
     mica_tf_value_release(value);
@@ -182,6 +182,7 @@ static mica_status read_number(const char *text, mica_tf_dtype dtype, void *data
 static mica_status read_numbers(mica_tf_value strings, mica_tf_dtype dtype, void *data) {
     int64_t n = mica_tf_strings_count(strings);
     for (int64_t i = 0; i < n; i++) {
+        if (mica_tf_is_interrupted(i)) return mica_interrupt_status();
         size_t length;
         const char *bytes = mica_tf_strings_get(strings, i, &length);
         while (length && mica_tf_is_space(*bytes)) bytes++, length--;
@@ -221,14 +222,16 @@ static mica_status hashed(mica_tf_host *c, const uint64_t *key) {
     int64_t n = mica_tf_strings_count(c->inputs[0]);
     uint64_t *hashes = mica_alloc((size_t)n * sizeof *hashes + 8);
     if (!hashes) return MICA_NO_MEMORY();
-    for (int64_t i = 0; i < n; i++) {
+    mica_status status = NULL;
+    for (int64_t i = 0; i < n && !status; i++) {
+        if (mica_tf_is_interrupted(i)) status = mica_interrupt_status();
         size_t length;
         const char *bytes = mica_tf_strings_get(c->inputs[0], i, &length);
         uint64_t hash =
             key ? mica_tf_siphash(key, bytes, length) : mica_tf_fingerprint(bytes, length);
         hashes[i] = hash % (uint64_t)buckets;
     }
-    mica_status status = mica_tf_give_numbers(c, 0, MICA_DTYPE_i64, mica_tf_dims(&shape), hashes);
+    if (!status) status = mica_tf_give_numbers(c, 0, MICA_DTYPE_i64, mica_tf_dims(&shape), hashes);
     mica_free(hashes);
     return status;
 }
@@ -308,6 +311,7 @@ static mica_status decode(const mica_tf_host *c, int64_t *splits, int64_t *start
     MICA_TRY(decoding_of(c, false, &d));
     int64_t n = mica_tf_strings_count(c->inputs[0]), count = 0;
     for (int64_t i = 0; i < n; i++) {
+        if (mica_tf_is_interrupted(i)) return mica_interrupt_status();
         size_t length;
         const char *bytes = mica_tf_strings_get(c->inputs[0], i, &length);
         for (size_t at = 0; at < length;) {
@@ -370,7 +374,7 @@ static mica_status transcode(const mica_tf_host *c, mica_tf_writer *w) {
             MICA_TRY(next_code(c, &d, bytes, length, &at, &code));
             if (code >= 0) append_code(to, &w->bytes, code);
         }
-        mica_tf_writer_end(w);
+        if (!mica_tf_writer_end(w)) break;
     }
     return NULL;
 }
@@ -420,7 +424,7 @@ static mica_status encode(mica_tf_host *c, const int32_t *codes, const int64_t *
                                   "within the values");
         else
             status = encode_row(&w.bytes, codes + splits[i], splits[i + 1] - splits[i], &e);
-        mica_tf_writer_end(&w);
+        if (!mica_tf_writer_end(&w)) break;
     }
     if (!status) return mica_tf_writer_finish(&w, MICA_INTS(rows), &c->outputs[0]);
     mica_tf_writer_deinit(&w);

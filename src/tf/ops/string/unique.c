@@ -37,12 +37,13 @@ static bool is_real(const slices *e) {
 
 /* What equal slices have in common: zeros of both signs are equal. */
 static uint64_t hash_of(const slices *e, int64_t i) {
+    static const double zero = 0;
     uint64_t hash = MICA_HASH_SEED;
     for (int64_t k = 0; k < e->before * e->after; k++) {
         size_t length;
         int64_t at = place(e, i, k);
         const void *bytes = element(e, at, &length);
-        if (is_real(e) && real_at(e, at) == 0) bytes = &(const double){0};
+        if (is_real(e) && real_at(e, at) == 0) bytes = &zero;
         hash = mica_hash_bytes(hash, bytes, length);
     }
     return hash;
@@ -62,12 +63,13 @@ static bool are_equal(const slices *e, int64_t i, int64_t j) {
     return true;
 }
 
-/* Fills firsts (the place of each distinct slice), how often each comes, and numbers; returns how
- * many are distinct. */
-static int64_t find(const slices *e, int64_t *slots, int64_t mask, int64_t *firsts, int64_t *counts,
-                    int64_t *numbers) {
+/* Fills firsts (the place of each distinct slice), how often each comes, and numbers; *out_count:
+ * how many are distinct. */
+static mica_status find(const slices *e, int64_t *slots, int64_t mask, int64_t *firsts,
+                        int64_t *counts, int64_t *numbers, int64_t *out_count) {
     int64_t count = 0;
     for (int64_t i = 0; i < e->n; i++) {
+        if (mica_tf_is_interrupted(i)) return mica_interrupt_status();
         int64_t at = (int64_t)(hash_of(e, i) & (uint64_t)mask);
         while (slots[at] && !are_equal(e, firsts[slots[at] - 1], i)) at = (at + 1) & mask;
         if (!slots[at]) {
@@ -77,7 +79,8 @@ static int64_t find(const slices *e, int64_t *slots, int64_t mask, int64_t *firs
         numbers[i] = slots[at] - 1;
         counts[numbers[i]]++;
     }
-    return count;
+    *out_count = count;
+    return NULL;
 }
 
 static mica_status give_firsts(mica_tf_host *c, const slices *e, const int64_t *firsts,
@@ -101,7 +104,7 @@ static mica_status give_firsts(mica_tf_host *c, const slices *e, const int64_t *
                     continue;
                 }
                 mica_text_append_bytes(&w.bytes, bytes, length);
-                mica_tf_writer_end(&w);
+                if (!mica_tf_writer_end(&w)) break;
             }
     if (!data) return mica_tf_writer_finish(&w, dims, &c->outputs[0]);
     mica_status status = mica_tf_give_numbers(c, 0, e->dtype, dims, data);
@@ -175,8 +178,9 @@ mica_status tf_host_unique(mica_tf_host *c) {
         e.data = data;
     }
     if (!status) {
-        shape.dims[axis] = count = find(&e, slots, n_slots - 1, firsts, counts, numbers);
-        status = give_firsts(c, &e, firsts, mica_tf_dims(&shape), count);
+        status = find(&e, slots, n_slots - 1, firsts, counts, numbers, &count);
+        shape.dims[axis] = count;
+        if (!status) status = give_firsts(c, &e, firsts, mica_tf_dims(&shape), count);
         if (is_tensor) mica_tf_close(e.value);
     }
     if (!status) status = give_places(c, 1, numbers, e.n);
