@@ -80,7 +80,7 @@ mica_status mica_passes_run_for(const mica_graph *g, const char *selection, bool
         bool is_fuse = pass->run == mica_pass_fuse,
              is_on = mica_selection_has(selection, pass->name);
         if (is_fuse ? !fuse : !is_on) continue;
-        if (pass->run == mica_pass_contract && !claimer) continue;
+        if (pass->run == mica_pass_contract && (!claimer || claimer->keeps_products)) continue;
         bool is_short = fuse && pass->run == mica_pass_contract;
         bool is_again =
             is_fuse && claimer && claimer->computes_again && mica_selection_has(selection, "again");

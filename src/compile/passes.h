@@ -28,6 +28,7 @@ typedef struct mica_claimer {
     bool (*claims)(void *context, const mica_node *call);
     void *context;
     bool computes_again; /* `fuse` makes values again that it would store for other kernels */
+    bool keeps_products; /* no `contract`: products are a library's, what follows them is fused */
 } mica_claimer;
 
 static inline bool mica_node_is_claimed(const mica_node *n) {

@@ -148,6 +148,8 @@ typedef struct mica_device_vtable {
     /* It computes faster than it reads: fused kernels make values again that they could read. For
      * devices that claim calls. */
     bool computes_again;
+    /* Products are a library's: nothing is gained by a kernel of a product and what follows it. */
+    bool keeps_products;
 
     /* (optional: NULL, nothing is generated) Code for n fused calls (codegen/nest.h), made in one
      * go: a unit, with a kernel for each of them. The unit outlives its kernels. in_background:

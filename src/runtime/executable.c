@@ -196,7 +196,8 @@ static mica_status make(mica_device *device, const mica_graph *g, const char *se
     program->device = device;
     program->cannot_fail = true;
     bool fuse = how != BUILT_IN;
-    mica_claimer claimer = {device_claims, device, device->vtable->computes_again};
+    mica_claimer claimer = {device_claims, device, device->vtable->computes_again,
+                            device->vtable->keeps_products};
     MICA_TRY(mica_passes_run_for(g, selection, fuse, device->vtable->claims ? &claimer : NULL,
                                  &program->graph));
     if (fuse) MICA_TRY(generate(device, how == GENERATED_IN_BACKGROUND, program));

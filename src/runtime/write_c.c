@@ -504,7 +504,8 @@ static bool device_claims(void *context, const mica_node *call) {
 /* Passes as for a run, so that composites which the device computes whole, and in another order,
  * are told from those it does not. What fuse leaves alone becomes a nest of its own. */
 static mica_status make_graph(mica_device *device, const mica_graph *g, mica_graph **out_graph) {
-    mica_claimer claimer = {device_claims, device, device->vtable->computes_again};
+    mica_claimer claimer = {device_claims, device, device->vtable->computes_again,
+                            device->vtable->keeps_products};
     mica_graph *fused = NULL;
     MICA_TRY(mica_passes_run_for(g, "-contract", true, &claimer, &fused));
     mica_status status = mica_pass_wrap(fused, out_graph);

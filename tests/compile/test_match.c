@@ -197,7 +197,7 @@ static bool same_bits(const outcome *a, const outcome *b) {
 
 TEST(claimed_calls_stay_whole_and_others_are_opened) {
     mica_graph *g = recurrence(3, 2, 4, false), *out = NULL;
-    mica_claimer claimer = {claims_lstm, NULL, false};
+    mica_claimer claimer = {claims_lstm, NULL, false, false};
     CHECK_OK(mica_passes_run_for(g, NULL, false, &claimer, &out));
     CHECK(count(out, true) == 2);
     CHECK(count(out, false) == 0);
@@ -223,7 +223,7 @@ TEST(calls_inside_regions_are_claimed_too) {
     mica_scan(g, body, operands, 3, 2, 1, 2, false, &y);
     mica_output(g, y);
     mica_graph_release(body);
-    mica_claimer claimer = {claims_lstm, NULL, false};
+    mica_claimer claimer = {claims_lstm, NULL, false, false};
     CHECK_OK(mica_passes_run_for(g, NULL, false, &claimer, &out));
     CHECK(count(out, true) == 1);
     mica_graph_release(out);
@@ -273,7 +273,7 @@ static bool claims_attention(void *context, const mica_node *call) {
 }
 
 static int count_matched(const mica_graph *g) {
-    mica_claimer claimer = {claims_attention, NULL, false};
+    mica_claimer claimer = {claims_attention, NULL, false, false};
     mica_graph *out = NULL, *simple = NULL;
     CHECK_OK(mica_match(g, &claimer, &out));
     CHECK_OK(mica_graph_verify(out));
@@ -302,7 +302,7 @@ TEST(attention_written_as_products_becomes_one_call_per_direction) {
 /* The bodies of the calls, by which MICA_CHECK and devices without the kernels go. */
 TEST(attention_that_was_recognised_has_a_body_that_computes_the_same) {
     static const int64_t sizes[] = {2, 5, 7, 3, 4};
-    mica_claimer claimer = {claims_attention, NULL, false};
+    mica_claimer claimer = {claims_attention, NULL, false, false};
     for (written_form form = PLAIN; form < FORMS; form++) {
         mica_graph *g = written_attention(sizes, form), *out = NULL;
         CHECK_OK(mica_match(g, &claimer, &out));
@@ -369,7 +369,7 @@ static void check_failures(mica_graph *g, mica_claimer claimer) {
 }
 
 TEST(every_allocation_of_matching_may_fail) {
-    check_failures(recurrence(2, 1, 1, true), (mica_claimer){claims_lstm, NULL, false});
+    check_failures(recurrence(2, 1, 1, true), (mica_claimer){claims_lstm, NULL, false, false});
     check_failures(written_attention((const int64_t[]){1, 1, 2, 1, 1}, HIDDEN),
-                   (mica_claimer){claims_attention, NULL, false});
+                   (mica_claimer){claims_attention, NULL, false, false});
 }

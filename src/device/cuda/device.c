@@ -380,6 +380,7 @@ static const mica_device_vtable cuda_vtable = {
     .launch = cuda_launch,
     .claims = cuda_claims,
     .computes_again = true,
+    .keeps_products = true,
     .unit_create = cuda_unit_create,
     .unit_destroy = cuda_unit_destroy,
     .unit_kernel = cuda_unit_kernel,

@@ -18,15 +18,10 @@ static const struct {
     bool (*takes)(const mica_node *node);
     mica_status (*create)(cuda_device *device, const mica_node *node, cuda_kernel **out_kernel);
 } creators[] = {
-    {cuda_attention_takes, cuda_attention_create},
-    {cuda_element_takes, cuda_element_create},
-    {cuda_move_takes, cuda_move_create},
-    {cuda_index_takes, cuda_index_create},
-    {cuda_reduce_takes, cuda_reduce_create},
-    {cuda_window_takes, cuda_window_create},
-    {cuda_count_takes, cuda_count_create},
-    {cuda_contract_takes, cuda_contract_create},
-    {cuda_contraction_takes, cuda_contraction_create},
+    {cuda_attention_takes, cuda_attention_create}, {cuda_element_takes, cuda_element_create},
+    {cuda_move_takes, cuda_move_create},           {cuda_index_takes, cuda_index_create},
+    {cuda_reduce_takes, cuda_reduce_create},       {cuda_window_takes, cuda_window_create},
+    {cuda_count_takes, cuda_count_create},         {cuda_contract_takes, cuda_contract_create},
 };
 enum { N_CREATORS = sizeof creators / sizeof *creators };
 

@@ -93,27 +93,6 @@ static mica_status create_kernel(cuda_device *device, cuda_module *module, int32
     return NULL;
 }
 
-/* ---- one body ---------------------------------------------------------------------------------*/
-
-mica_status cuda_nest_create(cuda_device *device, const mica_graph *body,
-                             cuda_kernel **out_kernel) {
-    mica_gpu_shape shape;
-    cuda_module *module = NULL;
-    char *kernel = NULL, *source = NULL;
-    mica_text text;
-    MICA_TRY(write_nest(body, &shape, &kernel));
-    mica_text_init(&text);
-    mica_write_prelude(&text, MICA_DIALECT_CUDA);
-    append_kernel(&text, kernel, 0);
-    mica_free(kernel);
-    MICA_TRY(mica_text_finish(&text, &source));
-    mica_status status = cuda_module_get(device, source, "a nest", &module);
-    mica_free(source);
-    if (!status) status = create_kernel(device, module, 0, &shape, body, out_kernel);
-    cuda_module_release(device, module);
-    return status;
-}
-
 /* ---- units ------------------------------------------------------------------------------------*/
 
 typedef struct placed_kernel {

@@ -6,7 +6,7 @@
  * element.c  element by element, through codegen's writer
  * nest.c     fused nodes, through codegen's writer
  * steps.c    kernels made of launches of codegen's templates; move.c, index.c, reduce.c, window.c,
- *            count.c and contract.c make them; contraction.c adds what is done to a product
+ *            count.c and contract.c make them
  * attention.c attention as a whole, one launch or three
  * blas.c     dot by cuBLASLt, where it is there
  * dnn.c      convolutions by cuDNN, where it is there; conv.c says which a node is
@@ -134,17 +134,12 @@ mica_status cuda_count_create(cuda_device *device, const mica_node *node, cuda_k
 bool cuda_contract_takes(const mica_node *node);
 mica_status cuda_contract_create(cuda_device *device, const mica_node *node,
                                  cuda_kernel **out_kernel);
-bool cuda_contraction_takes(const mica_node *node);
-mica_status cuda_contraction_create(cuda_device *device, const mica_node *node,
-                                    cuda_kernel **out_kernel);
 /* A dot by cuBLASLt; *out_kernel is NULL when it is not one for it. */
 mica_status cuda_blas_create(cuda_device *device, const mica_node *node, cuda_kernel **out_kernel);
 void cuda_blas_close(cuda_device *device);
 /* A conv by cuDNN; *out_kernel is NULL when it is not one for it. */
 mica_status cuda_conv_create(cuda_device *device, const mica_node *node, cuda_kernel **out_kernel);
 void cuda_dnn_close(cuda_device *device);
-/* The body of a fused node, or one like it. */
-mica_status cuda_nest_create(cuda_device *device, const mica_graph *body, cuda_kernel **out_kernel);
 mica_status cuda_host_create(cuda_device *device, const mica_node *node, cuda_kernel **out_kernel);
 
 #endif
