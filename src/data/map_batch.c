@@ -136,6 +136,7 @@ static batch_job *make_job(mica_iterator *it) {
     m->device = it->device;
     mica_device_retain(m->device);
     m->rows.width = width_of(&d->base);
+    m->rows.meter = (mica_data_meter){.who = "BatchDataset", .is_copied = true};
     m->draws = mica_calloc((size_t)d->n_stages, sizeof(mica_tf_generators *));
     m->streams = mica_calloc((size_t)state->n_words + 1, sizeof *m->streams);
     if (m->draws && m->streams) return m;
