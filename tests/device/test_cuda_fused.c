@@ -107,9 +107,9 @@ static void check(mica_dtype dtype, int64_t rows, int64_t columns) {
 
 TEST(fused_kernels_have_the_bits_of_the_cpu) {
     if (!use_stub()) return;
-    check(MICA_DTYPE_f32, 7, 3);        /* one element at a time, one group of rows */
-    check(MICA_DTYPE_bf16, 40, 520);    /* pieces of several elements, two parts of a row */
-    check(MICA_DTYPE_f32, 300, 96);     /* groups that a second kernel puts together */
+    check(MICA_DTYPE_f32, 7, 3);     /* one element at a time, one group of rows */
+    check(MICA_DTYPE_bf16, 40, 520); /* pieces of several elements, two parts of a row */
+    check(MICA_DTYPE_f32, 300, 96);  /* groups that a second kernel puts together */
     if (!getenv("MICA_TEST_QUICK")) {
         check(MICA_DTYPE_bf16, 5300, 1600); /* two neighbours a thread */
         check(MICA_DTYPE_bf16, 8200, 4096); /* four, and two groups */
