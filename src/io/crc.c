@@ -26,7 +26,9 @@ enum { PIECE = 4096 }; /* bytes, a multiple of 8 */
 /* tables[k][b]: what the byte b does to the sum k bytes later. passed[k][b]: what becomes of byte k
  * of a sum, b, when PIECE zeros follow. */
 static uint32_t tables[8][256], passed[4][256];
+#ifdef HAS_INSTRUCTION
 static bool has_instruction;
+#endif
 static int32_t made; /* atomic: those above are there */
 
 static uint32_t pass_piece(uint32_t crc) {

@@ -106,7 +106,7 @@ TESTED_BY = {
 }
 
 
-def tested_elsewhere(row: str) -> bool:
+def is_tested_elsewhere(row: str) -> bool:
     return any(
         re.fullmatch(pattern, row) and Path(__file__).with_name(name).exists()
         for name, pattern in TESTED_BY.items()
@@ -118,7 +118,7 @@ def test_every_row_of_the_table_has_a_case(found):
     for path in (ROOT / "src/tf/ops").glob("*/rows.def"):
         if path.parent.name not in OF_THEIR_OWN:
             rows |= set(re.findall(r"^MICA_TF_OP\((\w+)", path.read_text(), re.MULTILINE))
-    lacking = {row for row in rows - results.used if not tested_elsewhere(row)} - set(MADE_WITHIN)
+    lacking = {row for row in rows - results.used if not is_tested_elsewhere(row)} - set(MADE_WITHIN)
     assert not lacking, f"no case of tests/tf uses {sorted(lacking)}"
     assert set(MADE_WITHIN) <= rows - results.used, "a reason that is not needed"
 
