@@ -283,7 +283,7 @@ void mica_report_source(int32_t number, const char *text) {
         }
     }
     bool is_cut;
-    if (p && number < p->n_sources && !p->sources[number] && report.path)
+    if (p && number >= 0 && number < p->n_sources && !p->sources[number] && report.path)
         p->sources[number] = keep_text(d, text, &is_cut);
     unlock();
 }
