@@ -10,7 +10,7 @@
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define HAS_INSTRUCTION mica_machine_has_avx2_fma() /* which have SSE 4.2, where it is, too */
-#define WITH_INSTRUCTION __attribute__((target("sse4.2")))
+#define WITH_INSTRUCTION __attribute__((target("sse4.2,crc32")))
 #define TAKE_8(crc, word) __builtin_ia32_crc32di(crc, word)
 #define TAKE_1(crc, byte) __builtin_ia32_crc32qi((uint32_t)(crc), byte)
 #elif defined(__aarch64__) && defined(__ARM_FEATURE_CRC32)
