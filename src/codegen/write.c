@@ -955,9 +955,9 @@ void mica_write_kernel(mica_text *text, const mica_nest *nest) {
 
 /* ---- GPUs -------------------------------------------------------------------------------------*/
 
-/* Loops: a thread per turn. Rows: a block per row, whose threads reduce blocks of the row by lanes,
- * sixteen a block, and put the parts together. Columns: a thread per column and group of rows, and
- * a thread per column that puts the groups together. */
+/* Loops: a thread per turn, or per neighbouring turns. Rows: a block per row, whose threads reduce
+ * blocks of the row by lanes, sixteen a block, and put the parts together. Columns: a thread per
+ * piece (gpu_columns), and blocks that put the pieces together. */
 
 #define ROW_PARTS(nest) (((nest)->inner_turns + MICA_REDUCE_BLOCK - 1) / MICA_REDUCE_BLOCK)
 #define COLUMN_PARTS(nest) (((nest)->outer_turns + MICA_REDUCE_ROWS - 1) / MICA_REDUCE_ROWS)

@@ -1,25 +1,14 @@
 /* Which attention the cuda device computes as a whole, on a stand-in for its libraries
  * (stub_libcuda.c). What comes out is checked by the op harness ("narrow"). */
-#include "base/platform.h"
-#include "device/cuda/cuda.h"
 #include "mica/nn.h"
-#include "test.h"
+#include "open_stub.h"
 
 static int (*stub_objects)(void), (*stub_launches)(void);
 static void (*stub_repair)(void);
 
 static bool load_stub(const char *plan) {
-    mica_library *library = NULL;
-    setenv("MICA_CUDA_DRIVER", MICA_STUB_FOLDER "/libnvrtc.so", 1);
-    setenv("MICA_CUDA_PATH", MICA_STUB_FOLDER, 1);
-    setenv("STUB_CUDA", plan, 1);
-    mica_cuda_forget();
-    mica_status status = mica_library_open(MICA_STUB_FOLDER "/libnvrtc.so", &library);
-    if (status) {
-        test_skip(mica_status_message(status));
-        mica_status_release(status);
-        return false;
-    }
+    mica_library *library = open_stub(plan);
+    if (!library) return false;
     *(void **)&stub_objects = mica_library_symbol(library, "stub_objects");
     *(void **)&stub_launches = mica_library_symbol(library, "stub_launches");
     *(void **)&stub_repair = mica_library_symbol(library, "stub_repair");

@@ -1,10 +1,8 @@
 /* conv on the cuda device by a stand-in for cuDNN (stub_libcudnn.c): what becomes of it, and what
  * can go wrong. The op harness compares its numbers. */
 #include "base/log.h"
-#include "base/platform.h"
-#include "device/cuda/cuda.h"
 #include "device/cuda/dnn_api.h"
-#include "test.h"
+#include "open_stub.h"
 
 extern const mica_driver mica_cuda_driver;
 
@@ -21,18 +19,9 @@ static void hear(mica_log_topic topic, const char *text) {
 
 /* Loads the stand-in with a plan of what goes wrong; false when it is not there. */
 static bool load_stub(const char *plan) {
-    mica_library *library = NULL;
-    setenv("MICA_CUDA_DRIVER", MICA_STUB_FOLDER "/libnvrtc.so", 1);
-    setenv("MICA_CUDA_PATH", MICA_STUB_FOLDER, 1);
-    setenv("STUB_CUDA", plan, 1);
-    mica_cuda_forget();
     heard[0] = 0;
-    mica_status status = mica_library_open(MICA_STUB_FOLDER "/libnvrtc.so", &library);
-    if (status) {
-        test_skip(mica_status_message(status));
-        mica_status_release(status);
-        return false;
-    }
+    mica_library *library = open_stub(plan);
+    if (!library) return false;
     *(void **)&stub_objects = mica_library_symbol(library, "stub_objects");
     *(void **)&stub_failures = mica_library_symbol(library, "stub_failures");
     *(void **)&stub_repair = mica_library_symbol(library, "stub_repair");

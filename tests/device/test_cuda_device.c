@@ -1,8 +1,6 @@
 /* The cuda device on a stand-in for its libraries (stub_libcuda.c), on machines without a GPU: what
  * can go wrong. The op harness computes on it, and scripts/gpu.sh on a real one. */
-#include "base/platform.h"
-#include "device/cuda/cuda.h"
-#include "test.h"
+#include "open_stub.h"
 
 extern const mica_driver mica_cuda_driver;
 
@@ -11,17 +9,8 @@ static void (*stub_repair)(void);
 
 /* Loads the stand-in with a plan of what goes wrong; false when it is not there. */
 static bool load_stub(const char *plan) {
-    mica_library *library = NULL;
-    setenv("MICA_CUDA_DRIVER", MICA_STUB_FOLDER "/libnvrtc.so", 1);
-    setenv("MICA_CUDA_PATH", MICA_STUB_FOLDER, 1);
-    setenv("STUB_CUDA", plan, 1);
-    mica_cuda_forget();
-    mica_status status = mica_library_open(MICA_STUB_FOLDER "/libnvrtc.so", &library);
-    if (status) {
-        test_skip(mica_status_message(status));
-        mica_status_release(status);
-        return false;
-    }
+    mica_library *library = open_stub(plan);
+    if (!library) return false;
     *(void **)&stub_objects = mica_library_symbol(library, "stub_objects");
     *(void **)&stub_launches = mica_library_symbol(library, "stub_launches");
     *(void **)&stub_repair = mica_library_symbol(library, "stub_repair");

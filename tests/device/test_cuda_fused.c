@@ -4,25 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/cuda/cuda.h"
 #include "mica/mica.h"
-#include "test.h"
-
-static bool use_stub(void) {
-    setenv("MICA_CUDA_DRIVER", MICA_STUB_FOLDER "/libnvrtc.so", 1);
-    setenv("MICA_CUDA_PATH", MICA_STUB_FOLDER, 1);
-    setenv("STUB_CUDA", "", 1);
-    mica_cuda_forget();
-    mica_device *device = NULL;
-    mica_status status = mica_device_open("cuda", &device);
-    if (status) {
-        test_skip(mica_status_message(status));
-        mica_status_release(status);
-        return false;
-    }
-    mica_device_release(device);
-    return true;
-}
+#include "open_stub.h"
 
 /* Of (rows, columns): a loop, a reduction of rows with what follows it, sums and maxima of columns.
  */
@@ -106,7 +89,9 @@ static void check(mica_dtype dtype, int64_t rows, int64_t columns) {
 }
 
 TEST(fused_kernels_have_the_bits_of_the_cpu) {
-    if (!use_stub()) return;
+    mica_library *library = open_stub("");
+    if (!library) return;
+    mica_library_keep(library);
     check(MICA_DTYPE_f32, 7, 3);     /* one element at a time, one group of rows */
     check(MICA_DTYPE_bf16, 40, 520); /* pieces of several elements, two parts of a row */
     check(MICA_DTYPE_f32, 300, 96);  /* groups that a second kernel puts together */
